@@ -1,0 +1,75 @@
+PYTHON ?= python3
+SECONDS ?= 60
+
+BIN := .venv/bin
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
+COMPILE := .venv/lock/bin/uv pip compile pyproject.toml --extra speed --quiet --universal --generate-hashes \
+	--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command 'make lock'
+PURE_TESTS := tests/unit tests/property tests/golden
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help install run demo test coverage check load bench crash lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+install: .venv/installed ## make .venv and install the service into it
+
+run: .venv/installed ## serve on 127.0.0.1:8080, data in ./var
+	@$(BIN)/penstock serve --data-dir ./var
+
+demo: .venv/installed ## drive a process from start to end, in this terminal
+	@$(BIN)/penstock demo
+
+test: .venv/developed ## run all tests, then the coverage gate
+	@$(BIN)/python -m pytest
+	@$(MAKE) --no-print-directory coverage
+
+coverage: .venv/developed ## hold the pure modules at 100 % branch coverage
+	@$(BIN)/python -m pytest --quiet $(PURE_TESTS) --cov --cov-report=term
+
+check: .venv/developed ## format, lint, types, imports
+	@$(BIN)/ruff format --check
+	@$(BIN)/ruff check
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+load: .venv/developed ## concurrent resumes against a running service: RUNS= CALLERS= CONNECTIONS=
+	@$(BIN)/python -m tests.load $(if $(RUNS),--runs $(RUNS)) $(if $(CALLERS),--callers $(CALLERS)) \
+		$(if $(CONNECTIONS),--connections $(CONNECTIONS))
+
+bench: .venv/developed ## measure the parts
+	@$(BIN)/python -m tests.bench
+
+crash: .venv/developed ## kill the service under load, again and again, and compare: SECONDS=60
+	@$(BIN)/python -m tests.crash --seconds $(SECONDS)
+
+# The runtime lock takes its versions from the wider one, so that the two always agree.
+lock: .venv/made ## write the lock files anew from pyproject.toml
+	@rm -rf .venv/lock && $(PYTHON) -m venv .venv/lock
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/lock/bin/python -m pip install --quiet uv
+	@$(COMPILE) --group dev --upgrade --output-file requirements-dev.txt
+	@$(COMPILE) --group build --constraint requirements-dev.txt --upgrade --output-file requirements.txt
+	@rm -rf .venv/lock
+
+clean: ## remove what was made: .venv and caches; ./var stays
+	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.* build dist
+	@find actors daemon tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The files below mark what is done, so that a second call does nothing.
+
+.venv/made:
+	@command -v "$(PYTHON)" >/dev/null || { echo "Penstock needs Python 3.11 or newer, and there is no $(PYTHON) here; name one with make PYTHON=…" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Penstock needs Python 3.11 or newer, and $(PYTHON) is $$("$(PYTHON)" -V 2>&1); name a newer one with make PYTHON=…" >&2; exit 1; }
+	@"$(PYTHON)" -m venv --clear .venv
+	@touch $@
+
+.venv/installed: .venv/made requirements.txt pyproject.toml
+	@$(PIP) --require-hashes --requirement requirements.txt
+	@$(PIP) --no-build-isolation --no-deps --editable .
+	@touch $@
+
+.venv/developed: .venv/installed requirements-dev.txt
+	@$(PIP) --require-hashes --requirement requirements-dev.txt
+	@touch $@
