@@ -1,0 +1,197 @@
+"""The actor: the one place in a process where a run lives, with a mailbox that it works through in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from actors.decider import Step, outstanding, step
+from actors.messages import Message, Rejected, Start
+from actors.ports import Commit, Effects, Feed, Journal, Receipt, StoreFailed, Templates, Tools, VersionConflict
+from actors.run import Run
+from actors.template import Template
+from actors.values import changed
+
+CONFLICTS_MAX = 8
+
+
+class Overloaded(Exception):
+    """The mailbox is full; nothing was applied."""
+
+
+class Stopped(Exception):
+    """The service is stopping; nothing was applied."""
+
+
+Answer = Step | Rejected
+ReceiptMaker = Callable[[Run, Rejected | None], Receipt]
+
+
+@dataclass(slots=True)
+class Envelope:
+    """A message on its way to an actor, with what its sender needs; without a message it only wakes the actor.
+
+    `template` pins a start; `receipt` makes the record of the answer that is committed with the turn.
+    """
+
+    message: Message | None
+    reply: asyncio.Future[Answer | None] | None = None
+    template: Template | None = None
+    receipt: ReceiptMaker | None = None
+
+    def answer(self, value: Answer | None) -> None:
+        """Tell the sender, if there is one who still waits."""
+        if self.reply is not None and not self.reply.done():
+            self.reply.set_result(value)
+
+    def fail(self, error: Exception) -> None:
+        """Tell the sender that there is no answer, and why."""
+        if self.reply is not None and not self.reply.done():
+            self.reply.set_exception(error)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every actor of a process shares."""
+
+    journal: Journal
+    templates: Templates
+    tools: Tools
+    effects: Effects
+    feed: Feed
+    mailbox_max: int
+    steps_max: int
+
+
+class Home(Protocol):
+    """Where actors live; they tell it what they cannot handle themselves."""
+
+    def left(self, actor: Actor) -> None:
+        """The actor's mailbox is empty."""
+
+    def undelivered(self, actor: Actor, envelope: Envelope, error: Exception) -> None:
+        """A message without a waiting sender was not applied."""
+
+
+class Actor:
+    """The live owner of one run: it alone decides, commits, and only then lets anything be seen.
+
+    While the mailbox is empty it is an object and no task. After a failure it forgets its state; the next message
+    finds it in the journal again.
+    """
+
+    __slots__ = ("_around", "_home", "_mailbox", "_task", "_template", "key", "run", "touched")
+
+    def __init__(self, key: tuple[str, str], around: Surroundings, home: Home) -> None:
+        """Stand for the run `key`, which is (company_id, run_id), without loading it yet."""
+        self.key = key
+        self.run: Run | None = None
+        self.touched = 0.0
+        self._around = around
+        self._home = home
+        self._template: Template | None = None
+        self._mailbox: deque[Envelope] | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether it does nothing and waits for nothing, so that it may be forgotten."""
+        return self._task is None and (self.run is None or self.run.resting)
+
+    @property
+    def task(self) -> asyncio.Task[None] | None:
+        """The work in progress, if there is any."""
+        return self._task
+
+    def deliver(self, envelope: Envelope) -> None:
+        """Put a message into the mailbox; Overloaded when a sender would have to wait behind too many others."""
+        if self._mailbox is None:
+            self._mailbox = deque()
+        if envelope.reply is not None and len(self._mailbox) >= self._around.mailbox_max:
+            raise Overloaded
+        self._mailbox.append(envelope)
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._work(self._mailbox))
+
+    def stop(self) -> None:
+        """Answer whoever waits, and end the work in progress."""
+        for envelope in self._mailbox or ():
+            envelope.fail(Stopped())
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _work(self, mailbox: deque[Envelope]) -> None:
+        while mailbox:
+            envelope = mailbox.popleft()
+            try:
+                await self._turn(envelope)
+            except asyncio.CancelledError:
+                envelope.fail(Stopped())
+                raise
+            except Exception as error:  # noqa: BLE001 - the top of the actor's loop: in doubt, die
+                self.run = self._template = None
+                envelope.fail(error)
+                if envelope.reply is None:
+                    self._home.undelivered(self, envelope, error)
+        self._task = self._mailbox = None
+        self._home.left(self)
+
+    async def _turn(self, envelope: Envelope) -> None:
+        """One message: decide, make durable, and only then perform, publish and reply."""
+        message, template = envelope.message, await self._ready(envelope)
+        if message is None:
+            envelope.answer(None)
+            return
+        if template is None:
+            envelope.answer(Rejected("not_found", "There is no such run."))
+            return
+        connectors = await self._around.tools.connectors(self.key[0])
+        message = changed(message, connectors=connectors)
+        for _ in range(CONFLICTS_MAX):
+            done = step(self.run, message, template, self._around.steps_max)
+            if isinstance(done, Rejected) or not done.events:
+                envelope.answer(done)
+                return
+            try:
+                await self._append(done, envelope)
+            except VersionConflict:
+                await self._load()
+                continue
+            self._seen(done)
+            envelope.answer(done)
+            return
+        raise StoreFailed("The run is changed elsewhere faster than here.", "not_applied")
+
+    async def _append(self, done: Step, envelope: Envelope) -> None:
+        receipt = None if envelope.receipt is None else envelope.receipt(done.run, done.rejected)
+        await self._around.journal.append(Commit(done.run, done.events, done.run.resting, receipt))
+
+    def _seen(self, done: Step) -> None:
+        self.run = done.run
+        if done.run.ended is not None:
+            self._around.effects.forget(*self.key)
+        elif done.effects:
+            self._around.effects.perform(done.effects, recovered=False)
+        self._around.feed.publish(done.run, done.events)
+
+    async def _ready(self, envelope: Envelope) -> Template | None:
+        """The run's template, the run being loaded first where it is not; None when there is no such run."""
+        if self._template is None:
+            if isinstance(envelope.message, Start):
+                self._template = envelope.template
+            else:
+                await self._load()
+        return self._template
+
+    async def _load(self) -> None:
+        """Take the run from the journal, and see to what it still wants done."""
+        self.run = await self._around.journal.load(*self.key)
+        if self.run is None:
+            return
+        self._template = await self._around.templates.pinned(self.run.template_digest)
+        effects = outstanding(self.run, self._template)
+        if effects:
+            self._around.effects.perform(effects, recovered=True)

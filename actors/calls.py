@@ -1,0 +1,173 @@
+"""The call that a task makes of its tool: what would be sent, worked out before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+from urllib.parse import quote, urlencode
+
+from actors.canonical import canonical
+from actors.template import ConditionFailed, Node
+
+Mode = Literal["shadow", "live"]
+MASK = "***"
+BODILESS = frozenset({"GET", "DELETE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Connector:
+    """The binding of a tool-id to an external HTTP API, without its secret; `version` grows with each change."""
+
+    tool_id: str
+    version: int
+    base_url: str
+    method: str
+    path: str
+    auth_type: Literal["none", "bearer", "header", "basic"] = "none"
+    auth_header: str | None = None
+    query_map: dict[str, str] | None = None
+    body_map: dict[str, str] | None = None
+    signal_rule: str | None = None
+    reversible: bool = False
+    idempotent: bool = False
+    timeout_s: float = 10.0
+    retries: int = 3
+
+
+Connectors = Mapping[str, Connector]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A call as it will be sent, or in shadow mode as it would have been; credentials are masked."""
+
+    tool: str
+    mode: Mode
+    method: str | None = None
+    url: str | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    body: dict[str, Any] | None = None
+    connector_version: int | None = None
+    idempotent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A key that a step needs and that neither the facts nor the inputs hold."""
+
+    key: str
+
+
+def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: dict[str, Any]) -> Request | Missing:
+    """The request of a task's tool; Missing when a mapped key is not there.
+
+    Without a connector nothing says where or how it would be sent, so the request names the tool alone.
+    """
+    tool = node.tool or node.id
+    connector = connectors.get(tool)
+    if connector is None:
+        return Request(tool=tool, mode="shadow")
+    mapped = _mapped(connector.body_map, inputs, facts)
+    query = _mapped(connector.query_map, inputs, facts)
+    if isinstance(mapped, Missing):
+        return mapped
+    if isinstance(query, Missing):
+        return query
+    unmapped = {"inputs": inputs, "facts": facts} if query is None and connector.method not in BODILESS else None
+    return Request(
+        tool=tool,
+        mode="live" if connector.reversible else "shadow",
+        method=connector.method,
+        url=_url(connector, query or {}),
+        headers=_shown_headers(connector),
+        body=unmapped if mapped is None else mapped,
+        connector_version=connector.version,
+        idempotent=connector.idempotent,
+    )
+
+
+def shown(request: Request | None) -> dict[str, Any] | None:
+    """The request in the form in which people see it and digests cover it."""
+    if request is None:
+        return None
+    return {
+        "tool": request.tool,
+        "mode": request.mode,
+        "method": request.method,
+        "url": request.url,
+        "headers": request.headers,
+        "body": request.body,
+        "connector_version": request.connector_version,
+    }
+
+
+def dry_run(node: Node, inputs: dict[str, Any], facts: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """What a shadowed tool answers: the output and the signal of the first dry run whose condition holds.
+
+    A condition without a clear answer never clears anything: the output then is taken as a hit.
+    """
+    doubt = False
+    for case in node.dry_run:
+        try:
+            if case.when is None or case.when.holds(inputs, facts):
+                return case.output, case.signal or doubt
+        except ConditionFailed:
+            doubt = True
+    return {}, doubt
+
+
+def look_up(key: str, inputs: dict[str, Any], facts: dict[str, Any]) -> Any | Missing:
+    """The value under a dotted key: in the facts, else in the inputs; `facts.` or `inputs.` in front says which."""
+    first, _, rest = key.partition(".")
+    if first in ("inputs", "facts") and rest:
+        return _walk(inputs if first == "inputs" else facts, rest, key)
+    found = _walk(facts, key, key)
+    return _walk(inputs, key, key) if isinstance(found, Missing) else found
+
+
+def _walk(value: Any, path: str, key: str) -> Any | Missing:
+    for part in path.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return Missing(key)
+        value = value[part]
+    return value
+
+
+def _mapped(
+    names: dict[str, str] | None, inputs: dict[str, Any], facts: dict[str, Any]
+) -> dict[str, Any] | Missing | None:
+    if names is None:
+        return None
+    values: dict[str, Any] = {}
+    for name, key in names.items():
+        value = look_up(key, inputs, facts)
+        if isinstance(value, Missing):
+            return value
+        values[name] = value
+    return values
+
+
+def _url(connector: Connector, query: dict[str, Any]) -> str:
+    path = connector.path if not connector.path or connector.path.startswith(("/", "?")) else f"/{connector.path}"
+    url = connector.base_url.rstrip("/") + path if path else connector.base_url
+    if not query:
+        return url
+    pairs = urlencode({name: _text(value) for name, value in query.items()}, quote_via=quote)
+    return f"{url}{'&' if '?' in url else '?'}{pairs}"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return "null" if value is None else str(value).lower()
+    return value if isinstance(value, str) else canonical(value)
+
+
+def _shown_headers(connector: Connector) -> dict[str, str]:
+    match connector.auth_type:
+        case "none":
+            return {}
+        case "header":
+            return {connector.auth_header or "Authorization": MASK}
+        case _:
+            return {"Authorization": MASK}

@@ -1,0 +1,59 @@
+"""Canonical JSON after RFC 8785, and the digest made of it, so that the same content has the same name everywhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from typing import Any
+
+_POWER_FROM, _POWER_TO = 21, -7
+_encode_string = json.JSONEncoder(ensure_ascii=False).encode
+
+
+def digest(value: Any) -> str:
+    """The SHA-256 of the canonical JSON of a value, as `sha256:<hex>`."""
+    return "sha256:" + hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def canonical(value: Any) -> str:
+    """The canonical JSON of a value; integers beyond 2**53 are written exactly rather than rounded.
+
+    Raises ValueError for what JSON cannot say (NaN, infinities), TypeError for what is no JSON value.
+    """
+    match value:
+        case None | bool():
+            return json.dumps(value)
+        case str():
+            return _encode_string(value)
+        case int():
+            return int.__repr__(value)
+        case float():
+            return _number(value)
+        case list() | tuple():
+            return "[" + ",".join(canonical(item) for item in value) + "]"
+        case dict():
+            members = sorted(value.items(), key=lambda member: member[0].encode("utf-16-be"))
+            return "{" + ",".join(f"{_encode_string(key)}:{canonical(item)}" for key, item in members) + "}"
+        case _:
+            message = f"{type(value).__name__} is no JSON value"
+            raise TypeError(message)
+
+
+def _number(value: float) -> str:
+    """A float as ECMAScript writes it: Python's shortest digits, the exponent from 1e21 up and 1e-7 down."""
+    if not math.isfinite(value):
+        message = "JSON has no such number"
+        raise ValueError(message)
+    if value == 0:
+        return "0"
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.removesuffix(".0").partition(".")
+    sign, power = "-" if value < 0 else "", int(exponent or "0")
+    if 0 <= power < _POWER_FROM:
+        whole, fraction = whole + fraction[:power].ljust(power, "0"), fraction[power:]
+    elif _POWER_TO < power < 0:
+        whole, fraction = "0", "0" * (-power - 1) + whole + fraction
+    point = "." if fraction else ""
+    written = f"e{power:+}" if power >= _POWER_FROM or power <= _POWER_TO else ""
+    return f"{sign}{whole}{point}{fraction}{written}"

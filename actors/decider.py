@@ -1,0 +1,263 @@
+"""The only place where a run's next move is chosen: pure, so that it can be repeated, tested and trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from actors.calls import Missing, Request
+from actors.governance import may_decide
+from actors.messages import (
+    Call,
+    CallFailed,
+    CallReturned,
+    CallSettled,
+    Cancel,
+    Effect,
+    Elapsed,
+    Event,
+    Message,
+    Rejected,
+    Resume,
+    Retry,
+    RunEnded,
+    RunStarted,
+    Start,
+    StepCleared,
+    VerdictGiven,
+    Wake,
+)
+from actors.run import DONE, RETRY, Run, Visit, evolve
+from actors.template import APPROVED, DENIED, Template
+from actors.turn import Turn
+
+STEPS_MAX = 10_000
+OUTCOME_UNKNOWN = "outcome unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a message did: the run after it, the facts, what is asked of the outside.
+
+    `rejected` is set when a command was refused and the refusal itself changed something: a gate that opened again
+    because what it showed no longer holds.
+    """
+
+    run: Run
+    events: tuple[Event, ...]
+    effects: tuple[Effect, ...]
+    rejected: Rejected | None = None
+
+
+def step(run: Run | None, message: Message, template: Template, steps_max: int = STEPS_MAX) -> Step | Rejected:
+    """Decide on a message and evolve the run by what was decided; Rejected when nothing became fact."""
+    if isinstance(message, Start):
+        if run is not None:
+            return Rejected("already_exists", "A run with this id has already started.")
+        turn = _started(message, template, steps_max)
+        rejected = None
+    elif run is None:
+        return Rejected("not_found", "There is no such run.")
+    else:
+        turn = Turn(run, message.at, message.connectors, template, steps_max)
+        rejected = _decide(turn, message)
+    if rejected is None:
+        turn.flow()
+    elif not turn.events:
+        return rejected
+    return Step(turn.run, tuple(turn.events), outstanding(turn.run, template), rejected)
+
+
+def decide(run: Run | None, message: Message, template: Template) -> tuple[Event, ...] | Rejected:
+    """The facts that a message leads to, or why it is refused."""
+    done = step(run, message, template)
+    return done if isinstance(done, Rejected) else done.rejected or done.events
+
+
+def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
+    """What the run still wants done; empty when it is at rest. Derived, never stored."""
+    effects: list[Effect] = []
+    for visit in run.open:
+        if visit.status == "ready":
+            effects.append(Wake(run.company_id, run.id, visit.step_id, visit.visit))
+        elif visit.status == "calling" and visit.request is not None:
+            safe = visit.request.idempotent or template.node(visit.step_id).effect != "irreversible"
+            effects.append(Call(run.company_id, run.id, visit.step_id, visit.visit, visit.request, safe))
+    return tuple(effects)
+
+
+def _started(message: Start, template: Template, steps_max: int) -> Turn:
+    started = RunStarted(
+        at=message.at,
+        run_id=message.run_id,
+        company_id=message.company_id,
+        by=message.by,
+        vertical=template.vertical,
+        template_version=template.version,
+        template_digest=template.digest,
+        inputs=message.inputs,
+        auto_resolve=message.auto_resolve,
+    )
+    turn = Turn(evolve(None, started), message.at, message.connectors, template, steps_max, [started])
+    turn.enter(template.start, None)
+    return turn
+
+
+def _decide(turn: Turn, message: Resume | Cancel | Retry | CallReturned | CallFailed | Elapsed) -> Rejected | None:
+    match message:
+        case Resume():
+            return _resume(turn, message)
+        case Cancel():
+            return _cancel(turn, message)
+        case Retry():
+            return _retry(turn)
+        case CallReturned():
+            _returned(turn, message)
+        case CallFailed():
+            _failed(turn, message)
+        case Elapsed():
+            pass
+        case _:
+            assert_never(message)
+    return None
+
+
+def _resume(turn: Turn, message: Resume) -> Rejected | None:
+    run = turn.run
+    visit = next((v for v in run.parked if v.step_id == message.gate), None)
+    if visit is None or visit.gate is None:
+        return _not_here(run, message.gate)
+    gate, request = visit.gate, _asked(turn, visit)
+    if not may_decide(message.role, gate.role):
+        return Rejected("forbidden", f"A decision here needs the role {gate.role}.", {"required": gate.role})
+    if (stale := _stale(turn, message, visit, request)) is not None:
+        return stale
+    if message.decision not in gate.decisions:
+        detail = f"At {message.gate} the decision is one of: {', '.join(gate.decisions)}."
+        return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
+    sent = None if isinstance(request, Missing) else request
+    turn.emit(
+        VerdictGiven(
+            turn.at,
+            visit.step_id,
+            visit.visit,
+            decision=message.decision,
+            by=message.by,
+            comment=message.comment,
+            request=sent,
+        )
+    )
+    _follow(turn, visit, message, request)
+    return None
+
+
+def _not_here(run: Run, gate: str) -> Rejected:
+    """Why a verdict on that gate does not count: the run is not parked, or parked elsewhere."""
+    more: dict[str, Any] = {"run_status": run.status, "parked_at": None, "decided": None}
+    closed = run.decided(gate)
+    if closed is not None and closed.verdict is not None:
+        verdict = closed.verdict
+        more["decided"] = {
+            "gate": gate,
+            "visit": closed.visit,
+            "decision": verdict.decision,
+            "by": verdict.by,
+            "at": verdict.at,
+        }
+    if not run.parked:
+        return Rejected("not_parked", f"The run is {run.status}, so there is no gate to decide on.", more)
+    more["parked_at"] = run.parked[0].step_id
+    return Rejected("gate_mismatch", f"The run is parked at {more['parked_at']}, not at the gate that was named.", more)
+
+
+def _asked(turn: Turn, visit: Visit) -> Request | Missing | None:
+    """The call that an approval would send as things stand now; what happened already cannot change any more."""
+    if visit.kind != "task" or (visit.gate is not None and visit.gate.reason == OUTCOME_UNKNOWN):
+        return visit.request
+    return turn.prepare(turn.template.node(visit.step_id))
+
+
+def _stale(turn: Turn, message: Resume, visit: Visit, request: Request | Missing | None) -> Rejected | None:
+    """Whether the human saw something else than what stands; then the gate opens again, showing what stands."""
+    gate, version = visit.gate, turn.run.version
+    stands = None if isinstance(request, Missing) else request
+    seen = message.digest is not None or message.versions is not None
+    irreversible = turn.template.node(visit.step_id).effect == "irreversible"
+    if gate is None or not (seen or irreversible):
+        return None
+    changed = turn.digest(visit, stands) != gate.digest if seen else stands != visit.request
+    fits = message.versions is None or version in message.versions
+    if fits and not changed and message.digest in (None, gate.digest):
+        return None
+    if changed:
+        turn.park(visit, gate.reason, gate.decisions, stands)
+    detail = "What was decided on is not what stands at this gate now; read the run and decide again."
+    return Rejected("stale", detail, {"parked_at": turn.run.parked[0].step_id, "version": turn.run.version})
+
+
+def _follow(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:
+    """Go where a verdict leads."""
+    if message.decision == RETRY and visit.kind == "task" and visit.request is not None:
+        turn.enter(visit.step_id, None)
+        reason = f"{message.by} decided to send the call again"
+        again = turn.run.open[-1]
+        turn.emit(StepCleared(turn.at, again.step_id, again.visit, reason, message.by, visit.request))
+    elif message.decision == DONE and visit.kind == "task":
+        turn.settle(visit, {})
+    elif visit.kind == "task" and message.decision == APPROVED and request is not None:
+        turn.perform(visit, request)
+    else:
+        turn.leave(visit.step_id, message.decision)
+
+
+def _cancel(turn: Turn, message: Cancel) -> Rejected | None:
+    if turn.run.ended is not None:
+        detail = f"The run is {turn.run.status} already."
+        return Rejected("not_cancellable", detail, {"run_status": turn.run.status})
+    turn.emit(RunEnded(turn.at, "cancelled", by=message.by, reason=message.reason))
+    return None
+
+
+def _retry(turn: Turn) -> Rejected | None:
+    failed = [visit for visit in turn.run.open if visit.status == "failed"]
+    if not failed:
+        detail = f"The run is {turn.run.status}; only a failed step can be tried again."
+        return Rejected("not_retryable", detail, {"run_status": turn.run.status})
+    for visit in failed:
+        turn.enter(visit.step_id, None)
+    return None
+
+
+def _returned(turn: Turn, message: CallReturned) -> None:
+    if _awaits(turn.run, message.step_id, message.visit):
+        turn.emit(
+            CallSettled(
+                turn.at,
+                message.step_id,
+                message.visit,
+                output=message.output,
+                signal=message.signal,
+                attempts=message.attempts,
+            )
+        )
+        if turn.run.ended is None:
+            turn.leave(message.step_id, APPROVED)
+
+
+def _failed(turn: Turn, message: CallFailed) -> None:
+    if not _awaits(turn.run, message.step_id, message.visit):
+        return
+    sent, error = turn.run.at(message.step_id), message.error
+    turn.emit(CallSettled(turn.at, message.step_id, message.visit, error=error, attempts=error.attempts))
+    if message.unknown and sent is not None:
+        turn.enter(sent.step_id, None)
+        turn.park(turn.run.open[-1], OUTCOME_UNKNOWN, (RETRY, DONE, DENIED), sent.request)
+
+
+def _awaits(run: Run, step_id: str, visit: int) -> bool:
+    """Whether the run waits for what came of that visit's call, or ended while the call was out."""
+    for one in (*run.open, *(run.trace if run.ended is not None else ())):
+        if one.step_id == step_id and one.visit == visit:
+            sent = one.request is not None and (one.gate is None or one.verdict is not None)
+            return one.status == "calling" or (one.status == "cancelled" and sent)
+    return False

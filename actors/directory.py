@@ -1,0 +1,131 @@
+"""The directory: finds or activates the one live actor of each run, and lets idle ones go."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from actors.actor import Actor, Answer, Envelope, ReceiptMaker, Stopped, Surroundings
+from actors.ports import StoreFailed
+
+if TYPE_CHECKING:
+    from actors.messages import Command, Outcome
+    from actors.run import Run
+    from actors.template import Template
+
+RECOVER_MAX = 64
+REPEAT_S = 1.0
+
+
+class Directory:
+    """All live actors of a process, by run.
+
+    `idle_s` is how long a run at rest stays in memory after its last message; `report` is told of a message that
+    could not be applied and has nobody who waits for an answer.
+    """
+
+    def __init__(
+        self,
+        around: Surroundings,
+        *,
+        idle_s: float,
+        report: Callable[[tuple[str, str], Exception], None],
+    ) -> None:
+        """Begin empty."""
+        self._around = around
+        self._idle_s = idle_s
+        self._report = report
+        self._actors: dict[tuple[str, str], Actor] = {}
+        self._stopping = False
+
+    def __len__(self) -> int:
+        """How many actors are live."""
+        return len(self._actors)
+
+    def live(self, company_id: str, run_id: str) -> Run | None:
+        """The run as last committed, if its actor is live and has it."""
+        actor = self._actors.get((company_id, run_id))
+        return None if actor is None else actor.run
+
+    async def ask(
+        self,
+        key: tuple[str, str],
+        message: Command,
+        *,
+        template: Template | None = None,
+        receipt: ReceiptMaker | None = None,
+    ) -> Answer:
+        """Have the run's actor decide on a command; returns once what was decided is durable.
+
+        Raises Overloaded, Stopped, or what the journal raised.
+        """
+        if self._stopping:
+            raise Stopped
+        reply: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        self._actor(key).deliver(Envelope(message, reply, template, receipt))
+        answer = await reply
+        assert answer is not None  # noqa: S101 - only an envelope without a message is answered with None
+        return answer
+
+    def tell(self, company_id: str, run_id: str, outcome: Outcome) -> None:
+        """Hand an outcome to the run's actor; it is accepted while the service drains, too."""
+        self._actor((company_id, run_id)).deliver(Envelope(outcome))
+
+    async def recover(self) -> int:
+        """Activate every run that is not at rest, so that it goes on by itself; returns how many."""
+        keys = await self._around.journal.unfinished()
+        for start in range(0, len(keys), RECOVER_MAX):
+            await asyncio.gather(*(self._wake(key) for key in keys[start : start + RECOVER_MAX]))
+        return len(keys)
+
+    def passivate(self) -> int:
+        """Let go of the actors that have been at rest for long enough; returns how many."""
+        before = asyncio.get_running_loop().time() - self._idle_s
+        idle = [actor for actor in self._actors.values() if actor.idle and actor.touched <= before]
+        for actor in idle:
+            del self._actors[actor.key]
+        return len(idle)
+
+    def refuse(self) -> None:
+        """Take no more commands."""
+        self._stopping = True
+
+    async def drain(self, timeout_s: float) -> None:
+        """Let the actors work off their mailboxes within that time, then answer whoever still waits."""
+        self.refuse()
+        working = [actor.task for actor in self._actors.values() if actor.task is not None]
+        if working:
+            await asyncio.wait(working, timeout=timeout_s)
+        for actor in self._actors.values():
+            actor.stop()
+        await asyncio.gather(
+            *(actor.task for actor in self._actors.values() if actor.task is not None), return_exceptions=True
+        )
+        self._actors.clear()
+
+    def left(self, actor: Actor) -> None:
+        """An actor's mailbox is empty: one without a run is forgotten at once, one at rest when it has been idle."""
+        actor.touched = asyncio.get_running_loop().time()
+        if actor.run is None and self._actors.get(actor.key) is actor:
+            del self._actors[actor.key]
+
+    def undelivered(self, actor: Actor, envelope: Envelope, error: Exception) -> None:
+        """An outcome was not applied: a passing fault of the store is waited out, anything else is reported."""
+        self._report(actor.key, error)
+        if isinstance(error, StoreFailed) and error.outcome == "not_applied":
+            asyncio.get_running_loop().call_later(REPEAT_S, self._repeat, actor.key, envelope)
+
+    def _repeat(self, key: tuple[str, str], envelope: Envelope) -> None:
+        self._actor(key).deliver(envelope)
+
+    async def _wake(self, key: tuple[str, str]) -> None:
+        reply: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
+        self._actor(key).deliver(Envelope(None, reply))
+        await reply
+
+    def _actor(self, key: tuple[str, str]) -> Actor:
+        actor = self._actors.get(key)
+        if actor is None:
+            actor = self._actors[key] = Actor(key, self._around, self)
+        return actor

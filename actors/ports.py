@@ -1,0 +1,116 @@
+"""What the actors need of the outside, as protocols, and what is handed through them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from actors.calls import Connectors
+from actors.messages import Effect, Event
+from actors.run import Run
+from actors.template import Condition, Template
+
+__all__ = [
+    "Commit",
+    "Condition",
+    "Effects",
+    "Feed",
+    "Journal",
+    "Receipt",
+    "ReceiptTaken",
+    "StoreFailed",
+    "Templates",
+    "Tools",
+    "VersionConflict",
+]
+
+
+class VersionConflict(Exception):
+    """Somebody else has appended to the run since it was loaded."""
+
+
+class ReceiptTaken(Exception):
+    """The idempotency key of the commit's receipt is already used."""
+
+
+class StoreFailed(Exception):
+    """The store could not do it; `outcome` says whether it can have happened all the same."""
+
+    def __init__(self, detail: str, outcome: Literal["not_applied", "unknown"]) -> None:
+        """Keep what the caller has to be told."""
+        super().__init__(detail)
+        self.outcome = outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What was answered to a request that carried an Idempotency-Key; without a status it is not answered yet."""
+
+    company_id: str
+    path: str
+    key: str
+    fingerprint: bytes
+    run_id: str | None = None
+    status: int | None = None
+    headers: str = "{}"
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one turn makes durable: the events, the run after them, and the receipt of the request behind it."""
+
+    run: Run
+    events: tuple[Event, ...]
+    resting: bool
+    receipt: Receipt | None = None
+
+    @property
+    def expected_version(self) -> int:
+        """The version that the run must have in the journal for this commit to count; 0 for a new run."""
+        return self.run.version - len(self.events)
+
+
+class Journal(Protocol):
+    """The durable history of runs."""
+
+    async def append(self, commit: Commit) -> None:
+        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
+
+    async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
+
+    async def unfinished(self) -> Sequence[tuple[str, str]]:
+        """The (company_id, run_id) of every run that is not at rest."""
+
+
+class Templates(Protocol):
+    """The templates by digest, old versions included."""
+
+    async def pinned(self, digest: str) -> Template:
+        """The template of that digest; KeyError when it was never loaded."""
+
+
+class Tools(Protocol):
+    """What is known of a company's connectors, without their secrets."""
+
+    async def connectors(self, company_id: str) -> Connectors:
+        """The company's connectors by tool-id."""
+
+
+class Effects(Protocol):
+    """Whoever performs what runs ask of the outside, beside the actors."""
+
+    def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
+        """See to it that each effect is under way, once per key; `recovered` when a restart may lie between."""
+
+    def forget(self, company_id: str, run_id: str) -> None:
+        """Begin nothing more for a run that has ended."""
+
+
+class Feed(Protocol):
+    """Whoever is told of what was committed."""
+
+    def publish(self, run: Run, events: Sequence[Event]) -> None:
+        """Hand committed events, and the run after them, to all who listen."""

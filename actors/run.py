@@ -1,0 +1,306 @@
+"""The run: the state that a template's execution has reached, and the one function that changes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, TypedDict, assert_never
+
+from actors.calls import Request
+from actors.messages import (
+    CallSettled,
+    Event,
+    Failure,
+    GateOpened,
+    LaterEvent,
+    RunEnded,
+    RunStarted,
+    StepCleared,
+    StepEntered,
+    VerdictGiven,
+)
+from actors.template import APPROVED, DENIED, Kind, Tier
+from actors.values import changed
+
+Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
+VisitStatus = Literal["waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled"]
+RETRY = "retry"
+DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What a human is asked at a visit; `signals` are the hits that stood when the gate opened."""
+
+    label: str
+    reason: str
+    decisions: tuple[str, ...]
+    digest: str
+    opened_at: datetime
+    role: str | None = None
+    signals: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a human answered."""
+
+    decision: str
+    by: str
+    at: datetime
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """One entry of the run into a step, from entering it to leaving it."""
+
+    step_id: str
+    visit: int
+    kind: Kind
+    tier: Tier
+    status: VisitStatus
+    started_at: datetime
+    ended_at: datetime | None = None
+    resolved_by: str | None = None
+    reason: str | None = None
+    request: Request | None = None
+    output: Any = None
+    attempts: int = 0
+    error: Failure | None = None
+    gate: Gate | None = None
+    verdict: Verdict | None = None
+    arrived: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One execution of a template; `version` counts its events, `open` holds the visits that have not ended."""
+
+    id: str
+    company_id: str
+    vertical: str
+    template_version: int
+    template_digest: str
+    inputs: dict[str, Any]
+    auto_resolve: bool
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    version: int = 1
+    facts: dict[str, Any] = field(default_factory=dict)
+    signals: tuple[str, ...] = ()
+    visits: dict[str, int] = field(default_factory=dict)
+    open: tuple[Visit, ...] = ()
+    trace: tuple[Visit, ...] = ()
+    ended: RunEnded | None = None
+
+    @property
+    def status(self) -> Status:
+        """Where the run stands; a failed branch comes before a parked one, a parked one before a running one."""
+        if self.ended is not None:
+            return self.ended.status
+        found = {visit.status for visit in self.open}
+        if "failed" in found:
+            return "failed"
+        return "parked" if "parked" in found else "executing"
+
+    @property
+    def parked(self) -> tuple[Visit, ...]:
+        """The visits at which a human is asked, the first opened first; none unless the run is parked."""
+        return tuple(v for v in self.open if v.status == "parked") if self.status == "parked" else ()
+
+    @property
+    def resting(self) -> bool:
+        """Whether the run wants nothing done: it has ended, or only waits for people."""
+        return not any(visit.status in ("ready", "calling") for visit in self.open)
+
+    @property
+    def error(self) -> Failure | None:
+        """Why the run failed, while it is failed."""
+        if self.ended is not None:
+            return self.ended.error
+        return next((visit.error for visit in self.open if visit.status == "failed"), None)
+
+    @property
+    def steps(self) -> int:
+        """How many steps the run has entered."""
+        return sum(self.visits.values())
+
+    def at(self, step_id: str) -> Visit | None:
+        """The open visit of that step, if there is one."""
+        return next((visit for visit in self.open if visit.step_id == step_id), None)
+
+    def decided(self, step_id: str) -> Visit | None:
+        """The latest visit of that step that a verdict closed, if there is one."""
+        visits = (visit for visit in reversed((*self.trace, *self.open)) if visit.step_id == step_id)
+        return next((visit for visit in visits if visit.verdict is not None), None)
+
+
+def evolve(run: Run | None, event: Event) -> Run:
+    """The run after an event. A fact is never refused; ValueError means a history that no run can have."""
+    if run is None:
+        if isinstance(event, RunStarted):
+            return _started(event)
+        message = f"{event.type} before run_started"
+        raise ValueError(message)
+    if isinstance(event, RunStarted):
+        message = f"run_started again in {run.id}"
+        raise ValueError(message)  # noqa: TRY004 - a history that cannot be, not a wrong type
+    return changed(run, version=run.version + 1, updated_at=event.at, **_changes(run, event))
+
+
+class _Changes(TypedDict, total=False):
+    facts: dict[str, Any]
+    signals: tuple[str, ...]
+    visits: dict[str, int]
+    open: tuple[Visit, ...]
+    trace: tuple[Visit, ...]
+    ended: RunEnded
+
+
+def _changes(run: Run, event: LaterEvent) -> _Changes:
+    match event:
+        case StepEntered():
+            return _entered(run, event)
+        case StepCleared():
+            return _cleared(run, event)
+        case CallSettled():
+            return _settled(run, event)
+        case GateOpened():
+            return _opened(run, event)
+        case VerdictGiven():
+            return _judged(run, event)
+        case RunEnded():
+            return _ended(run, event)
+        case _:
+            assert_never(event)
+
+
+def _started(event: RunStarted) -> Run:
+    return Run(
+        id=event.run_id,
+        company_id=event.company_id,
+        vertical=event.vertical,
+        template_version=event.template_version,
+        template_digest=event.template_digest,
+        inputs=event.inputs,
+        auto_resolve=event.auto_resolve,
+        created_by=event.by,
+        created_at=event.at,
+        updated_at=event.at,
+    )
+
+
+def _entered(run: Run, event: StepEntered) -> _Changes:
+    status: VisitStatus = "waiting" if event.waiting else "ready"
+    arrived = (event.source,) if event.source is not None else ()
+    visits = {**run.visits, event.step_id: event.visit}
+    here = run.at(event.step_id)
+    if here is not None and here.visit == event.visit:
+        again = changed(here, status=status, arrived=(*here.arrived, *arrived))
+        return {"visits": visits, "open": (*_but(run.open, here), again)}
+    entered = Visit(event.step_id, event.visit, event.kind, event.tier, status, event.at, arrived=arrived)
+    if here is None:
+        return {"visits": visits, "open": (*run.open, entered)}
+    return {"visits": visits, "open": (*_but(run.open, here), entered), "trace": (*run.trace, here)}
+
+
+def _cleared(run: Run, event: StepCleared) -> _Changes:
+    visit = _visit(run, event)
+    known = {"resolved_by": event.by, "reason": event.reason, "request": event.request}
+    if visit.kind == "task":
+        return _still_open(run, changed(visit, status="calling", **known))
+    output = {} if event.branch is None else {"branch": event.branch}
+    return _closed(run, changed(visit, status="done", ended_at=event.at, output=output, **known))
+
+
+def _settled(run: Run, event: CallSettled) -> _Changes:
+    visit = _visit(run, event)
+    failed = event.error is not None
+    visit = changed(
+        visit,
+        status="failed" if failed else "done",
+        output=event.output,
+        attempts=event.attempts,
+        error=event.error,
+        request=visit.request if event.request is None else event.request,
+        ended_at=event.at,
+    )
+    if run.ended is not None:
+        return {"trace": tuple(visit if _same(visit, v) else v for v in run.trace)}
+    if failed:
+        return _still_open(run, visit)
+    fact = event.output
+    if event.signal is not None:
+        fact = {**(fact if isinstance(fact, dict) else {"output": fact}), "signal": event.signal}
+    signals = (*run.signals, event.step_id) if event.signal is True else run.signals
+    return {**_closed(run, visit), "facts": {**run.facts, event.step_id: fact}, "signals": signals}
+
+
+def _opened(run: Run, event: GateOpened) -> _Changes:
+    gate = Gate(event.label, event.reason, event.decisions, event.digest, event.at, event.role, event.signals)
+    visit = changed(_visit(run, event), status="parked", gate=gate, verdict=None, request=event.request)
+    return _still_open(run, visit)
+
+
+def _judged(run: Run, event: VerdictGiven) -> _Changes:
+    verdict = Verdict(event.decision, event.by, event.at, event.comment)
+    visit = changed(_visit(run, event), verdict=verdict, resolved_by=event.by, request=event.request)
+    signals = _undecided(run, visit)
+    if visit.kind == "task" and event.decision in (APPROVED, DONE):
+        return {**_still_open(run, changed(visit, status="calling")), "signals": signals}
+    status: VisitStatus = "denied" if event.decision == DENIED else "done"
+    if visit.kind == "task":
+        status = "failed" if event.decision == RETRY else status
+        return {**_closed(run, changed(visit, status=status, ended_at=event.at)), "signals": signals}
+    said = {"decision": event.decision, "comment": event.comment}
+    visit = changed(visit, status=status, ended_at=event.at, output=said)
+    return {**_closed(run, visit), "facts": {**run.facts, event.step_id: said}, "signals": signals}
+
+
+def _undecided(run: Run, visit: Visit) -> tuple[str, ...]:
+    """The hits that a verdict leaves undecided: those that came after its gate had opened."""
+    left = list(run.signals)
+    for step_id in visit.gate.signals if visit.gate is not None else ():
+        if step_id in left:
+            left.remove(step_id)
+    return tuple(left)
+
+
+def _ended(run: Run, event: RunEnded) -> _Changes:
+    return {"open": (), "trace": (*run.trace, *(_dropped(visit, event) for visit in run.open)), "ended": event}
+
+
+def _dropped(visit: Visit, event: RunEnded) -> Visit:
+    """An open visit as the end of the run leaves it: what failed stays failed, an end that was reached is done."""
+    if visit.status == "failed":
+        return visit
+    reached = visit.kind == "end" and event.status == "completed"
+    return changed(visit, status="done" if reached else "cancelled", ended_at=event.at)
+
+
+def _visit(run: Run, event: StepCleared | CallSettled | GateOpened | VerdictGiven) -> Visit:
+    """The visit that an event is about: open, or of a run that ended while its call was out."""
+    for visits in (run.open, reversed(run.trace)):
+        for visit in visits:
+            if visit.step_id == event.step_id and visit.visit == event.visit:
+                return visit
+    message = f"{event.type} names a visit that the run has not made: {event.step_id}:{event.visit}"
+    raise ValueError(message)
+
+
+def _same(one: Visit, other: Visit) -> bool:
+    return one.step_id == other.step_id and one.visit == other.visit
+
+
+def _but(visits: tuple[Visit, ...], gone: Visit) -> tuple[Visit, ...]:
+    return tuple(visit for visit in visits if not _same(visit, gone))
+
+
+def _still_open(run: Run, visit: Visit) -> _Changes:
+    return {"open": tuple(visit if _same(visit, v) else v for v in run.open)}
+
+
+def _closed(run: Run, visit: Visit) -> _Changes:
+    return {"open": _but(run.open, visit), "trace": (*run.trace, visit)}

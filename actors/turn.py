@@ -1,0 +1,154 @@
+"""The work of one message: it moves the run from step to step until the run rests, and collects what became fact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from actors.calls import Connectors, Missing, Request, dry_run, prepare, shown
+from actors.canonical import digest
+from actors.governance import Held, resolve
+from actors.messages import (
+    CallSettled,
+    Event,
+    Failure,
+    GateOpened,
+    RunEnded,
+    StepCleared,
+    StepEntered,
+)
+from actors.run import Run, Visit, evolve
+from actors.template import APPROVED, DENIED, Node, Template
+
+TURN_STEPS_MAX = 200
+
+
+@dataclass(slots=True)
+class Turn:
+    """The run as it stands within a turn, and the events so far; lives no longer than the turn."""
+
+    run: Run
+    at: datetime
+    connectors: Connectors
+    template: Template
+    steps_max: int
+    events: list[Event] = field(default_factory=list)
+
+    def emit(self, event: Event) -> None:
+        """Make it fact."""
+        self.run = evolve(self.run, event)
+        self.events.append(event)
+
+    def flow(self) -> None:
+        """Resolve every ready visit until the run rests or has ended, or this turn has done its share."""
+        for _ in range(TURN_STEPS_MAX):
+            visit = next((v for v in self.run.open if v.status == "ready"), None)
+            if visit is None:
+                return
+            if self.run.steps > self.steps_max:
+                detail = f"The run entered more than {self.steps_max} steps."
+                error = Failure("step_limit", detail, step_id=visit.step_id)
+                self.emit(RunEnded(self.at, "failed", error=error))
+                return
+            self._resolve(visit)
+
+    def enter(self, step_id: str, source: str | None) -> None:
+        """Bring the run to a step; at a join it waits there until each branch has come."""
+        node = self.template.node(step_id)
+        visit, waiting = self.run.visits.get(step_id, 0) + 1, False
+        if source is not None and self.template.joins(step_id):
+            here = self.run.at(step_id)
+            arrived = 1
+            if here is not None and here.status == "waiting":
+                visit, arrived = here.visit, len(here.arrived) + 1
+            waiting = arrived < len(self.template.entering(step_id))
+        self.emit(StepEntered(self.at, step_id, visit, node.kind, node.tier, source, waiting))
+
+    def leave(self, step_id: str, branch: str) -> None:
+        """Go on from a step over the edges of that branch; without one for `denied` the run ends as denied."""
+        node = self.template.node(step_id)
+        chosen = node.flow == "exclusive"
+        if branch == DENIED and not chosen:
+            self._deny(step_id)
+            return
+        if node.kind == "end":
+            self.emit(RunEnded(self.at, "completed", outcome=node.outcome))
+        for edge in self.template.leaving(step_id):
+            if edge.branch == branch or (branch == APPROVED and edge.branch != DENIED and not chosen):
+                self.enter(edge.target, step_id)
+
+    def perform(self, visit: Visit, request: Request | Missing) -> None:
+        """Let a task that was allowed to run do so: in shadow it settles here and now, live it is left outstanding."""
+        if isinstance(request, Missing):
+            detail = f"The key {request.key} is in neither the facts nor the inputs; nothing was sent."
+            error = Failure("missing_key", detail, step_id=visit.step_id)
+            self.emit(CallSettled(self.at, visit.step_id, visit.visit, error=error))
+        elif request.mode == "shadow":
+            node = self.template.node(visit.step_id)
+            output, signal = dry_run(node, self.run.inputs, self.run.facts)
+            self.settle(visit, output, True if signal else None)
+
+    def settle(self, visit: Visit, output: object, signal: object = None) -> None:
+        """Record what came of a task without a call of this turn's, and go on."""
+        self.emit(CallSettled(self.at, visit.step_id, visit.visit, output=output, signal=signal))
+        self.leave(visit.step_id, APPROVED)
+
+    def prepare(self, node: Node) -> Request | Missing:
+        """The request of a task as things stand now."""
+        return prepare(node, self.connectors, self.run.inputs, self.run.facts)
+
+    def park(self, visit: Visit, reason: str, decisions: tuple[str, ...], request: Request | None) -> None:
+        """Open the gate of a visit, with the call that an approval will send fixed in it."""
+        node = self.template.node(visit.step_id)
+        seen = self.digest(visit, request)
+        self.emit(
+            GateOpened(
+                self.at,
+                visit.step_id,
+                visit.visit,
+                label=node.label,
+                reason=reason,
+                decisions=decisions,
+                digest=seen,
+                role=node.role,
+                request=request,
+                signals=self.run.signals,
+            )
+        )
+
+    def digest(self, visit: Visit, request: Request | None) -> str:
+        """The digest of what a human is asked to allow at a visit."""
+        return digest(
+            {
+                "run": self.run.id,
+                "template": self.template.digest,
+                "step": visit.step_id,
+                "visit": visit.visit,
+                "facts": self.run.facts,
+                "effect": shown(request),
+            }
+        )
+
+    def _resolve(self, visit: Visit) -> None:
+        node = self.template.node(visit.step_id)
+        request = self.prepare(node) if node.kind == "task" else None
+        answer = resolve(self.run, node, self.template)
+        if isinstance(answer, Held):
+            asked = None if isinstance(request, Missing) else request
+            self.park(visit, answer.reason, self.template.decisions(node.id), asked)
+        elif node.kind == "end":
+            self.leave(node.id, APPROVED)
+        elif request is None:
+            self.emit(StepCleared(self.at, node.id, visit.visit, answer.reason, branch=answer.branch))
+            self.leave(node.id, answer.branch or APPROVED)
+        else:
+            sent = None if isinstance(request, Missing) else request
+            self.emit(StepCleared(self.at, node.id, visit.visit, answer.reason, request=sent))
+            self.perform(visit, request)
+
+    def _deny(self, step_id: str) -> None:
+        edge = next((e for e in self.template.leaving(step_id) if e.branch == DENIED), None)
+        if edge is None:
+            self.emit(RunEnded(self.at, "completed", outcome=DENIED))
+        else:
+            self.enter(edge.target, step_id)
