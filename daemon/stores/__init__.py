@@ -1,0 +1,1 @@
+"""Everything durable: the journal and its neighbours, in SQLite or in memory."""

@@ -1,0 +1,137 @@
+"""Connections to one SQLite database: one that writes and checkpoints, others that only read, each checked at open."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import aiosqlite
+
+from actors.ports import StoreFailed
+from daemon.ports import SchemaMismatch
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from pathlib import Path
+
+T = TypeVar("T")
+
+SQLITE_MIN = (3, 37, 0)
+LOCK_NAME = "penstock.lock"
+FULL = 2
+IN_MEMORY = 2
+
+_SHARED: Mapping[str, str | int] = {
+    "synchronous": FULL,
+    "foreign_keys": 1,
+    "busy_timeout": 5_000,
+    "wal_autocheckpoint": 0,
+    "temp_store": IN_MEMORY,
+}
+WRITER_PRAGMAS: Mapping[str, str | int] = {
+    "journal_mode": "wal",
+    **_SHARED,
+    "journal_size_limit": 64 * 1024 * 1024,
+    "cache_size": -16 * 1024,
+}
+READER_PRAGMAS: Mapping[str, str | int] = {**_SHARED, "query_only": 1}
+
+
+class Connection(aiosqlite.Connection):
+    """A connection with its own thread, to which a whole piece of work goes in one hop."""
+
+    waiting = 0
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a work in the connection's thread; `waiting` counts those that have not come back."""
+        self.waiting += 1
+        try:
+            done: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]
+            return done
+        finally:
+            self.waiting -= 1
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the data folder for this process alone; StoreFailed when another one has it."""
+    descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            detail = f"Another process uses the data folder {folder}; stop that one, or choose another folder."
+            raise StoreFailed(detail, "not_applied") from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def create(path: Path) -> None:
+    """Make the database file, unless it is there, for its owner alone; SQLite gives its other files the same mode."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+@asynccontextmanager
+async def writer(path: Path) -> AsyncIterator[Connection]:
+    """The connection that writes; on the way out it moves the whole log into the database."""
+    async with _open(path) as connection:
+        await connection.run(_configure_writer)
+        try:
+            yield connection
+        finally:
+            # What cannot be moved now stays in the log, and the next opening finds it there.
+            with suppress(sqlite3.Error):
+                await connection.run(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+
+
+@asynccontextmanager
+async def reader(path: Path) -> AsyncIterator[Connection]:
+    """A connection that can only read."""
+    async with _open(path) as connection:
+        await connection.run(_configure_reader)
+        yield connection
+
+
+@asynccontextmanager
+async def _open(path: Path) -> AsyncIterator[Connection]:
+    if sqlite3.sqlite_version_info < SQLITE_MIN:
+        wanted = ".".join(map(str, SQLITE_MIN))
+        raise SchemaMismatch(f"SQLite {wanted} or newer is needed; Python uses {sqlite3.sqlite_version} here.")
+    connection = Connection(lambda: sqlite3.connect(path, isolation_level=None), 64)
+    try:
+        await connection
+    except sqlite3.Error as error:
+        raise StoreFailed(f"{path} cannot be opened: {error}.", "not_applied") from error
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+def configure(db: sqlite3.Connection, pragmas: Mapping[str, str | int]) -> None:
+    """Set each pragma and read it back; SchemaMismatch when one did not take."""
+    try:
+        for name, wanted in pragmas.items():
+            db.execute(f"PRAGMA {name} = {wanted}").fetchall()
+            _check(db, name, wanted)
+        _check(db, "journal_mode", "wal")
+    except sqlite3.Error as error:
+        raise SchemaMismatch(f"The database cannot be used: {error}.") from error
+
+
+def _check(db: sqlite3.Connection, name: str, wanted: str | int) -> None:
+    row: tuple[Any, ...] = db.execute(f"PRAGMA {name}").fetchone()
+    if row != (wanted,):
+        raise SchemaMismatch(f"SQLite did not take {name} = {wanted}, it has {row[0]}: writes would not be safe.")
+
+
+def _configure_writer(db: sqlite3.Connection) -> None:
+    configure(db, WRITER_PRAGMAS)
+
+
+def _configure_reader(db: sqlite3.Connection) -> None:
+    configure(db, READER_PRAGMAS)

@@ -1,0 +1,194 @@
+"""The store in memory: the same promises but durability, for tests and for trying things out."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from actors.ports import ReceiptTaken, VersionConflict
+from daemon.ports import EmailTaken, Recorded, SchemaMismatch
+from daemon.stores import codec
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from actors.ports import Commit, Receipt
+    from actors.run import Run
+    from daemon.ports import Account, RunQuery, StoredConnector, TemplateDocument
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A run as bytes, so that nobody shares an object with the store."""
+
+    snapshot: bytes = b""
+    version: int = 0
+    resting: bool = False
+    commits: list[tuple[int, bytes]] = field(default_factory=list)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class MemoryStore:
+    """All that is durable elsewhere, for as long as the process lives."""
+
+    failed = False
+
+    def __init__(self, clock: Callable[[], datetime] = _now) -> None:
+        self._clock = clock
+        self._runs: dict[tuple[str, str], _Kept] = {}
+        self._accounts: dict[str, Account] = {}
+        self._revoked: dict[str, datetime] = {}
+        self._connectors: dict[tuple[str, str], tuple[bytes, StoredConnector]] = {}
+        self._receipts: dict[tuple[str, str, str], tuple[datetime, Receipt]] = {}
+        self._templates: dict[str, TemplateDocument] = {}
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls, *, clock: Callable[[], datetime] = _now) -> AsyncIterator[MemoryStore]:
+        """An empty store, opened like the durable one."""
+        yield cls(clock)
+
+    async def ping(self) -> None:
+        """Memory can always be written."""
+
+    async def append(self, commit: Commit) -> None:
+        """Keep a commit, or raise VersionConflict or ReceiptTaken."""
+        run, receipt = commit.run, commit.receipt
+        key = (run.company_id, run.id)
+        events, snapshot = codec.encode_events(commit.events), codec.encode_run(run)
+        if receipt is not None:
+            self._refuse_taken(receipt)
+        kept = self._runs.get(key, _Kept())
+        if kept.version != commit.expected_version:
+            raise VersionConflict(f"The run {run.id} is not at version {commit.expected_version}.")
+        if receipt is not None:
+            self._receipts[receipt.company_id, receipt.path, receipt.key] = self._clock(), receipt
+        if commit.events:
+            kept.commits.append((commit.expected_version + 1, events))
+        kept.snapshot, kept.version, kept.resting = snapshot, run.version, commit.resting
+        self._runs[key] = kept
+
+    async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
+        kept = self._runs.get((company_id, run_id))
+        return None if kept is None else codec.decode_run(kept.snapshot)
+
+    async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
+        """The runs that a query asks for."""
+        found: list[Run] = []
+        for (company, _), kept in sorted(self._runs.items(), reverse=True, key=lambda item: item[0]):
+            if company == company_id and len(found) < query.limit:
+                run = codec.decode_run(kept.snapshot)
+                found += [run] if _asked(run, query) else []
+        return found
+
+    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
+        """At most `limit` events of a run whose seq is greater than `after`."""
+        kept = self._runs.get((company_id, run_id), _Kept())
+        recorded = (
+            Recorded(seq, event)
+            for first, data in kept.commits
+            for seq, event in enumerate(codec.decode_events(data), first)
+        )
+        return [one for one in recorded if one.seq > after][: max(0, limit)]
+
+    async def unfinished(self) -> Sequence[tuple[str, str]]:
+        """The (company_id, run_id) of every run that is not at rest."""
+        return sorted(key for key, kept in self._runs.items() if not kept.resting)
+
+    async def register(self, account: Account, receipt: Receipt | None) -> None:
+        """Keep a new company with its first user; EmailTaken when the address has an account."""
+        key = codec.email_key(account.user.email)
+        if receipt is not None:
+            self._refuse_taken(receipt)
+        if key in self._accounts:
+            raise EmailTaken("An account with this e-mail address exists.")
+        if receipt is not None:
+            self._receipts[receipt.company_id, receipt.path, receipt.key] = self._clock(), receipt
+        self._accounts[key] = account
+
+    async def account_by_email(self, email: str) -> Account | None:
+        """The account of an e-mail address, whatever its case."""
+        return self._accounts.get(codec.email_key(email))
+
+    async def account(self, user_id: str) -> Account | None:
+        """The account of a user."""
+        return next((account for account in self._accounts.values() if account.user.id == user_id), None)
+
+    async def revoke(self, token_id: str, expires_at: datetime) -> None:
+        """Remember that a token no longer counts, until it would have expired."""
+        self._revoked[token_id] = expires_at
+
+    async def revoked(self) -> dict[str, datetime]:
+        """The revoked tokens and when each would have expired; those that have expired are dropped."""
+        now = self._clock()
+        self._revoked = {token: expires_at for token, expires_at in self._revoked.items() if expires_at > now}
+        return dict(self._revoked)
+
+    async def put_connector(self, stored: StoredConnector) -> None:
+        """Keep a connector in place of any earlier one of the same tool-id."""
+        encoded = codec.encode_connector(stored.connector)
+        self._connectors[stored.company_id, stored.connector.tool_id] = encoded, stored
+
+    async def delete_connector(self, company_id: str, tool_id: str) -> bool:
+        """Forget a connector; False when there was none."""
+        return self._connectors.pop((company_id, tool_id), None) is not None
+
+    async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
+        """A company's connectors by tool-id, in order."""
+        return [
+            replace(stored, connector=codec.decode_connector(encoded))
+            for (company, _), (encoded, stored) in sorted(self._connectors.items(), key=lambda item: item[0])
+            if company == company_id
+        ]
+
+    async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
+        """The receipt kept under that key."""
+        _, receipt = self._receipts.get((company_id, path, key), (None, None))
+        return receipt
+
+    async def keep_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""
+        key = (receipt.company_id, receipt.path, receipt.key)
+        at, kept = self._receipts.get(key, (self._clock(), receipt))
+        if key in self._receipts and kept.status is not None:
+            raise ReceiptTaken("The request under this idempotency key is answered already.")
+        run_id = receipt.run_id if receipt.run_id is not None else kept.run_id
+        self._receipts[key] = at, replace(receipt, fingerprint=kept.fingerprint, run_id=run_id)
+
+    async def drop_receipts(self, before: datetime) -> int:
+        """Drop the receipts kept before that time; returns how many."""
+        old = [key for key, (at, _) in self._receipts.items() if at < before]
+        for key in old:
+            del self._receipts[key]
+        return len(old)
+
+    async def keep_template(self, document: TemplateDocument) -> None:
+        """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""
+        for kept in self._templates.values():
+            same = (kept.vertical, kept.version) == (document.vertical, document.version)
+            if same and kept.digest != document.digest:
+                raise SchemaMismatch(codec.version_taken(document, kept.digest))
+        self._templates.setdefault(document.digest, document)
+
+    async def template_document(self, digest: str) -> TemplateDocument | None:
+        """The template of that digest."""
+        return self._templates.get(digest)
+
+    def _refuse_taken(self, receipt: Receipt) -> None:
+        if (receipt.company_id, receipt.path, receipt.key) in self._receipts:
+            raise ReceiptTaken("The idempotency key is already used.")
+
+
+def _asked(run: Run, query: RunQuery) -> bool:
+    return (
+        (query.before is None or run.id < query.before)
+        and (query.status is None or run.status == query.status)
+        and (query.vertical is None or run.vertical == query.vertical)
+        and (query.parked_at is None or any(visit.step_id == query.parked_at for visit in run.parked))
+    )

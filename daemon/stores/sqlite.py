@@ -1,0 +1,174 @@
+"""The store in a SQLite file: all writes go through one connection, in groups; reads go through others."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from actors.ports import StoreFailed
+from daemon.stores import codec, connection, sqlite_journal, sqlite_shelves
+from daemon.stores.engine import SqliteEngine, migrate
+from daemon.stores.migrations import read_migrations
+from daemon.stores.sqlite_shelves import DROP_MAX, text
+from daemon.stores.writer import BATCH_MAX, Writer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
+
+    from actors.ports import Commit, Receipt
+    from actors.run import Run
+    from daemon.ports import Account, Recorded, RunQuery, StoredConnector, TemplateDocument
+
+T = TypeVar("T")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class SqliteStore:
+    """The durable store of one process; make it with `SqliteStore.open`."""
+
+    def __init__(
+        self,
+        writer: Writer[sqlite3.Connection],
+        readers: Sequence[connection.Connection],
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._writer = writer
+        self._readers = readers
+        self._clock = clock
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        path: Path,
+        *,
+        readers: int = 2,
+        batch_max: int = BATCH_MAX,
+        on_failed: Callable[[], None] | None = None,
+        clock: Callable[[], datetime] = _now,
+    ) -> AsyncIterator[SqliteStore]:
+        """Open the database, made and migrated as needed; StoreFailed or SchemaMismatch say why it cannot be used."""
+        async with AsyncExitStack() as stack:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            stack.enter_context(connection.locked(path.parent))
+            connection.create(path)
+            writing = await stack.enter_async_context(connection.writer(path))
+            await writing.run(lambda db: migrate(db, read_migrations(), text(clock())))
+            reading = [await stack.enter_async_context(connection.reader(path)) for _ in range(readers)]
+            writer: Writer[sqlite3.Connection] = Writer(
+                SqliteEngine(writing, path), batch_max=batch_max, on_failed=on_failed
+            )
+            stack.push_async_callback(writer.close)
+            yield cls(writer, reading, clock)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the store has failed for good, so that the process must end."""
+        return self._writer.failed
+
+    async def ping(self) -> None:
+        """Prove that the store can write; StoreFailed when it cannot."""
+        await self._writer.submit(lambda db: db.execute("PRAGMA user_version = 0").fetchall())
+
+    async def append(self, commit: Commit) -> None:
+        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
+        await self._writer.submit(sqlite_journal.Append.of(commit, self._clock()))
+
+    async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
+        return await self._read(lambda db: sqlite_journal.load(db, company_id, run_id))
+
+    async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
+        """The runs that a query asks for."""
+        return await self._read(lambda db: sqlite_journal.find(db, company_id, query))
+
+    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
+        """At most `limit` events of a run whose seq is greater than `after`."""
+        return await self._read(lambda db: sqlite_journal.history(db, company_id, run_id, after, limit))
+
+    async def unfinished(self) -> Sequence[tuple[str, str]]:
+        """The (company_id, run_id) of every run that is not at rest."""
+        return await self._read(sqlite_journal.unfinished)
+
+    async def register(self, account: Account, receipt: Receipt | None) -> None:
+        """Keep a new company with its first user; EmailTaken when the address has an account."""
+        at = text(self._clock())
+        await self._writer.submit(lambda db: sqlite_shelves.register(db, account, receipt, at))
+
+    async def account_by_email(self, email: str) -> Account | None:
+        """The account of an e-mail address, whatever its case."""
+        return await self._read(lambda db: sqlite_shelves.account_by_email(db, email))
+
+    async def account(self, user_id: str) -> Account | None:
+        """The account of a user."""
+        return await self._read(lambda db: sqlite_shelves.account(db, user_id))
+
+    async def revoke(self, token_id: str, expires_at: datetime) -> None:
+        """Remember that a token no longer counts, until it would have expired."""
+        await self._writer.submit(lambda db: sqlite_shelves.revoke(db, token_id, expires_at))
+
+    async def revoked(self) -> dict[str, datetime]:
+        """The revoked tokens and when each would have expired; those that have expired are dropped."""
+        at = text(self._clock())
+        return await self._writer.submit(lambda db: sqlite_shelves.revoked(db, at))
+
+    async def put_connector(self, stored: StoredConnector) -> None:
+        """Keep a connector in place of any earlier one of the same tool-id."""
+        encoded = codec.encode_connector(stored.connector)
+        await self._writer.submit(lambda db: sqlite_shelves.put_connector(db, stored, encoded))
+
+    async def delete_connector(self, company_id: str, tool_id: str) -> bool:
+        """Forget a connector; False when there was none."""
+        return await self._writer.submit(lambda db: sqlite_shelves.delete_connector(db, company_id, tool_id))
+
+    async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
+        """A company's connectors by tool-id, in order."""
+        return await self._read(lambda db: sqlite_shelves.connectors_of(db, company_id))
+
+    async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
+        """The receipt kept under that key."""
+        return await self._read(lambda db: sqlite_shelves.receipt(db, company_id, path, key))
+
+    async def keep_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""
+        at = text(self._clock())
+        await self._writer.submit(lambda db: sqlite_shelves.keep_receipt(db, receipt, at))
+
+    async def drop_receipts(self, before: datetime) -> int:
+        """Drop the receipts kept before that time, a bounded number per batch; returns how many."""
+        total = 0
+        while True:
+            dropped = await self._writer.submit(lambda db: sqlite_shelves.drop_receipts(db, text(before)))
+            total += dropped
+            if dropped < DROP_MAX:
+                return total
+
+    async def keep_template(self, document: TemplateDocument) -> None:
+        """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""
+        await self._writer.submit(lambda db: sqlite_shelves.keep_template(db, document))
+
+    async def template_document(self, digest: str) -> TemplateDocument | None:
+        """The template of that digest."""
+        return await self._read(lambda db: sqlite_shelves.template_document(db, digest))
+
+    async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a query on the reader with the least to do, on one state of the database."""
+        reader = min(self._readers, key=lambda one: one.waiting)
+        try:
+            return await reader.run(lambda db: _at_one_point(db, query))
+        except (sqlite3.Error, ValueError) as error:
+            raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
+
+
+def _at_one_point(db: sqlite3.Connection, query: Callable[[sqlite3.Connection], T]) -> T:
+    db.execute("BEGIN")
+    try:
+        return query(db)
+    finally:
+        db.execute("COMMIT")

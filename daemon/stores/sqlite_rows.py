@@ -1,0 +1,39 @@
+"""Many rows in one statement: each statement is a moment in which the event loop can take the interpreter away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+# Few sizes, so that the connection's cache keeps every statement prepared.
+SIZES = (64, 16, 4, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A statement around a list of VALUES, each row with the same number of columns."""
+
+    before: str
+    columns: int
+    after: str = ""
+
+    def write(self, db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> int:
+        """Run the statement over the rows, and return how many rows it changed."""
+        changed = start = 0
+        for size in SIZES:
+            while len(rows) - start >= size:
+                values = [value for row in rows[start : start + size] for value in row]
+                changed += db.execute(_statement(self, size), values).rowcount
+                start += size
+        return changed
+
+
+@lru_cache(maxsize=256)
+def _statement(rows: Rows, size: int) -> str:
+    row = f"({', '.join('?' * rows.columns)})"
+    return f"{rows.before} VALUES {', '.join([row] * size)} {rows.after}"

@@ -1,0 +1,1 @@
+"""What every store promises, asked of each of them."""

@@ -1,0 +1,107 @@
+"""Commits, accounts and receipts in a few words, for whatever keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from actors.calls import Connector, Request
+from actors.messages import (
+    CallSettled,
+    Event,
+    GateOpened,
+    RunEnded,
+    RunStarted,
+    StepCleared,
+    StepEntered,
+    VerdictGiven,
+)
+from actors.ports import Commit, Receipt
+from daemon.ports import Account, Company, StoredConnector, User
+from daemon.stores.codec import fold
+
+if TYPE_CHECKING:
+    from actors.run import Run
+
+NOON = datetime(2026, 3, 2, 12, 0, 0, 250_001, tzinfo=UTC)
+ACME = "company-acme"
+OTHER = "company-other"
+
+
+@dataclass
+class Clock:
+    """A clock that goes only when told to."""
+
+    now: datetime = NOON
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def forward(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+def commit(run: Run | None, *events: Event, resting: bool = True, receipt: Receipt | None = None) -> Commit:
+    """These events on top of a run."""
+    return Commit(fold(events, run), events, resting, receipt)
+
+
+def start(
+    run_id: str = "run-1",
+    company_id: str = ACME,
+    *,
+    vertical: str = "prior-auth",
+    gates: tuple[str, ...] = ("signoff",),
+    inputs: dict[str, Any] | None = None,
+    receipt: Receipt | None = None,
+) -> Commit:
+    """A run that began and parked at these gates; one that executes when there are none."""
+    digest = "sha256:" + "a" * 64
+    events: list[Event] = [RunStarted(NOON, run_id, company_id, "ann", vertical, 1, digest, inputs or {"n": 1}, True)]
+    if not gates:
+        events.append(StepEntered(NOON, "work", 1, "task", "low"))
+    for gate in gates:
+        events.append(StepEntered(NOON, gate, 1, "gate", "high"))
+        events.append(GateOpened(NOON, gate, 1, gate.title(), "a human decides", ("approved", "denied"), digest))
+    return commit(None, *events, resting=bool(gates), receipt=receipt)
+
+
+def decide(run: Run, gate: str = "signoff", receipt: Receipt | None = None) -> Commit:
+    """The run after a verdict, which ends it."""
+    verdict = VerdictGiven(NOON, gate, run.visits[gate], "approved", "bob", "fine")
+    return commit(run, verdict, RunEnded(NOON, "completed", "done"), receipt=receipt)
+
+
+def work(run: Run, size: int = 10) -> Commit:
+    """The run after one more task with an output of that many characters."""
+    visit = run.visits.get("task", 0) + 1
+    request = Request("tool", "shadow", body={"inputs": run.inputs, "facts": {}})
+    return commit(
+        run,
+        StepEntered(NOON, "task", visit, "task", "low"),
+        StepCleared(NOON, "task", visit, "tier low runs on its own", request=request),
+        CallSettled(NOON, "task", visit, output={"text": "x" * size}),
+    )
+
+
+def receipt(
+    key: str = "key-1", company_id: str = ACME, *, run_id: str | None = None, status: int | None = None
+) -> Receipt:
+    """What is kept of a request; without a status it is not answered yet."""
+    body = b"" if status is None else b'{"status": "parked"}'
+    return Receipt(company_id, "/process-runs/", key, b"\x00fingerprint\xff", run_id, status, '{"ETag": "1"}', body)
+
+
+def account(name: str = "ann", company_id: str = ACME, email: str = "Ann@Example.test") -> Account:
+    """A company with one user."""
+    user = User(f"user-{name}", company_id, email, name.title(), "manager", "$argon2id$hash", NOON)
+    return Account(user, Company(company_id, "Ünïted Ltd.", NOON))
+
+
+def stored_connector(tool_id: str = "chart-fetch", company_id: str = ACME, version: int = 1) -> StoredConnector:
+    """A connector with a sealed secret."""
+    connector = Connector(
+        tool_id, version, "https://api.test", "POST", "/charts", "bearer", body_map={"id": "member_id"}
+    )
+    return StoredConnector(company_id, connector, b"\x00sealed\xff", NOON, NOON + timedelta(hours=1), "ann")

@@ -1,0 +1,1 @@
+"""Tables and rules: one piece at a time, without IO."""
