@@ -1,0 +1,102 @@
+"""Trying again where that is safe: pauses that grow, with jitter, within one deadline for all attempts."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from itertools import count
+
+from daemon.connectors.http import Answer, SendFailed
+
+REPEATED_STATUSES = frozenset({429, 502, 503, 504})
+TIMEOUT_S_MIN = 0.001  # none at all would mean no limit
+PASSING = frozenset({"connect_failed", "timeout", "connection_lost"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of outgoing calls; `answered_max` is of how many runs the latest answers are remembered."""
+
+    calls_max: int = 256
+    step_deadline_s: float = 60.0
+    pause_s: float = 0.2
+    pause_max_s: float = 10.0
+    retry_after_max_s: float = 30.0
+    answered_max: int = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time as attempts see it; `jitter` gives numbers from 0 to 1."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one call may be tried."""
+
+    repeatable: bool
+    retries: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How it ended after so many attempts; `halted` when another one was due and was not allowed any more."""
+
+    result: Answer | SendFailed
+    attempts: int
+    halted: bool = False
+
+
+class Attempts:
+    """Sends until there is an answer that counts, or no further attempt is safe or left."""
+
+    def __init__(self, limits: Limits, clock: Clock) -> None:
+        """Pause as `limits` say, on this clock."""
+        self._limits = limits
+        self._clock = clock
+
+    async def settle(
+        self, send: Callable[[float], Awaitable[Answer]], plan: Plan, go_on: Callable[[], bool]
+    ) -> Settled:
+        """Call `send` with the seconds that it has; `go_on` is asked before each further attempt."""
+        end = self._clock.monotonic() + self._limits.step_deadline_s
+        for attempt in count(1):
+            left_s = end - self._clock.monotonic()
+            result = await _tried(send, max(TIMEOUT_S_MIN, min(plan.timeout_s, left_s)))
+            pause_s = self._pause_s(result, attempt)
+            late = self._clock.monotonic() + pause_s >= end
+            if attempt > plan.retries or late or not may_repeat(result, repeatable=plan.repeatable):
+                return Settled(result, attempt)
+            if not go_on():
+                return Settled(result, attempt, halted=True)
+            await self._clock.sleep(pause_s)
+        raise AssertionError("counting never ends")
+
+    def _pause_s(self, result: Answer | SendFailed, attempt: int) -> float:
+        """Half of the growing pause is certain, the other half is jitter; the far side may ask for more."""
+        grown_s = min(self._limits.pause_max_s, self._limits.pause_s * 2.0 ** min(attempt - 1, 32))
+        asked_s = result.retry_after_s if isinstance(result, Answer) else None
+        own_s = grown_s * (1 + self._clock.jitter()) / 2
+        return max(own_s, min(asked_s or 0.0, self._limits.retry_after_max_s))
+
+
+def may_repeat(result: Answer | SendFailed, *, repeatable: bool) -> bool:
+    """Whether another attempt is safe and may end better."""
+    if isinstance(result, Answer):
+        return repeatable and result.status in REPEATED_STATUSES
+    return result.code in PASSING and (repeatable or not result.maybe_sent)
+
+
+async def _tried(send: Callable[[float], Awaitable[Answer]], timeout_s: float) -> Answer | SendFailed:
+    try:
+        return await send(timeout_s)
+    except SendFailed as failed:
+        return failed

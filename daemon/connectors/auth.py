@@ -1,0 +1,114 @@
+"""Credentials on their way out, and their traces taken out of what comes back."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+from actors.calls import MASK, Connector
+from actors.canonical import canonical
+
+EXCERPT_CHARS_MAX = 500
+SECRET_CHARS_MIN = 4
+FRAGMENT_CHARS_MIN = 8
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def credentials(connector: Connector, secret: str | None) -> dict[str, str]:
+    """The header that carries the secret; ValueError when the secret fits into no header."""
+    if secret is None or connector.auth_type == "none":
+        return {}
+    if _CONTROL.search(secret):
+        raise ValueError("The secret holds a control character and fits into no header.")
+    match connector.auth_type:
+        case "bearer":
+            return {"Authorization": f"Bearer {secret}"}
+        case "basic":
+            return {"Authorization": f"Basic {b64encode(secret.encode()).decode()}"}
+        case "header":
+            return {connector.auth_header or "Authorization": secret}
+
+
+def secrets_of(connector: Connector, secret: str | None) -> tuple[str, ...]:
+    """What must not be seen again: the secret, and of `user:password` the password by itself."""
+    if not secret:
+        return ()
+    _, colon, password = secret.partition(":")
+    return (secret, password) if connector.auth_type == "basic" and colon else (secret,)
+
+
+class Masker:
+    """Replaces secrets, whether in clear, in base64, URL-encoded, in hex or escaped as in JSON.
+
+    A secret of fewer than four characters is no secret and would mask half of every answer; it is left alone.
+    """
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        """Mask these."""
+        kept = [secret for secret in secrets if len(secret) >= SECRET_CHARS_MIN]
+        exact = {form for secret in kept for form in _exact_forms(secret)}
+        loose = {form for secret in kept for form in _loose_forms(secret)} - exact
+        forms = [(form, re.escape(form)) for form in exact]
+        forms += [(form, f"(?i:{re.escape(form)})") for form in loose]
+        longest_first = sorted(forms, key=lambda form: -len(form[0]))
+        self._pattern = re.compile("|".join(pattern for _, pattern in longest_first)) if forms else None
+
+    def text(self, text: str) -> str:
+        """The text with every secret masked."""
+        return text if self._pattern is None else self._pattern.sub(MASK, text)
+
+    def value(self, value: Any) -> Any:
+        """The JSON value with every secret in its strings and names masked."""
+        if self._pattern is None:
+            return value
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self.value(item) for item in value]
+            case dict():
+                return {self.text(name): self.value(item) for name, item in value.items()}
+            case _:
+                return value
+
+
+def excerpt(body: Any, secrets: Iterable[str]) -> str | None:
+    """The beginning of an answer, for people, with the secrets masked; None when it is empty."""
+    if body is None or body == "":
+        return None
+    masker = Masker(secrets)
+    text = masker.text(body) if isinstance(body, str) else canonical(masker.value(body))
+    return text if len(text) <= EXCERPT_CHARS_MAX else text[: EXCERPT_CHARS_MAX - 1] + "…"
+
+
+def _exact_forms(secret: str) -> Iterator[str]:
+    """The forms in which upper and lower case differ."""
+    raw = secret.encode()
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    for encode in (b64encode, urlsafe_b64encode):
+        yield encode(raw).decode()
+        yield encode(raw).decode().rstrip("=")
+        for before in range(3):
+            inner = _inside_base64(encode(b"\0" * before + raw).decode(), before)
+            if len(inner) >= FRAGMENT_CHARS_MIN:
+                yield inner
+
+
+def _inside_base64(encoded: str, before: int) -> str:
+    """What of a secret stays the same when it is encoded between other bytes, `before` of them in front."""
+    digits = encoded.rstrip("=")
+    return digits[before + 1 if before else 0 : len(digits) - (1 if len(digits) % 4 else 0)]
+
+
+def _loose_forms(secret: str) -> Iterator[str]:
+    """The forms that may be written in upper or lower case."""
+    yield secret.encode().hex()
+    yield quote(secret, safe="")
+    yield quote(secret)
+    yield quote_plus(secret)

@@ -1,0 +1,194 @@
+"""The guard at the gate: which addresses may be connected to, checked on the very address of the connection.
+
+aiohttp asks the resolver only for names: an address literal goes straight to the socket. So the socket is where the
+rule holds; the resolver and the check of the URL are there to refuse earlier and to say why.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from collections.abc import Sequence
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import TYPE_CHECKING
+
+from aiohttp import TCPConnector, ThreadedResolver
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from daemon.connectors.origin import BadUrl, parse_url
+
+if TYPE_CHECKING:
+    from aiohappyeyeballs import AddrInfoType
+    from yarl import URL
+
+Network = IPv4Network | IPv6Network
+Address = IPv4Address | IPv6Address
+
+METADATA = frozenset(
+    ip_address(text)
+    for text in (
+        "169.254.169.254",  # AWS, Azure, Google, Oracle, DigitalOcean
+        "169.254.170.2",  # AWS: tasks
+        "169.254.170.23",  # AWS: pods
+        "168.63.129.16",  # Azure: the host
+        "100.100.100.200",  # Alibaba
+        "192.0.0.192",  # Oracle
+        "fd00:ec2::254",  # AWS
+        "fd00:ec2::23",  # AWS: pods
+        "fd20:ce::254",  # Google
+    )
+)
+
+# After the deny list of Stripe's Smokescreen and the special-purpose registries of IANA. The first match names it.
+_DENIED = (
+    ("a loopback", "127.0.0.0/8 ::1/128"),
+    ("a private", "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7"),
+    ("a link-local", "169.254.0.0/16 fe80::/10"),
+    ("a site-local", "fec0::/10"),
+    ("a carrier's inner", "100.64.0.0/10"),
+    ("an unspecified", "0.0.0.0/8 ::/128"),
+    ("a broadcast", "255.255.255.255/32"),
+    ("a multicast", "224.0.0.0/4 ff00::/8"),
+    ("a benchmark", "198.18.0.0/15 2001:2::/48"),
+    ("a documentation", "192.0.2.0/24 198.51.100.0/24 203.0.113.0/24 2001:db8::/32 3fff::/20"),
+    ("an IPv4-mapped", "::ffff:0:0/96 ::ffff:0:0:0/96"),
+    ("an IPv4-compatible", "::/96"),
+    ("a NAT64", "64:ff9b::/96 64:ff9b:1::/48"),
+    ("a 6to4", "2002::/16 192.88.99.0/24"),
+    ("a Teredo", "2001::/32"),
+    ("a reserved", "192.0.0.0/24 240.0.0.0/4 2001::/23 5f00::/16"),
+)
+DENIED = tuple((kind, ip_network(text)) for kind, texts in _DENIED for text in texts.split())
+GLOBAL_UNICAST = IPv6Network("2000::/3")
+CARRIES_IPV4 = tuple(
+    IPv6Network(text) for text in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48")
+)
+_LOOKS_NUMERIC = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?", re.IGNORECASE)
+
+
+class EgressRefused(OSError):
+    """The target may not be called; the text says why.
+
+    An OSError, because what makes aiohttp's connections counts only those as a failure of one address.
+    """
+
+
+def parse_networks(text: str) -> tuple[Network, ...]:
+    """The networks of a list like `127.0.0.0/8, ::1/128`; ValueError with a sentence for what is none."""
+    networks: list[Network] = []
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        try:
+            networks.append(ip_network(item))
+        except ValueError as error:
+            raise ValueError(f"{item} is no network such as 10.1.0.0/16 or ::1/128: {error}.") from None
+    return tuple(networks)
+
+
+class EgressGuard:
+    """Refuses whatever is not on the public internet, except the networks that the operator allows."""
+
+    def __init__(self, allowed: Sequence[Network] = ()) -> None:
+        """Open `allowed`; a metadata address opens only when it is named by itself, as a /32 or /128."""
+        self._allowed = tuple(allowed)
+
+    def check(self, address: str) -> None:
+        """EgressRefused unless this address may be connected to."""
+        if (kind := self._refused(address)) is not None:
+            raise EgressRefused(f"{address} is {kind}, which may not be called from here.")
+
+    def check_name(self, name: str, addresses: Sequence[str]) -> None:
+        """EgressRefused unless every address of a name may be connected to; it does not tell them."""
+        if not addresses:
+            raise EgressRefused(f"{name} does not resolve to an address.")
+        for address in addresses:
+            if (kind := self._refused(address)) is not None:
+                raise EgressRefused(f"{name} resolves to {kind}, which may not be called from here.")
+
+    def check_url(self, text: str) -> URL:
+        """The URL; BadUrl when it may never be called, EgressRefused when it names an address that is refused."""
+        url = parse_url(text)
+        host = url.raw_host or ""
+        try:
+            ip_address(host)
+        except ValueError:
+            if _LOOKS_NUMERIC.fullmatch(host):
+                raise BadUrl(f"{host} is no plain IPv4 address.") from None
+            return url
+        self.check(host)
+        return url
+
+    def socket(self, info: AddrInfoType) -> socket.socket:
+        """A socket for one address that is about to be connected to."""
+        family, kind, proto, _, address = info
+        self.check(str(address[0]))
+        return socket.socket(family, kind, proto)
+
+    def _refused(self, address: str) -> str | None:
+        try:
+            one = ip_address(address.partition("%")[0])
+        except ValueError:
+            return "no IP address"
+        opened = [network for network in self._allowed if one in network]
+        if one in METADATA or not METADATA.isdisjoint(_carried(one)):
+            return None if any(network.num_addresses == 1 for network in opened) else "a metadata address"
+        if opened:
+            return None
+        kind = next((kind for kind, network in DENIED if one in network), None)
+        if kind is None and one.version == 6 and one not in GLOBAL_UNICAST:  # noqa: PLR2004 - IPv6
+            kind = "a reserved"
+        return None if kind is None else f"{kind} address"
+
+
+class GuardedResolver(AbstractResolver):
+    """Resolves names as the system does, and refuses a name as soon as one of its addresses is refused."""
+
+    def __init__(self, guard: EgressGuard, inner: AbstractResolver | None = None) -> None:
+        """Ask `inner`, by default the system's resolver in a thread."""
+        self._guard = guard
+        self._inner = inner or ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """All addresses of a name; EgressRefused when one is refused, or when there is no answer."""
+        try:
+            found = await self._inner.resolve(host, port, family)
+        except (OSError, UnicodeError):
+            raise EgressRefused(f"{host} does not resolve to an address.") from None
+        self._guard.check_name(host, [one["host"] for one in found])
+        return found
+
+    async def close(self) -> None:
+        """Let go of the inner resolver."""
+        await self._inner.close()
+
+
+def guarded_connector(guard: EgressGuard, resolver: AbstractResolver | None = None) -> TCPConnector:
+    """The only way out: each call makes its own connection, through the guard.
+
+    Connections are not kept: the far side may close a kept one at any time, and a call that is lost on it would be
+    one whose outcome nobody knows.
+    """
+    return TCPConnector(
+        resolver=GuardedResolver(guard, resolver), socket_factory=guard.socket, force_close=True, limit=0
+    )
+
+
+def _carried(address: Address) -> tuple[IPv4Address, ...]:
+    """The IPv4 addresses inside an IPv6 address, in the forms that some gateway unpacks."""
+    if isinstance(address, IPv4Address):
+        return ()
+    if address.teredo is not None:
+        return address.teredo
+    if address.sixtofour is not None:
+        return (address.sixtofour,)
+    if any(address in network for network in CARRIES_IPV4):
+        return (IPv4Address(int(address) & 0xFFFFFFFF),)
+    return ()

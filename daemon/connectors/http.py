@@ -1,0 +1,251 @@
+"""One HTTP call to the outside: sent once, bounded in time and size, with a clear word about how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Self
+
+import aiohttp
+from multidict import CIMultiDict
+
+from actors.calls import BODILESS, Connector, Request
+from actors.canonical import canonical
+from daemon import jsonio
+from daemon.connectors.auth import credentials
+from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connector
+from daemon.connectors.origin import BadUrl
+
+if TYPE_CHECKING:
+    from aiohttp.abc import AbstractResolver
+    from aiohttp.client_middlewares import ClientHandlerType
+    from yarl import URL
+
+BODY_BYTES_MAX = 256 * 1024
+CHUNK_BYTES = 64 * 1024
+DEPTH_MAX = 64
+
+
+class SendFailed(Exception):
+    """There is no answer; `maybe_sent` unless it is certain that nothing of the request left.
+
+    Codes: egress_refused, bad_url, bad_request, connect_failed, timeout, connection_lost, too_large.
+    """
+
+    def __init__(self, code: str, detail: str, *, maybe_sent: bool = False, status_code: int | None = None) -> None:
+        """Keep what has to be decided on, and a sentence without secrets."""
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+        self.maybe_sent = maybe_sent
+        self.status_code = status_code
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the far side answered: JSON where it is JSON, else text; None when it is empty."""
+
+    status: int
+    body: Any
+    latency_ms: int
+    retry_after_s: float | None = None
+
+
+@dataclass(slots=True)
+class Trip:
+    """One call on its way; `left` as soon as the first byte of the request may be on the wire."""
+
+    left: bool = False
+
+
+class _Lost(aiohttp.ClientError):
+    """The connection broke after it was made."""
+
+
+class HttpConnector:
+    """The client of every connector: no cookies, no proxies, no redirects, nothing sent twice by itself."""
+
+    def __init__(
+        self,
+        guard: EgressGuard,
+        *,
+        body_bytes_max: int = BODY_BYTES_MAX,
+        resolver: AbstractResolver | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Reach what `guard` allows; keep at most `body_bytes_max` of an answer, counted after decompression."""
+        self._guard = guard
+        self._body_bytes_max = body_bytes_max
+        self._resolver = resolver
+        self._now = now
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        """Open the client."""
+        trace = aiohttp.TraceConfig()
+        trace.on_request_headers_sent.append(_departed)
+        self._session = aiohttp.ClientSession(
+            connector=guarded_connector(self._guard, self._resolver),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            middlewares=(_once,),
+            requote_redirect_url=False,
+            trace_configs=[trace],
+            trust_env=False,
+        )
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the client and whatever is still under way."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def send(
+        self,
+        request: Request,
+        *,
+        secret: str | None,
+        connector: Connector,
+        headers: dict[str, str],
+        timeout_s: float,
+    ) -> Answer:
+        """Send a request once and take the answer; SendFailed when there is none."""
+        url, body, all_headers = self._wire(request, connector, secret, headers)
+        trip, begun = Trip(), time.monotonic()
+        try:
+            async with self._opened().request(
+                request.method or "GET",
+                url,
+                data=body,
+                headers=all_headers,
+                skip_auto_headers=("Content-Type",),
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=timeout_s),
+                trace_request_ctx=trip,
+            ) as response:
+                raw = await self._read(response)
+                latency_ms = round((time.monotonic() - begun) * 1000)
+                pause_s = retry_after_s(response.headers.get("Retry-After"), self._now())
+                return Answer(response.status, _body(raw, response), latency_ms, pause_s)
+        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            raise _failure(error, url, left=trip.left) from None
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise RuntimeError("The connector is used outside its context.")
+        return self._session
+
+    def _wire(
+        self, request: Request, connector: Connector, secret: str | None, headers: dict[str, str]
+    ) -> tuple[URL, bytes | None, CIMultiDict[str]]:
+        """URL, body and headers as they are sent."""
+        wire = CIMultiDict({"Accept": "application/json, */*;q=0.1", "User-Agent": "penstock"})
+        try:
+            url = self._guard.check_url(request.url or "")
+            wire.update(headers)
+            body = None
+            if request.body is not None and request.method not in BODILESS:
+                body = canonical(request.body).encode()
+                wire["Content-Type"] = "application/json"
+            wire.update(credentials(connector, secret))
+        except BadUrl as error:
+            raise SendFailed("bad_url", str(error)) from None
+        except EgressRefused as error:
+            raise SendFailed("egress_refused", str(error)) from None
+        except ValueError:
+            raise SendFailed("bad_request", "The body or the secret cannot be sent as it stands.") from None
+        return url, body, wire
+
+    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+        raw = bytearray()
+        async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+            raw += chunk
+            if len(raw) > self._body_bytes_max:
+                response.close()
+                detail = f"The answer is larger than {self._body_bytes_max} bytes."
+                raise SendFailed("too_large", detail, maybe_sent=True, status_code=response.status)
+        return bytes(raw)
+
+
+async def _departed(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+    """Note that a request leaves; aiohttp says so just before it hands the first byte to the connection."""
+    context.trace_request_ctx.left = True
+
+
+async def _once(request: aiohttp.ClientRequest, handler: ClientHandlerType) -> aiohttp.ClientResponse:
+    """Keep aiohttp from sending again: it repeats GET, PUT and DELETE once when the connection breaks."""
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError):
+        raise _Lost from None
+
+
+def _failure(error: Exception, url: URL, *, left: bool) -> SendFailed:
+    """What went wrong, in our words: the ones of the libraries may carry addresses and headers."""
+    host = f"{url.host_subcomponent}:{url.port}"
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
+    if isinstance(cause, EgressRefused):
+        return SendFailed("egress_refused", str(cause))
+    if isinstance(error, asyncio.TimeoutError):
+        where = "before the answer was complete" if left else "before the connection was made"
+        return SendFailed("timeout", f"The time for {host} ran out {where}.", maybe_sent=left)
+    if left:
+        detail = f"The connection to {host} broke before the answer was complete."
+        return SendFailed("connection_lost", detail, maybe_sent=True)
+    if isinstance(error, aiohttp.InvalidURL):
+        return SendFailed("bad_url", "The URL cannot be called.")
+    return SendFailed("connect_failed", _no_connection(error, cause, host))
+
+
+def _no_connection(error: Exception, cause: Exception, host: str) -> str:
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        return f"The certificate of {host} is not trusted."
+    if isinstance(error, aiohttp.ClientSSLError):
+        return f"No TLS connection to {host} could be made."
+    refused = isinstance(cause, ConnectionRefusedError)
+    return f"{host} refused the connection." if refused else f"No connection to {host} could be made."
+
+
+def _body(raw: bytes, response: aiohttp.ClientResponse) -> Any:
+    """JSON when the answer says that it is, or begins like an object or a list; else text."""
+    if not raw:
+        return None
+    kind = response.content_type
+    if kind.endswith(("/json", "+json")) or raw.lstrip()[:1] in (b"{", b"["):
+        try:
+            value = jsonio.loads(raw)
+        except jsonio.NotJson:
+            pass
+        else:
+            if _shallow(value, DEPTH_MAX):
+                return value
+    try:
+        return raw.decode(response.charset or "utf-8", errors="replace").replace("\0", "\ufffd")
+    except LookupError:
+        return raw.decode(errors="replace").replace("\0", "\ufffd")
+
+
+def _shallow(value: Any, depth: int) -> bool:
+    """Whether a value is nested at most `depth` deep, so that whoever works on it can do so by recursion."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return not inner or (depth > 0 and all(_shallow(item, depth - 1) for item in inner))
+
+
+def retry_after_s(text: str | None, now: datetime) -> float | None:
+    """How long the far side asks to wait, as it says in seconds or with a date; None when it does not."""
+    if text is None:
+        return None
+    if text.strip().isdecimal() and text.isascii():
+        return float(text)
+    try:
+        at = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds())

@@ -1,0 +1,51 @@
+"""URLs as connectors may have them, and the origin that a secret belongs to."""
+
+from __future__ import annotations
+
+import re
+
+from yarl import URL
+
+PORT_MAX = 65_535
+_NEVER_IN_A_URL = re.compile(r"[\x00-\x20\x7f\"<>\\^`{|}]")
+
+
+class BadUrl(ValueError):
+    """The text is no URL that may be called; the message says why."""
+
+
+def parse_url(text: str) -> URL:
+    """The URL, exactly as written when it is ASCII; BadUrl when it may not be called, whatever it resolves to."""
+    if _NEVER_IN_A_URL.search(text):
+        raise BadUrl("The URL holds a character that a URL may not hold.")
+    try:
+        url = URL(text, encoded=text.isascii())
+        host, port = url.raw_host, url.port
+    except ValueError:
+        raise BadUrl("The text is no URL.") from None
+    if url.scheme not in ("http", "https"):
+        raise BadUrl("Only http and https URLs can be called.")
+    if not host or "%" in host:
+        raise BadUrl("The URL names no host, or one with an escape or a zone in it.")
+    if port is None or not 0 < port <= PORT_MAX:
+        raise BadUrl("The port of the URL is no port.")
+    if "@" in url.raw_authority:
+        raise BadUrl("The URL names a user; credentials belong into the secret.")
+    if "#" in text:
+        raise BadUrl("The URL has a fragment, which is never sent.")
+    return url
+
+
+def origin(text: str) -> tuple[str, str, int]:
+    """Scheme, host and port of a URL, so written that equal origins compare equal; BadUrl when it is no URL."""
+    url = parse_url(text)
+    plain = url if not text.isascii() else URL(text)
+    return plain.scheme, (plain.raw_host or "").lower(), plain.port or 0
+
+
+def same_origin(one: str, other: str) -> bool:
+    """Whether two URLs have the same scheme, host and port; what is no URL has no origin."""
+    try:
+        return origin(one) == origin(other)
+    except BadUrl:
+        return False

@@ -1,0 +1,289 @@
+"""The dispatcher: the one place that makes outgoing calls and opens credentials."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from traceback import extract_tb
+from typing import Any, Protocol, assert_never
+
+import structlog
+
+from actors.calls import Connector, Request, prepare
+from actors.messages import Call, Effect, Outcome, Wake
+from actors.ports import StoreFailed
+from actors.template import ConditionFailed, Node
+from daemon.connectors.attempts import Attempts, Clock, Limits, Plan, Settled
+from daemon.connectors.auth import Masker, secrets_of
+from daemon.connectors.clearance import Clearance, Shelf
+from daemon.connectors.http import Answer, HttpConnector, SendFailed
+from daemon.connectors.outcomes import (
+    OUTCOME_UNKNOWN,
+    failed,
+    output_of,
+    refused,
+    returned,
+    succeeded,
+    why_not,
+)
+from daemon.connectors.secrets import Vault
+
+_log = structlog.get_logger()
+
+
+class SignalRule(Protocol):
+    """A compiled signal_rule."""
+
+    def value(self, status: int, body: Any) -> Any:
+        """The signal in a response; ConditionFailed when there is none."""
+
+
+@dataclass(eq=False, slots=True)
+class Flight:
+    """A call in flight; `on_wire` while an attempt is out, `halted` when no further one may follow."""
+
+    call: Call
+    recovered: bool
+    on_wire: bool = False
+    halted: bool = False
+    task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+
+class Dispatcher:
+    """Performs effects beside the actors, one flight per key, and posts what came of them.
+
+    A key that was answered is remembered until its run moves on, because the actor asks for everything that is
+    outstanding after each turn, and the answer may still wait in its mailbox then.
+    """
+
+    def __init__(
+        self,
+        *,
+        http: HttpConnector,
+        vault: Vault,
+        shelf: Shelf,
+        rule: Callable[[str], SignalRule],
+        post: Callable[[str, str, Outcome], None],
+        wake: Callable[[Wake], None],
+        now: Callable[[], datetime],
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        clock: Clock = Clock(),  # noqa: B008 - frozen
+    ) -> None:
+        """Send with `http`, open secrets with `vault`; `post` takes (company_id, run_id, outcome)."""
+        self._http, self._rule = http, rule
+        self._post, self._wake, self._now = post, wake, now
+        self._cleared = Clearance(vault, shelf)
+        self._answered_max = limits.answered_max
+        self._attempts = Attempts(limits, clock)
+        self._slots = asyncio.Semaphore(limits.calls_max)
+        self._flights: dict[tuple[str, str], dict[str, Flight]] = {}
+        self._answered: OrderedDict[tuple[str, str], set[str]] = OrderedDict()
+        self._draining = False
+
+    def __len__(self) -> int:
+        """How many calls are in flight or wait to be."""
+        return sum(len(flights) for flights in self._flights.values())
+
+    def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
+        """See to it that each of a run's outstanding effects is under way, once per key; never blocks."""
+        keys = {effect.key for effect in effects}
+        for run in {(effect.company_id, effect.run_id) for effect in effects}:
+            self._moved_on(run, keys)
+        for effect in effects:
+            match effect:
+                case Wake():
+                    self._wake(effect)
+                case Call():
+                    self._begin(effect, recovered=recovered)
+                case _:
+                    assert_never(effect)
+
+    def forget(self, company_id: str, run_id: str) -> None:
+        """Begin nothing more for a run; an attempt that is on the wire ends, and its outcome is posted."""
+        self._answered.pop((company_id, run_id), None)
+        for flight in self._flights.get((company_id, run_id), {}).values():
+            flight.halted = True
+            if flight.task is not None and not flight.on_wire:
+                flight.task.cancel()
+
+    async def drain(self, timeout_s: float) -> None:
+        """Begin nothing more, give what is on the wire that time, then end it.
+
+        What has not begun or was cut off is durable in its run and goes on after the restart.
+        """
+        self._draining = True
+        flights = [flight for run in self._flights.values() for flight in run.values()]
+        tasks = [flight.task for flight in flights if flight.task is not None]
+        for flight in flights:
+            if flight.task is not None and not flight.on_wire:
+                flight.task.cancel()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=timeout_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def test(self, company_id: str, trial: Connector, secret: str | None = None) -> dict[str, Any]:
+        """Try a connector without any run; says how it went and never fails because of the target.
+
+        The stored secret is used only where the trial has none of its own and goes to the same origin.
+        """
+        try:
+            if secret is None:
+                secret = await self._cleared.secret_for(company_id, trial)
+            async with self._slots:
+                answer = await self._http.send(
+                    _trial_request(trial), secret=secret, connector=trial, headers={}, timeout_s=trial.timeout_s
+                )
+        except SendFailed as none:
+            return {
+                "ok": False,
+                "status_code": none.status_code,
+                "latency_ms": None,
+                "body": None,
+                "error": none.detail,
+            }
+        ok = succeeded(answer.status)
+        body = Masker(secrets_of(trial, secret)).value(answer.body)
+        error = None if ok else why_not(answer)
+        return _tested(ok=ok, status_code=answer.status, latency_ms=answer.latency_ms, body=body, error=error)
+
+    def _moved_on(self, run: tuple[str, str], outstanding: set[str]) -> None:
+        """Forget the answered keys that the run does not ask for any more."""
+        if run in self._answered:
+            self._answered[run] &= outstanding
+            if not self._answered[run]:
+                del self._answered[run]
+
+    def _begin(self, call: Call, *, recovered: bool) -> None:
+        run = (call.company_id, call.run_id)
+        flights = self._flights.get(run, {})
+        answered = not recovered and call.key in self._answered.get(run, ())
+        if self._draining or answered or call.key in flights:
+            return
+        flight = Flight(call, recovered)
+        self._flights.setdefault(run, flights)[call.key] = flight
+        flight.task = asyncio.get_running_loop().create_task(self._fly(flight))
+        flight.task.add_done_callback(partial(self._landed, flight))
+
+    def _landed(self, flight: Flight, _: object) -> None:
+        run = (flight.call.company_id, flight.call.run_id)
+        del self._flights[run][flight.call.key]
+        if not self._flights[run]:
+            del self._flights[run]
+
+    async def _fly(self, flight: Flight) -> None:
+        call = flight.call
+        try:
+            outcome = self._refused(flight) or await self._tried(flight)
+        except StoreFailed:
+            _log.error("call_not_begun", key=call.key, tool=call.request.tool, reason="the store failed")
+            return
+        except Exception as error:  # noqa: BLE001 - the top of the effect runner
+            outcome = self._broken(call, error)
+        if outcome is None:
+            return
+        if not flight.halted:
+            self._remember(call)
+        self._post(call.company_id, call.run_id, outcome)
+
+    def _remember(self, call: Call) -> None:
+        run = (call.company_id, call.run_id)
+        self._answered.setdefault(run, set()).add(call.key)
+        self._answered.move_to_end(run)
+        if len(self._answered) > self._answered_max:
+            self._answered.popitem(last=False)
+
+    def _refused(self, flight: Flight) -> Outcome | None:
+        """What may not be sent, whatever the connector says."""
+        call = flight.call
+        if call.request.mode != "live":
+            return refused(call, "not_live", "A shadowed call is never sent.", at=self._now())
+        if flight.recovered and not call.repeatable:
+            detail = f"The service stopped after it may have called {call.request.tool}, which may not be called twice."
+            return refused(call, OUTCOME_UNKNOWN, detail, at=self._now(), unknown=True)
+        return None
+
+    async def _tried(self, flight: Flight) -> Outcome | None:
+        """Make the call, as often as that is safe; None when a drain cut it off between two attempts."""
+        call = flight.call
+        async with self._slots:
+            try:
+                connector, secret = await self._cleared.of(call.company_id, call.request)
+            except SendFailed as none:
+                return failed(call, Settled(none, 0), at=self._now())
+            plan = Plan(call.repeatable, connector.retries, connector.timeout_s)
+            settled = await self._attempts.settle(
+                partial(self._attempt, flight), plan, lambda: not (flight.halted or self._draining)
+            )
+        secrets, result = secrets_of(connector, secret), settled.result
+        if isinstance(result, Answer) and succeeded(result.status):
+            signal, at = self._signal(connector, result), self._now()
+            return returned(call, result, signal, attempts=settled.attempts, at=at, secrets=secrets)
+        if settled.halted and self._draining and call.repeatable:
+            return None
+        return failed(call, settled, at=self._now(), secrets=secrets)
+
+    async def _attempt(self, flight: Flight, timeout_s: float) -> Answer:
+        call = flight.call
+        connector, secret = await self._cleared.of(call.company_id, call.request)
+        flight.on_wire = True
+        try:
+            return await self._http.send(
+                call.request, secret=secret, connector=connector, headers=_headers(call), timeout_s=timeout_s
+            )
+        finally:
+            flight.on_wire = False
+
+    def _signal(self, connector: Connector, answer: Answer) -> Any:
+        """What the signal rule makes of an answer; a rule without a clear answer is a hit."""
+        if connector.signal_rule is None:
+            return None
+        try:
+            return self._rule(connector.signal_rule).value(answer.status, output_of(answer))
+        except (ConditionFailed, ValueError):
+            return True
+
+    def _broken(self, call: Call, error: Exception) -> Outcome:
+        """A fault of our own: the run must not wait for ever, and nobody knows how far the call came."""
+        where = extract_tb(error.__traceback__)[-1]
+        _log.error("call_broke", key=call.key, error=type(error).__name__, where=f"{where.filename}:{where.lineno}")
+        detail = "The call broke inside the service."
+        return refused(call, "internal_error", detail, at=self._now(), unknown=not call.repeatable)
+
+
+def traceparent(call: Call) -> str:
+    """The W3C trace context of a call: one trace per run, one span per visit."""
+    trace = hashlib.sha256(call.run_id.encode()).hexdigest()[:32]
+    span = hashlib.sha256(call.key.encode()).hexdigest()[:16]
+    return f"00-{trace}-{span}-01"
+
+
+def _tested(
+    *, ok: bool, status_code: int | None, error: str | None, latency_ms: int | None = None, body: Any = None
+) -> dict[str, Any]:
+    """The answer to a test, in the words of the contract."""
+    return {"ok": ok, "status_code": status_code, "latency_ms": latency_ms, "body": body, "error": error}
+
+
+def _headers(call: Call) -> dict[str, str]:
+    return {
+        "Idempotency-Key": call.key,
+        "X-Penstock-Run": call.run_id,
+        "X-Penstock-Step": call.step_id,
+        "traceparent": traceparent(call),
+    }
+
+
+def _trial_request(trial: Connector) -> Request:
+    """What a run without inputs and facts would send; the maps are left out, as there is nothing to map."""
+    bare = replace(trial, query_map=None, body_map=None, reversible=True)
+    request = prepare(Node(trial.tool_id, "task", trial.tool_id), {trial.tool_id: bare}, {}, {})
+    if not isinstance(request, Request):
+        raise TypeError("without maps nothing can be missing")
+    return request

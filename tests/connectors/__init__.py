@@ -1,0 +1,1 @@
+"""The room of connectors, against real servers on the loopback address."""
