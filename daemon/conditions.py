@@ -1,0 +1,115 @@
+"""Expressions in CEL: a template's yes-or-no questions, and the rules that read a signal out of a response."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from cel_expr_python import cel
+
+from actors.template import ConditionFailed
+
+TEXT_BYTES_MAX = 4096
+# Each comprehension may multiply what it is given by the length of the text, so that a few of them in a row or in
+# one another take all memory within CEL's own budget. Counting words is crude, but errs on the safe side only.
+COMPREHENSIONS_MAX = 2
+CONCATENATIONS_MAX = 16
+
+_COMPREHENSION = re.compile(r"\b(all|exists|exists_one|existsOne|map|filter)\b")
+_OBJECT = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
+_CONDITIONS = cel.NewEnv(variables={"inputs": _OBJECT, "facts": _OBJECT})
+_RULES = cel.NewEnv(variables={"response": _OBJECT})
+
+
+@dataclass(frozen=True, slots=True)
+class Cel:
+    """A compiled yes-or-no question over `inputs` and `facts`; two are equal when their texts are."""
+
+    text: str
+    _expression: Any = field(repr=False, compare=False)
+
+    def holds(self, inputs: dict[str, Any], facts: dict[str, Any]) -> bool:
+        """Answer the question; raise ConditionFailed when there is no clear yes or no."""
+        value = _evaluate(self._expression, {"inputs": inputs, "facts": facts})
+        answer = value.value()
+        if value.type() != cel.Type.BOOL or not isinstance(answer, bool):
+            raise ConditionFailed(f"the answer is of type {value.type()}, neither true nor false")
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A compiled rule that reads a signal out of a `response`; two are equal when their texts are."""
+
+    text: str
+    _expression: Any = field(repr=False, compare=False)
+
+    def value(self, status: int, body: Any) -> Any:
+        """The signal in a response, as a plain JSON value; raise ConditionFailed when there is none."""
+        value = _evaluate(self._expression, {"response": {"status": status, "body": body}})
+        plain = value.plain_value()
+        if not _is_json(plain):
+            raise ConditionFailed(f"the value of type {value.type()} is no JSON value")
+        return plain
+
+
+def compile_condition(text: str) -> Cel:
+    """The condition that a text asks; ValueError says why the text is none."""
+    expression = _compile(_CONDITIONS, text)
+    found = expression.return_type()
+    if found != cel.Type.BOOL:
+        raise ValueError(f"a condition answers true or false, this one answers {found}: compare it with something")
+    return Cel(text, expression)
+
+
+def compile_rule(text: str) -> Rule:
+    """The rule that a text states; ValueError says why the text is none."""
+    return Rule(text, _compile(_RULES, text))
+
+
+def _compile(env: Any, text: str) -> Any:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:
+        raise ValueError("the expression is not valid Unicode") from None
+    if size > TEXT_BYTES_MAX:
+        raise ValueError(f"the expression has {size} bytes, at most {TEXT_BYTES_MAX} are allowed")
+    if len(_COMPREHENSION.findall(text)) > COMPREHENSIONS_MAX:
+        raise ValueError(f"the expression has more than {COMPREHENSIONS_MAX} of all, exists, exists_one, map, filter")
+    if text.count("+") > CONCATENATIONS_MAX:
+        raise ValueError(f"the expression has more than {CONCATENATIONS_MAX} plus signs")
+    try:
+        return env.compile(text)
+    except (RuntimeError, TypeError, ValueError) as failed:
+        raise ValueError(f"the expression does not compile: {_first_line(failed)}") from failed
+
+
+def _evaluate(expression: Any, data: dict[str, Any]) -> Any:
+    """The value of an expression. CEL returns a run-time error as a value, a truthy one, instead of raising it."""
+    try:
+        value = expression.eval(data=data)
+    except Exception as failed:  # what the binding may raise is not documented, and no failure may clear anything
+        raise ConditionFailed(_first_line(failed)) from failed
+    if value.type() in (cel.Type.ERROR, cel.Type.UNKNOWN):
+        raise ConditionFailed(_first_line(value.value()))
+    return value
+
+
+def _first_line(said: object) -> str:
+    return str(said).partition("\n")[0].removesuffix(" [INVALID_ARGUMENT]").strip()
+
+
+def _is_json(value: Any) -> bool:
+    match value:
+        case None | bool() | int() | str():
+            return True
+        case float():
+            return math.isfinite(value)
+        case list():
+            return all(_is_json(item) for item in value)
+        case dict():
+            return all(isinstance(key, str) and _is_json(item) for key, item in value.items())
+        case _:
+            return False
