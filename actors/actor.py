@@ -6,12 +6,24 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from actors.decider import Step, outstanding, step
 from actors.messages import Message, Rejected, Start
-from actors.ports import Commit, Effects, Feed, Journal, Receipt, StoreFailed, Templates, Tools, VersionConflict
-from actors.run import Run
+from actors.ports import (
+    Commit,
+    Effects,
+    Feed,
+    Journal,
+    Receipt,
+    ReceiptTaken,
+    StoreFailed,
+    Templates,
+    Tools,
+    VersionConflict,
+)
+from actors.run import Run, Visit
 from actors.template import Template
 from actors.values import changed
 
@@ -72,15 +84,15 @@ class Home(Protocol):
     def left(self, actor: Actor) -> None:
         """The actor's mailbox is empty."""
 
-    def undelivered(self, actor: Actor, envelope: Envelope, error: Exception) -> None:
+    def undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
         """A message without a waiting sender was not applied."""
 
 
 class Actor:
     """The live owner of one run: it alone decides, commits, and only then lets anything be seen.
 
-    While the mailbox is empty it is an object and no task. After a failure it forgets its state; the next message
-    finds it in the journal again.
+    While the mailbox is empty it is an object and no task. After a failure that may have changed the journal it forgets
+    its state; the next message finds it there again.
     """
 
     __slots__ = ("_around", "_home", "_mailbox", "_task", "_template", "key", "run", "touched")
@@ -131,13 +143,19 @@ class Actor:
             except asyncio.CancelledError:
                 envelope.fail(Stopped())
                 raise
-            except Exception as error:  # noqa: BLE001 - the top of the actor's loop: in doubt, die
-                self.run = self._template = None
+            except Exception as error:  # noqa: BLE001 - the top of the actor's loop
+                self._doubt(error)
                 envelope.fail(error)
                 if envelope.reply is None:
-                    self._home.undelivered(self, envelope, error)
+                    self._home.undelivered(self.key, envelope, error)
         self._task = self._mailbox = None
         self._home.left(self)
+
+    def _doubt(self, error: Exception) -> None:
+        """In doubt, die: forget the run, unless it is certain that the journal still has it as it is here."""
+        certain = isinstance(error, ReceiptTaken) or (isinstance(error, StoreFailed) and error.outcome == "not_applied")
+        if self.run is None or not certain:
+            self.run = self._template = None
 
     async def _turn(self, envelope: Envelope) -> None:
         """One message: decide, make durable, and only then perform, publish and reply."""
@@ -167,7 +185,11 @@ class Actor:
 
     async def _append(self, done: Step, envelope: Envelope) -> None:
         receipt = None if envelope.receipt is None else envelope.receipt(done.run, done.rejected)
-        await self._around.journal.append(Commit(done.run, done.events, done.run.resting, receipt))
+        try:
+            await self._around.journal.append(Commit(done.run, done.events, done.run.resting, receipt))
+        except asyncio.CancelledError:
+            envelope.fail(StoreFailed("The service stopped while this was being written.", "unknown"))
+            raise
 
     def _seen(self, done: Step) -> None:
         self.run = done.run
@@ -188,10 +210,28 @@ class Actor:
 
     async def _load(self) -> None:
         """Take the run from the journal, and see to what it still wants done."""
-        self.run = await self._around.journal.load(*self.key)
-        if self.run is None:
+        run = await self._around.journal.load(*self.key)
+        if run is None:
+            self.run = self._template = None
             return
-        self._template = await self._around.templates.pinned(self.run.template_digest)
+        self._template = await self._around.templates.pinned(run.template_digest)
+        self.run = _shared(run)
         effects = outstanding(self.run, self._template)
         if effects:
             self._around.effects.perform(effects, recovered=True)
+
+
+def _shared(run: Run) -> Run:
+    """A run from the journal, holding once what decoding made several times: times, and outputs that are facts."""
+    times: dict[datetime | None, datetime | None] = {}
+
+    def once(visit: Visit) -> Visit:
+        output = visit.output
+        if run.ended is None and visit.visit == run.visits[visit.step_id] and output == run.facts.get(visit.step_id):
+            output = run.facts.get(visit.step_id)
+        began, ended = visit.started_at, visit.ended_at
+        return changed(
+            visit, started_at=times.setdefault(began, began), ended_at=times.setdefault(ended, ended), output=output
+        )
+
+    return changed(run, trace=tuple(map(once, run.trace)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
@@ -67,7 +68,7 @@ def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: d
     tool = node.tool or node.id
     connector = connectors.get(tool)
     if connector is None:
-        return Request(tool=tool, mode="shadow")
+        return _unbound(tool)
     mapped = _mapped(connector.body_map, inputs, facts)
     query = _mapped(connector.query_map, inputs, facts)
     if isinstance(mapped, Missing):
@@ -85,6 +86,11 @@ def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: d
         connector_version=connector.version,
         idempotent=connector.idempotent,
     )
+
+
+@lru_cache
+def _unbound(tool: str) -> Request:
+    return Request(tool=tool, mode="shadow")
 
 
 def shown(request: Request | None) -> dict[str, Any] | None:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from typing import Any
 
 _POWER_FROM, _POWER_TO = 21, -7
+# Where the standard library's encoder may differ: it orders keys by code point, and writes 1.0 and 1e+16.
+_UNSURE = re.compile(r"[^\x00-\x7f]|(?:^|[:\[,])-?\d+(?:\.0(?!\d)|(?:\.\d+)?e)")
+_encode_quickly = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _encode_string = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -21,6 +25,14 @@ def canonical(value: Any) -> str:
 
     Raises ValueError for what JSON cannot say (NaN, infinities), TypeError for what is no JSON value.
     """
+    try:
+        text = _encode_quickly(value)
+    except (TypeError, ValueError):
+        return _exact(value)
+    return _exact(value) if _UNSURE.search(text) else text
+
+
+def _exact(value: Any) -> str:
     match value:
         case None | bool():
             return json.dumps(value)
@@ -31,10 +43,10 @@ def canonical(value: Any) -> str:
         case float():
             return _number(value)
         case list() | tuple():
-            return "[" + ",".join(canonical(item) for item in value) + "]"
+            return "[" + ",".join(_exact(item) for item in value) + "]"
         case dict():
             members = sorted(value.items(), key=lambda member: member[0].encode("utf-16-be"))
-            return "{" + ",".join(f"{_encode_string(key)}:{canonical(item)}" for key, item in members) + "}"
+            return "{" + ",".join(f"{_encode_string(key)}:{_exact(item)}" for key, item in members) + "}"
         case _:
             message = f"{type(value).__name__} is no JSON value"
             raise TypeError(message)

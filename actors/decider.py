@@ -30,6 +30,7 @@ from actors.messages import (
 from actors.run import DONE, RETRY, Run, Visit, evolve
 from actors.template import APPROVED, DENIED, Template
 from actors.turn import Turn
+from actors.values import changed
 
 STEPS_MAX = 10_000
 OUTCOME_UNKNOWN = "outcome unknown"
@@ -59,7 +60,7 @@ def step(run: Run | None, message: Message, template: Template, steps_max: int =
     elif run is None:
         return Rejected("not_found", "There is no such run.")
     else:
-        turn = Turn(run, message.at, message.connectors, template, steps_max)
+        turn = Turn(changed(run), message.at, message.connectors, template, steps_max)
         rejected = _decide(turn, message)
     if rejected is None:
         turn.flow()
@@ -203,7 +204,8 @@ def _follow(turn: Turn, visit: Visit, message: Resume, request: Request | Missin
         again = turn.run.open[-1]
         turn.emit(StepCleared(turn.at, again.step_id, again.visit, reason, message.by, visit.request))
     elif message.decision == DONE and visit.kind == "task":
-        turn.settle(visit, {})
+        turn.emit(CallSettled(turn.at, visit.step_id, visit.visit, output={}))
+        turn.leave(visit.step_id, APPROVED)
     elif visit.kind == "task" and message.decision == APPROVED and request is not None:
         turn.perform(visit, request)
     else:

@@ -22,7 +22,7 @@ class Directory:
     """All live actors of a process, by run.
 
     `idle_s` is how long a run at rest stays in memory after its last message; `report` is told of a message that
-    could not be applied and has nobody who waits for an answer.
+    could not be applied and has nobody who waits for an answer; `repeat_s` later it comes again, where that can help.
     """
 
     def __init__(
@@ -31,13 +31,16 @@ class Directory:
         *,
         idle_s: float,
         report: Callable[[tuple[str, str], Exception], None],
+        repeat_s: float = REPEAT_S,
     ) -> None:
         """Begin empty."""
         self._around = around
         self._idle_s = idle_s
         self._report = report
         self._actors: dict[tuple[str, str], Actor] = {}
+        self._repeat_s = repeat_s
         self._stopping = False
+        self._stopped = False
 
     def __len__(self) -> int:
         """How many actors are live."""
@@ -69,8 +72,8 @@ class Directory:
         return answer
 
     def tell(self, company_id: str, run_id: str, outcome: Outcome) -> None:
-        """Hand an outcome to the run's actor; it is accepted while the service drains, too."""
-        self._actor((company_id, run_id)).deliver(Envelope(outcome))
+        """Hand an outcome to the run's actor; it is accepted while the service drains, too, but not after that."""
+        self._deliver((company_id, run_id), Envelope(outcome))
 
     async def recover(self) -> int:
         """Activate every run that is not at rest, so that it goes on by itself; returns how many."""
@@ -103,6 +106,7 @@ class Directory:
             *(actor.task for actor in self._actors.values() if actor.task is not None), return_exceptions=True
         )
         self._actors.clear()
+        self._stopped = True
 
     def left(self, actor: Actor) -> None:
         """An actor's mailbox is empty: one without a run is forgotten at once, one at rest when it has been idle."""
@@ -110,19 +114,24 @@ class Directory:
         if actor.run is None and self._actors.get(actor.key) is actor:
             del self._actors[actor.key]
 
-    def undelivered(self, actor: Actor, envelope: Envelope, error: Exception) -> None:
-        """An outcome was not applied: a passing fault of the store is waited out, anything else is reported."""
-        self._report(actor.key, error)
+    def undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
+        """What nobody waits for was not applied: a passing fault of the store is waited out, all are reported."""
+        self._report(key, error)
         if isinstance(error, StoreFailed) and error.outcome == "not_applied":
-            asyncio.get_running_loop().call_later(REPEAT_S, self._repeat, actor.key, envelope)
+            asyncio.get_running_loop().call_later(self._repeat_s, self._deliver, key, envelope)
 
-    def _repeat(self, key: tuple[str, str], envelope: Envelope) -> None:
-        self._actor(key).deliver(envelope)
+    def _deliver(self, key: tuple[str, str], envelope: Envelope) -> None:
+        if not self._stopped:
+            self._actor(key).deliver(envelope)
 
     async def _wake(self, key: tuple[str, str]) -> None:
+        """Activate a run; one that cannot be is reported, and keeps none of the others from going on."""
         reply: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        self._actor(key).deliver(Envelope(None, reply))
-        await reply
+        self._deliver(key, Envelope(None, reply))
+        try:
+            await reply
+        except Exception as error:  # noqa: BLE001 - one broken run must not stop the service
+            self.undelivered(key, Envelope(None), error)
 
     def _actor(self, key: tuple[str, str]) -> Actor:
         actor = self._actors.get(key)

@@ -147,7 +147,7 @@ class StepEntered:
 
 @dataclass(frozen=True, slots=True)
 class StepCleared:
-    """The step may go on, by whom and why: a task with its request, a gateway with its branch."""
+    """The step may go on, by whom and why: a task with the call that it will make, a gateway with its branch."""
 
     at: datetime
     step_id: str
@@ -161,7 +161,10 @@ class StepCleared:
 
 @dataclass(frozen=True, slots=True)
 class CallSettled:
-    """The call of a step ended, with an output or with an error."""
+    """The call of a step ended, with an output or with an error.
+
+    `by`, `reason` and `request` are set where the step was cleared in the same breath, since nothing had to be sent.
+    """
 
     at: datetime
     step_id: str
@@ -170,6 +173,8 @@ class CallSettled:
     signal: Any = None
     error: Failure | None = None
     attempts: int = 0
+    by: str | None = None
+    reason: str | None = None
     request: Request | None = None
     type: Literal["call_settled"] = "call_settled"
 

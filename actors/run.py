@@ -139,15 +139,40 @@ class Run:
 
 def evolve(run: Run | None, event: Event) -> Run:
     """The run after an event. A fact is never refused; ValueError means a history that no run can have."""
+    if isinstance(event, RunStarted):
+        if run is not None:
+            message = f"run_started again in {run.id}"
+            raise ValueError(message)
+        return _started(event)
     if run is None:
-        if isinstance(event, RunStarted):
-            return _started(event)
         message = f"{event.type} before run_started"
         raise ValueError(message)
-    if isinstance(event, RunStarted):
-        message = f"run_started again in {run.id}"
-        raise ValueError(message)  # noqa: TRY004 - a history that cannot be, not a wrong type
-    return changed(run, version=run.version + 1, updated_at=event.at, **_changes(run, event))
+    later = changed(run)
+    absorb(later, event)
+    return later
+
+
+def absorb(run: Run, event: LaterEvent) -> None:
+    """Evolve a run in place: only for a copy that nobody else has seen yet, as a turn makes one for itself."""
+    match event:
+        case StepEntered():
+            changes = _entered(run, event)
+        case CallSettled():
+            changes = _settled(run, event)
+        case StepCleared():
+            changes = _cleared(run, event)
+        case GateOpened():
+            changes = _opened(run, event)
+        case VerdictGiven():
+            changes = _judged(run, event)
+        case RunEnded():
+            changes = _ended(run, event)
+        case _:
+            assert_never(event)
+    for name, value in changes.items():
+        object.__setattr__(run, name, value)
+    object.__setattr__(run, "version", run.version + 1)
+    object.__setattr__(run, "updated_at", event.at)
 
 
 class _Changes(TypedDict, total=False):
@@ -157,24 +182,6 @@ class _Changes(TypedDict, total=False):
     open: tuple[Visit, ...]
     trace: tuple[Visit, ...]
     ended: RunEnded
-
-
-def _changes(run: Run, event: LaterEvent) -> _Changes:
-    match event:
-        case StepEntered():
-            return _entered(run, event)
-        case StepCleared():
-            return _cleared(run, event)
-        case CallSettled():
-            return _settled(run, event)
-        case GateOpened():
-            return _opened(run, event)
-        case VerdictGiven():
-            return _judged(run, event)
-        case RunEnded():
-            return _ended(run, event)
-        case _:
-            assert_never(event)
 
 
 def _started(event: RunStarted) -> Run:
@@ -208,11 +215,12 @@ def _entered(run: Run, event: StepEntered) -> _Changes:
 
 def _cleared(run: Run, event: StepCleared) -> _Changes:
     visit = _visit(run, event)
-    known = {"resolved_by": event.by, "reason": event.reason, "request": event.request}
     if visit.kind == "task":
-        return _still_open(run, changed(visit, status="calling", **known))
+        allowed = changed(visit, status="calling", resolved_by=event.by, reason=event.reason, request=event.request)
+        return _still_open(run, allowed)
     output = {} if event.branch is None else {"branch": event.branch}
-    return _closed(run, changed(visit, status="done", ended_at=event.at, output=output, **known))
+    passed = changed(visit, status="done", resolved_by=event.by, reason=event.reason, ended_at=event.at, output=output)
+    return _closed(run, passed)
 
 
 def _settled(run: Run, event: CallSettled) -> _Changes:
@@ -224,9 +232,10 @@ def _settled(run: Run, event: CallSettled) -> _Changes:
         output=event.output,
         attempts=event.attempts,
         error=event.error,
-        request=visit.request if event.request is None else event.request,
         ended_at=event.at,
     )
+    if event.by is not None:
+        visit = changed(visit, resolved_by=event.by, reason=event.reason, request=event.request)
     if run.ended is not None:
         return {"trace": tuple(visit if _same(visit, v) else v for v in run.trace)}
     if failed:

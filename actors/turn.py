@@ -9,15 +9,17 @@ from actors.calls import Connectors, Missing, Request, dry_run, prepare, shown
 from actors.canonical import digest
 from actors.governance import Held, resolve
 from actors.messages import (
+    AUTOPILOT,
     CallSettled,
     Event,
     Failure,
     GateOpened,
+    LaterEvent,
     RunEnded,
     StepCleared,
     StepEntered,
 )
-from actors.run import Run, Visit, evolve
+from actors.run import Run, Visit, absorb
 from actors.template import APPROVED, DENIED, Node, Template
 
 TURN_STEPS_MAX = 200
@@ -25,7 +27,7 @@ TURN_STEPS_MAX = 200
 
 @dataclass(slots=True)
 class Turn:
-    """The run as it stands within a turn, and the events so far; lives no longer than the turn."""
+    """The run as it stands within a turn, in a copy of the turn's own, and the events so far."""
 
     run: Run
     at: datetime
@@ -34,9 +36,9 @@ class Turn:
     steps_max: int
     events: list[Event] = field(default_factory=list)
 
-    def emit(self, event: Event) -> None:
+    def emit(self, event: LaterEvent) -> None:
         """Make it fact."""
-        self.run = evolve(self.run, event)
+        absorb(self.run, event)
         self.events.append(event)
 
     def flow(self) -> None:
@@ -77,21 +79,27 @@ class Turn:
             if edge.branch == branch or (branch == APPROVED and edge.branch != DENIED and not chosen):
                 self.enter(edge.target, step_id)
 
-    def perform(self, visit: Visit, request: Request | Missing) -> None:
-        """Let a task that was allowed to run do so: in shadow it settles here and now, live it is left outstanding."""
+    def perform(self, visit: Visit, request: Request | Missing, reason: str | None = None) -> None:
+        """Let a task run: in shadow it settles here and now, live its call is left outstanding.
+
+        With a `reason` it is the autopilot that clears it; without one a human has.
+        """
+        by = None if reason is None else AUTOPILOT
         if isinstance(request, Missing):
             detail = f"The key {request.key} is in neither the facts nor the inputs; nothing was sent."
             error = Failure("missing_key", detail, step_id=visit.step_id)
-            self.emit(CallSettled(self.at, visit.step_id, visit.visit, error=error))
+            self.emit(CallSettled(self.at, visit.step_id, visit.visit, error=error, by=by, reason=reason))
         elif request.mode == "shadow":
             node = self.template.node(visit.step_id)
-            output, signal = dry_run(node, self.run.inputs, self.run.facts)
-            self.settle(visit, output, True if signal else None)
-
-    def settle(self, visit: Visit, output: object, signal: object = None) -> None:
-        """Record what came of a task without a call of this turn's, and go on."""
-        self.emit(CallSettled(self.at, visit.step_id, visit.visit, output=output, signal=signal))
-        self.leave(visit.step_id, APPROVED)
+            output, hit = dry_run(node, self.run.inputs, self.run.facts)
+            sent = None if reason is None else request
+            signal = True if hit else None
+            self.emit(
+                CallSettled(self.at, visit.step_id, visit.visit, output, signal, by=by, reason=reason, request=sent)
+            )
+            self.leave(visit.step_id, APPROVED)
+        elif reason is not None:
+            self.emit(StepCleared(self.at, visit.step_id, visit.visit, reason, request=request))
 
     def prepare(self, node: Node) -> Request | Missing:
         """The request of a task as things stand now."""
@@ -142,9 +150,7 @@ class Turn:
             self.emit(StepCleared(self.at, node.id, visit.visit, answer.reason, branch=answer.branch))
             self.leave(node.id, answer.branch or APPROVED)
         else:
-            sent = None if isinstance(request, Missing) else request
-            self.emit(StepCleared(self.at, node.id, visit.visit, answer.reason, request=sent))
-            self.perform(visit, request)
+            self.perform(visit, request, answer.reason)
 
     def _deny(self, step_id: str) -> None:
         edge = next((e for e in self.template.leaving(step_id) if e.branch == DENIED), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 BODY_BYTES_MAX = 256 * 1024
 CHUNK_BYTES = 64 * 1024
-DEPTH_MAX = 64
 
 
 class SendFailed(Exception):
@@ -219,23 +219,12 @@ def _body(raw: bytes, response: aiohttp.ClientResponse) -> Any:
         return None
     kind = response.content_type
     if kind.endswith(("/json", "+json")) or raw.lstrip()[:1] in (b"{", b"["):
-        try:
-            value = jsonio.loads(raw)
-        except jsonio.NotJson:
-            pass
-        else:
-            if _shallow(value, DEPTH_MAX):
-                return value
+        with suppress(jsonio.NotJson):
+            return jsonio.loads(raw)
     try:
         return raw.decode(response.charset or "utf-8", errors="replace").replace("\0", "\ufffd")
     except LookupError:
         return raw.decode(errors="replace").replace("\0", "\ufffd")
-
-
-def _shallow(value: Any, depth: int) -> bool:
-    """Whether a value is nested at most `depth` deep, so that whoever works on it can do so by recursion."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return not inner or (depth > 0 and all(_shallow(item, depth - 1) for item in inner))
 
 
 def retry_after_s(text: str | None, now: datetime) -> float | None:

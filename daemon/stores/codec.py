@@ -6,12 +6,12 @@ import json
 from functools import reduce
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import to_json
+from pydantic import Field, TypeAdapter, ValidationError
 
 from actors.calls import Connector
 from actors.messages import Event
 from actors.run import Run, evolve
+from daemon.jsonio import dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,16 +27,14 @@ SNAPSHOT_SCHEMA = 1
 SNAPSHOT_BYTES_MAX = 32 * 1024
 SNAPSHOT_EAGER_EVENTS = 128
 
-# Infinity is no JSON, but it is in people's data; only an adapter of a tuple takes a config.
-_CONFIG = ConfigDict(ser_json_inf_nan="constants")
-_RUN: TypeAdapter[tuple[Run]] = TypeAdapter(tuple[Run], config=_CONFIG)
-_CONNECTOR: TypeAdapter[tuple[Connector]] = TypeAdapter(tuple[Connector], config=_CONFIG)
+_RUN: TypeAdapter[tuple[Run]] = TypeAdapter(tuple[Run])
+_CONNECTOR: TypeAdapter[tuple[Connector]] = TypeAdapter(tuple[Connector])
 _EVENTS: TypeAdapter[tuple[Event, ...]] = TypeAdapter(tuple[Annotated[Event, Field(discriminator="type")], ...])
 
 
 def encode_run(run: Run) -> bytes:
     """The snapshot of a run."""
-    return _RUN.serializer.to_json((run,))
+    return dumps((run,))
 
 
 def decode_run(data: bytes) -> Run:
@@ -46,7 +44,7 @@ def decode_run(data: bytes) -> Run:
 
 def encode_events(events: tuple[Event, ...]) -> bytes:
     """Events as one JSON array, each with its `type`."""
-    return to_json(events, inf_nan_mode="constants")
+    return dumps(events)
 
 
 def decode_events(data: bytes) -> tuple[Event, ...]:
@@ -56,7 +54,7 @@ def decode_events(data: bytes) -> tuple[Event, ...]:
 
 def encode_connector(connector: Connector) -> bytes:
     """The public part of a connector."""
-    return _CONNECTOR.serializer.to_json((connector,))
+    return dumps((connector,))
 
 
 def decode_connector(data: bytes) -> Connector:

@@ -1,0 +1,5 @@
+"""`python -m daemon` is `penstock`."""
+
+from daemon.cli import app
+
+app()

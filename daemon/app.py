@@ -1,0 +1,234 @@
+"""The composition root: opens every part in order, and closes them in reverse."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import importlib.metadata
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import structlog
+
+from actors.actor import Surroundings
+from actors.directory import Directory
+from actors.messages import Outcome
+from actors.ports import StoreFailed
+from daemon.catalog import Catalog, load_folder, shipped
+from daemon.conditions import compile_rule
+from daemon.connectors.attempts import Limits
+from daemon.connectors.egress import EgressGuard, parse_networks
+from daemon.connectors.http import HttpConnector
+from daemon.connectors.secrets import Vault
+from daemon.effects import Dispatcher
+from daemon.feed import Feed
+from daemon.identity import Identity
+from daemon.keyring import KeyRing, open_ring
+from daemon.passwords import Passwords
+from daemon.settings import Settings
+from daemon.stores.sqlite import SqliteStore
+from daemon.targets import Targets
+from daemon.timers import Timers, utc_now
+from daemon.toolbox import Toolbox
+from daemon.web.server import listening
+from daemon.web.services import Services
+
+EXIT_STORE_FAILED = 74
+ACTORS_DRAIN_S = 2.0
+RECEIPTS_SWEEP_S = 3_600.0
+SWITCH_S = 0.0001
+_log = structlog.get_logger("penstock")
+
+
+@dataclass(slots=True)
+class Life:
+    """Whether the process goes on: why it stops, and with which code it then ends."""
+
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    exit_code: int = 0
+    draining: bool = False
+
+    def stop(self, exit_code: int = 0) -> None:
+        """End; the first reason that is not a wish decides about the code."""
+        self.exit_code = self.exit_code or exit_code
+        self.stopping.set()
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What moves runs: the actors, and what performs their effects."""
+
+    directory: Directory
+    dispatcher: Dispatcher
+    timers: Timers
+    feed: Feed
+
+    async def drain(self, calls_s: float) -> None:
+        """Take nothing new, let calls under way come back within that time, let the actors finish, answer the rest."""
+        self.directory.refuse()
+        self.feed.close()
+        self.timers.close()
+        await self.dispatcher.drain(calls_s)
+        await self.directory.drain(ACTORS_DRAIN_S)
+
+
+async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: None) -> int:
+    """Serve until SIGTERM or SIGINT, or until the store fails; returns the exit code."""
+    life = Life()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, life.stop)
+    async with AsyncExitStack() as stack:
+        services, engine = await _open(settings, life, stack)
+        port = await stack.enter_async_context(listening(services))
+        _tune_interpreter()
+        announce(f"http://{settings.host}:{port}")
+        _log.info("serving", host=settings.host, port=port, data_dir=str(settings.data_dir))
+        await life.stopping.wait()
+        _log.info("draining")
+        life.draining = True
+        await engine.drain(settings.drain_s)
+    _log.info("stopped", exit_code=life.exit_code)
+    return life.exit_code
+
+
+@asynccontextmanager
+async def opened(settings: Settings, life: Life) -> AsyncIterator[Services]:
+    """Every part of the service but its listening socket; on the way out, all that was accepted is finished."""
+    async with AsyncExitStack() as stack:
+        services, engine = await _open(settings, life, stack)
+        yield services
+        life.draining = True
+        await engine.drain(settings.drain_s)
+
+
+async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
+    folder = settings.data_dir
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    store = await stack.enter_async_context(
+        SqliteStore.open(
+            folder / "penstock.db", batch_max=settings.batch_max, on_failed=lambda: life.stop(EXIT_STORE_FAILED)
+        )
+    )
+    catalog = await _catalog(settings, store)
+    vault = Vault(_ring(settings.vault_key_file, folder / "vault.key")[1])
+    toolbox = Toolbox(store, vault, utc_now)
+    guard = EgressGuard(parse_networks(settings.egress_allow))
+    http = await stack.enter_async_context(HttpConnector(guard))
+    engine = _engine(settings, store, catalog, toolbox, partial(Dispatcher, http=http, vault=vault))
+    services = Services(
+        settings=settings,
+        version=importlib.metadata.version("penstock"),
+        now=utc_now,
+        directory=engine.directory,
+        store=store,
+        catalog=catalog,
+        toolbox=toolbox,
+        tester=engine.dispatcher,
+        targets=Targets(guard),
+        identity=await _identity(settings, store, stack),
+        feed=engine.feed,
+        draining=lambda: life.draining,
+    )
+    recovered = await engine.directory.recover()
+    _log.info("recovered", runs=recovered)
+    for housekeeping in (_passivate(services), _drop_receipts(services, store)):
+        stack.push_async_callback(_ended, asyncio.get_running_loop().create_task(housekeeping))
+    return services, engine
+
+
+def _engine(
+    settings: Settings, store: SqliteStore, catalog: Catalog, toolbox: Toolbox, dispatching: Callable[..., Dispatcher]
+) -> Engine:
+    directory: Directory
+
+    def post(company_id: str, run_id: str, outcome: Outcome) -> None:
+        directory.tell(company_id, run_id, outcome)
+
+    timers, feed = Timers(post, utc_now), Feed()
+    dispatcher = dispatching(
+        shelf=toolbox,
+        rule=compile_rule,
+        post=post,
+        wake=timers.wake,
+        now=utc_now,
+        limits=Limits(calls_max=settings.calls_max),
+    )
+    directory = Directory(
+        Surroundings(store, catalog, toolbox, dispatcher, feed, settings.mailbox_max, settings.steps_max),
+        idle_s=settings.idle_s,
+        report=_report,
+    )
+    return Engine(directory, dispatcher, timers, feed)
+
+
+async def _identity(settings: Settings, store: SqliteStore, stack: AsyncExitStack) -> Identity:
+    passwords = Passwords(settings.hashes_max)
+    stack.callback(passwords.close)
+    keys, _ = _ring(settings.jwt_keys_file, settings.data_dir / "jwt.keys")
+    identity = Identity(store, passwords, keys, token_ttl_s=settings.token_ttl_s, now=utc_now)
+    await identity.open()
+    return identity
+
+
+async def _catalog(settings: Settings, store: SqliteStore) -> Catalog:
+    entries = shipped()
+    if settings.templates_dir is not None:
+        own = load_folder(settings.templates_dir)
+        replaced = {entry.template.vertical for entry in own}
+        entries = [entry for entry in entries if entry.template.vertical not in replaced] + own
+    catalog = Catalog(entries, store)
+    await catalog.open()
+    return catalog
+
+
+def _ring(given: Path | None, default: Path) -> tuple[Path, KeyRing]:
+    """The keys in the file that the settings name, or in one that is made in the data folder on the first start."""
+    path = given or default
+    ring, made = open_ring(path, create=given is None)
+    if made:
+        _log.warning("key_made", path=str(path), hint="keep a copy apart from the backups of the data folder")
+    return path, ring
+
+
+def _report(key: tuple[str, str], error: Exception) -> None:
+    _log.error("not_applied", run_id=key[1], error=repr(error), exc_info=error)
+
+
+def _tune_interpreter() -> None:
+    """Let the writer's thread have its turn beside a busy event loop, and the garbage collector look less often.
+
+    With the default interval the thread loses the race for the interpreter for seconds; what was made at the start
+    stays, so the collector need not look at it again.
+    """
+    sys.setswitchinterval(SWITCH_S)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 25, 100)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+
+
+async def _passivate(services: Services) -> None:
+    """Let idle runs go, all the time."""
+    while True:
+        await asyncio.sleep(max(0.5, services.settings.idle_s / 4))
+        services.directory.passivate()
+
+
+async def _drop_receipts(services: Services, store: SqliteStore) -> None:
+    """Drop answers that need no longer be repeated, once an hour."""
+    while True:
+        with suppress(StoreFailed):
+            await store.drop_receipts(services.now() - timedelta(seconds=services.settings.receipts_kept_s))
+        await asyncio.sleep(RECEIPTS_SWEEP_S)

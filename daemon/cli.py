@@ -1,0 +1,126 @@
+"""The command line."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from actors.ports import StoreFailed
+from daemon import demo as demonstration
+from daemon import logs
+from daemon.app import serve as serve_until_stopped
+from daemon.catalog import TemplateRefused, load_text
+from daemon.keyring import KeyFileRefused, read_ring, write_ring
+from daemon.ports import SchemaMismatch
+from daemon.settings import Settings
+
+try:
+    from uvloop import new_event_loop
+except ImportError:  # the extra `speed` is not installed
+    from asyncio import new_event_loop  # type: ignore[assignment]
+
+EXIT_CONFIG = 78
+app = typer.Typer(
+    name="penstock",
+    help="Governed processes: what is safe flows, everything else waits at a gate for a human.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+templates = typer.Typer(help="Process templates.", no_args_is_help=True)
+keys = typer.Typer(help="The keys that sign tokens.", no_args_is_help=True)
+app.add_typer(templates, name="templates")
+app.add_typer(keys, name="keys")
+_err = Console(stderr=True, soft_wrap=True)
+
+DataDir = Annotated[Path | None, typer.Option(help="Folder of the database and the keys.")]
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")] = None,
+    data_dir: DataDir = None,
+    templates_dir: Annotated[Path | None, typer.Option(help="Folder with further templates.")] = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+) -> None:
+    """Serve in the foreground until SIGTERM, then drain. Each flag has a PENSTOCK_ variable; see the README."""
+    settings = _settings(host=host, port=port, data_dir=data_dir, templates_dir=templates_dir, log_level=log_level)
+    logs.configure(settings.log_level)
+    try:
+        code = _run(settings)
+    except (StoreFailed, SchemaMismatch, TemplateRefused, KeyFileRefused, OSError, ValueError) as refused:
+        _err.print(f"penstock: {refused}", markup=False, highlight=False)
+        raise typer.Exit(EXIT_CONFIG) from None
+    raise typer.Exit(code)
+
+
+@app.command()
+def demo() -> None:
+    """Start the service on a free port with throw-away data, and drive a process from start to end."""
+    raise typer.Exit(demonstration.run())
+
+
+@app.command()
+def version() -> None:
+    """Say which version this is."""
+    typer.echo(demonstration.version())
+
+
+@templates.command("check")
+def templates_check(files: Annotated[list[Path], typer.Argument(help="Template documents (*.yaml).")]) -> None:
+    """Say of each document whether it would load, and if not, which rule it breaks and where."""
+    refused = False
+    for file in files:
+        try:
+            entry = load_text(file.read_text(encoding="utf-8"), str(file))
+            typer.echo(f"{file}: {entry.template.vertical} version {entry.template.version} is sound")
+        except (TemplateRefused, OSError) as error:
+            refused = True
+            typer.echo(str(error), err=True)
+    raise typer.Exit(1 if refused else 0)
+
+
+@keys.command("rotate")
+def keys_rotate(data_dir: DataDir = None) -> None:
+    """Sign new tokens with a fresh key; tokens signed with earlier ones still count. Needs no restart."""
+    settings = _settings(data_dir=data_dir)
+    path = settings.jwt_keys_file or settings.data_dir / "jwt.keys"
+    try:
+        ring = read_ring(path).rotated()
+    except KeyFileRefused as refused:
+        _err.print(f"penstock: {refused}", markup=False, highlight=False)
+        raise typer.Exit(EXIT_CONFIG) from None
+    write_ring(path, ring)
+    typer.echo(f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys count")
+
+
+def _settings(**flags: Any) -> Settings:
+    """The settings: flags first, then the environment, then the defaults."""
+    try:
+        return Settings(**{name: value for name, value in flags.items() if value is not None})
+    except ValidationError as error:
+        for one in error.errors(include_url=False, include_input=False):
+            name = "_".join(str(part) for part in one["loc"]).upper()
+            _err.print(f"penstock: PENSTOCK_{name}: {one['msg']}", markup=False, highlight=False)
+        raise typer.Exit(EXIT_CONFIG) from None
+
+
+def _run(settings: Settings) -> int:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(serve_until_stopped(settings, _announce))
+
+
+def _announce(address: str) -> None:
+    """Say where the service is, on standard output, for people and for whoever started it on a free port."""
+    sys.stdout.write(f"Penstock is ready at {address}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(app())

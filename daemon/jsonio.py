@@ -1,0 +1,100 @@
+"""JSON in and out: orjson where it is installed, the standard library where not, strict in both."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+try:
+    import orjson
+except ImportError:  # the extra `speed` is not installed
+    FAST = False
+else:
+    FAST = True
+
+INTEGER_MAX = 2**63 - 1
+DEPTH_MAX = 64
+TOO_DEEP = f"The body is nested more than {DEPTH_MAX} deep."
+
+
+class NotJson(ValueError):
+    """The bytes are no JSON that this service takes; the text says why."""
+
+
+def dumps(value: Any) -> bytes:
+    """A value as JSON; dataclasses become objects, times RFC 3339 in UTC with Z. Numbers have to be finite."""
+    if FAST:
+        try:
+            return orjson.dumps(value, option=orjson.OPT_UTC_Z)
+        except TypeError:  # such as an integer beyond 64 bits
+            pass
+    return json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def loads(raw: bytes) -> Any:
+    """The value of JSON bytes; NotJson for what could be read in two ways or cannot be kept exactly.
+
+    That is: a member named twice, NaN and infinities, integers beyond 64 bits, half a surrogate pair, other than UTF-8,
+    and nesting so deep that whoever works on the value by recursion later could not.
+    """
+    try:
+        value = _decoder.decode(raw.decode())
+        if b"\\u" in raw:
+            json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise NotJson("A string holds half a surrogate pair.") from None
+    except UnicodeDecodeError:
+        raise NotJson("The body is not UTF-8.") from None
+    except RecursionError:
+        raise NotJson(TOO_DEEP) from None
+    except json.JSONDecodeError as error:
+        raise NotJson(f"The body is no JSON: {error.msg} at character {error.pos}.") from None
+    if raw.count(b"[") + raw.count(b"{") > DEPTH_MAX and not _shallow(value, DEPTH_MAX):
+        raise NotJson(TOO_DEEP)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    raise TypeError(f"{type(value).__name__} is no JSON value")
+
+
+def _shallow(value: Any, depth: int) -> bool:
+    """Whether objects and lists are nested at most `depth` deep."""
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return depth > 0 and all(_shallow(item, depth - 1) for item in inner)
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(members)
+    if len(value) < len(members):
+        raise NotJson("A member is named twice.")
+    return value
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > len(str(INTEGER_MAX)) + 1 or not -INTEGER_MAX - 1 <= int(digits) <= INTEGER_MAX:
+        raise NotJson("An integer is beyond 64 bits; send it as a string.")
+    return int(digits)
+
+
+def _float(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise NotJson("A number is beyond what JSON can carry.")
+    return value
+
+
+def _constant(name: str) -> Callable[[], None]:
+    raise NotJson(f"The body holds {name}, which is no JSON.")
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_object, parse_int=_integer, parse_float=_float, parse_constant=_constant)

@@ -1,0 +1,57 @@
+"""Passwords: argon2id in threads of its own, a bounded number at a time, so that the event loop never waits."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerifyMismatchError
+
+WAITING_MAX = 64
+T = TypeVar("T")
+
+
+class Busy(Exception):
+    """Too many passwords wait to be hashed; nothing was done."""
+
+
+class Passwords:
+    """Hashes and checks passwords, `hashes_max` at once."""
+
+    def __init__(self, hashes_max: int) -> None:
+        """Make the threads, and a decoy to compare with where there is no account."""
+        self._hasher = PasswordHasher()
+        self._pool = ThreadPoolExecutor(hashes_max, thread_name_prefix="argon2")
+        self._waiting = 0
+        self._decoy = self._hasher.hash(secrets.token_hex())
+
+    async def hash(self, password: str) -> str:
+        """The hash to keep; Busy when too many wait."""
+        return await self._run(lambda: self._hasher.hash(password))
+
+    async def fits(self, kept: str | None, password: str) -> bool:
+        """Whether a password fits its hash; without a hash it is False and takes the same time."""
+        return await self._run(lambda: self._verify(kept or self._decoy, password)) and kept is not None
+
+    def close(self) -> None:
+        """End the threads."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def _verify(self, kept: str, password: str) -> bool:
+        try:
+            return self._hasher.verify(kept, password)
+        except (VerifyMismatchError, InvalidHashError):
+            return False
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        if self._waiting >= WAITING_MAX:
+            raise Busy
+        self._waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        finally:
+            self._waiting -= 1

@@ -1,0 +1,203 @@
+"""What the rooms of the daemon need of each other, as records and protocols, so that they need not know each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from actors.calls import Connector
+from actors.messages import Event
+from actors.ports import Journal, Receipt
+from actors.run import Run
+
+
+class EmailTaken(Exception):
+    """An account with this e-mail address exists."""
+
+
+class SchemaMismatch(Exception):
+    """The store cannot be used by this version of the service; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """A tenant: whatever belongs to one company is invisible to all others."""
+
+    id: str
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person of a company; `email` is kept as written and compared without case."""
+
+    id: str
+    company_id: str
+    email: str
+    name: str | None
+    role: str
+    password_hash: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A user and the company the user belongs to."""
+
+    user: User
+    company: Company
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConnector:
+    """A connector as stored: its public part, and its secret sealed by the vault."""
+
+    company_id: str
+    connector: Connector
+    sealed_secret: bytes | None
+    created_at: datetime
+    updated_at: datetime
+    updated_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateDocument:
+    """A template as it was loaded once: the canonical JSON under its digest."""
+
+    digest: str
+    vertical: str
+    version: int
+    document: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """Which runs of a company to list: newest first, those older than the run `before`, at most `limit`."""
+
+    limit: int = 50
+    before: str | None = None
+    status: str | None = None
+    vertical: str | None = None
+    parked_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event and its place in the history of its run, from 1."""
+
+    seq: int
+    event: Event
+
+
+class Accounts(Protocol):
+    """Companies, their people, and the tokens that no longer count."""
+
+    async def register(self, account: Account, receipt: Receipt | None) -> None:
+        """Keep a new company with its first user; EmailTaken when the address has an account."""
+
+    async def account_by_email(self, email: str) -> Account | None:
+        """The account of an e-mail address, whatever its case."""
+
+    async def account(self, user_id: str) -> Account | None:
+        """The account of a user."""
+
+    async def revoke(self, token_id: str, expires_at: datetime) -> None:
+        """Remember that a token no longer counts, until it would have expired."""
+
+    async def revoked(self) -> dict[str, datetime]:
+        """The revoked tokens and when each would have expired."""
+
+
+class ConnectorShelf(Protocol):
+    """The connectors of each company."""
+
+    async def put_connector(self, stored: StoredConnector) -> None:
+        """Keep a connector in place of any earlier one of the same tool-id."""
+
+    async def delete_connector(self, company_id: str, tool_id: str) -> bool:
+        """Forget a connector; False when there was none."""
+
+    async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
+        """A company's connectors by tool-id, in order."""
+
+
+class Receipts(Protocol):
+    """What was answered under which Idempotency-Key."""
+
+    async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
+        """The receipt kept under that key."""
+
+    async def keep_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""
+
+    async def drop_receipts(self, before: datetime) -> int:
+        """Drop the receipts kept before that time; returns how many."""
+
+
+class Runs(Protocol):
+    """Reading runs without waking them."""
+
+    async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
+
+    async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
+        """The runs that a query asks for."""
+
+    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
+        """At most `limit` events of a run with a seq above `after`; none for a run that is not the company's."""
+
+
+class TemplateShelf(Protocol):
+    """Every template that was ever loaded."""
+
+    async def keep_template(self, document: TemplateDocument) -> None:
+        """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""
+
+    async def template_document(self, digest: str) -> TemplateDocument | None:
+        """The template of that digest."""
+
+
+class Store(Journal, Runs, Accounts, ConnectorShelf, Receipts, TemplateShelf, Protocol):
+    """All that is durable, in one place and one transaction domain."""
+
+    async def ping(self) -> None:
+        """Prove that the store can write; StoreFailed when it cannot."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the store has failed for good, so that the process must end."""
+
+
+class Toolbox(Protocol):
+    """The connectors as people change and try them."""
+
+    async def all(self, company_id: str) -> dict[str, StoredConnector]:
+        """A company's connectors by tool-id, in order."""
+
+    async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
+        """The connector of a tool."""
+
+    async def put(
+        self, company_id: str, connector: Connector, secret: str | None, by: str
+    ) -> tuple[StoredConnector, bool]:
+        """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does."""
+
+    async def delete(self, company_id: str, tool_id: str) -> bool:
+        """Forget a connector; False when there was none."""
+
+
+class Targets(Protocol):
+    """Whoever knows which addresses connectors may call."""
+
+    async def refusal(self, text: str) -> str | None:
+        """Why a URL may not be called; None when it may, or when its host cannot be found."""
+
+
+class Tester(Protocol):
+    """Whoever can try a connector."""
+
+    async def test(self, company_id: str, trial: Connector, secret: str | None) -> dict[str, Any]:
+        """Try a call that touches no run; says how it went and never fails."""

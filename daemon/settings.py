@@ -1,0 +1,37 @@
+"""Settings: the only place that reads the environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """What an operator may set, as `PENSTOCK_<NAME>`; a unit stands last in a name."""
+
+    model_config = SettingsConfigDict(env_prefix="PENSTOCK_", extra="ignore", frozen=True)
+
+    host: str = Field("127.0.0.1", description="address to listen on")
+    port: Annotated[int, Field(ge=0, le=65535)] = Field(8080, description="port to listen on; 0 takes a free one")
+    data_dir: Path = Field(Path("var"), description="folder of the database and the keys")
+    templates_dir: Path | None = Field(None, description="folder with further process templates (*.yaml)")
+    egress_allow: str = Field("", description="private networks that connectors may reach, separated by commas")
+    rate_limits: bool = Field(default=True, description="limit registrations and log-ins per address and account")
+    jwt_keys_file: Path | None = Field(None, description="token keys; made in the data folder when not set")
+    vault_key_file: Path | None = Field(None, description="key of stored secrets; made in the data folder when not set")
+    token_ttl_s: Annotated[int, Field(ge=60)] = Field(86_400, description="life of a token")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
+    mailbox_max: Annotated[int, Field(ge=1)] = Field(4_096, description="commands that may wait for one run")
+    idle_s: Annotated[float, Field(ge=0)] = Field(10.0, description="how long a run at rest stays in memory")
+    batch_max: Annotated[int, Field(ge=1)] = Field(256, description="commits in one transaction")
+    steps_max: Annotated[int, Field(ge=1)] = Field(10_000, description="steps that a run may enter")
+    calls_max: Annotated[int, Field(ge=1)] = Field(256, description="connector calls under way at once")
+    hashes_max: Annotated[int, Field(ge=1)] = Field(2, description="passwords hashed at once")
+    body_bytes_max: Annotated[int, Field(ge=1024)] = Field(1_048_576, description="size of a request body")
+    body_s: Annotated[float, Field(gt=0)] = Field(30.0, description="how long a request body may take to arrive")
+    wait_s: Annotated[float, Field(ge=0, le=60)] = Field(10.0, description="how long an answer waits for a run to rest")
+    drain_s: Annotated[float, Field(ge=0)] = Field(5.0, description="how long a stop waits for calls under way")
+    receipts_kept_s: Annotated[int, Field(ge=86_400)] = Field(172_800, description="how long answers can be repeated")

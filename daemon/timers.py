@@ -1,0 +1,41 @@
+"""Wake-ups: each is derived from its run, so that a restart sets it anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from actors.messages import Elapsed, Outcome, Wake
+
+
+class Timers:
+    """One wake-up per visit, posted back as Elapsed when it is due."""
+
+    def __init__(self, post: Callable[[str, str, Outcome], None], now: Callable[[], datetime]) -> None:
+        """Post outcomes as (company_id, run_id, outcome); `now` is the clock, in UTC."""
+        self._post = post
+        self._now = now
+        self._set: dict[str, asyncio.TimerHandle] = {}
+
+    def wake(self, wake: Wake) -> None:
+        """Set a wake-up, unless it is set already."""
+        if wake.key in self._set:
+            return
+        delay_s = 0.0 if wake.at is None else max(0.0, (wake.at - self._now()).total_seconds())
+        self._set[wake.key] = asyncio.get_running_loop().call_later(delay_s, self._due, wake)
+
+    def close(self) -> None:
+        """Forget every wake-up."""
+        for handle in self._set.values():
+            handle.cancel()
+        self._set.clear()
+
+    def _due(self, wake: Wake) -> None:
+        del self._set[wake.key]
+        self._post(wake.company_id, wake.run_id, Elapsed(step_id=wake.step_id, visit=wake.visit, at=self._now()))
+
+
+def utc_now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(UTC)

@@ -1,0 +1,8 @@
+"""Ids: UUIDv7, so that they sort by time of making."""
+
+from uuid_utils import uuid7
+
+
+def new_id() -> str:
+    """A fresh id."""
+    return str(uuid7())

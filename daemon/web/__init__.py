@@ -1,0 +1,1 @@
+"""HTTP: what callers see of the service."""

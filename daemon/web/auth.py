@@ -1,0 +1,86 @@
+"""Who makes a request: the one gateway that every request passes, and what it leaves behind for the handlers."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Awaitable, Callable
+
+import structlog
+from aiohttp import web
+
+from actors.actor import Stopped
+from daemon.identity import Principal
+from daemon.uuids import new_id
+from daemon.web import problems
+from daemon.web.problems import Problem, not_authenticated
+from daemon.web.services import SERVICES
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+PRINCIPAL = web.RequestKey("principal", Principal)
+REQUEST_ID = web.RequestKey("request_id", str)
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
+SERVER = "penstock"
+_OPEN = frozenset({"/auth/register", "/auth/login", "/health", "/openapi.json", "/docs", "/"})
+_log = structlog.get_logger("penstock.access")
+
+
+def principal_of(request: web.Request) -> Principal:
+    """Who makes the request; only for addresses that need a token."""
+    return request[PRINCIPAL]
+
+
+def request_id_of(request: web.Request) -> str:
+    """The id of the request, its sender's own where that is well formed."""
+    return request[REQUEST_ID]
+
+
+@web.middleware
+async def gateway(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Name the request, learn who makes it, and turn whatever is raised into an answer."""
+    began = time.perf_counter()
+    given = request.headers.get("X-Request-ID", "")
+    request_id = request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
+    try:
+        _admit(request)
+        response = await handler(request)
+    except ConnectionError:  # the caller has gone; there is nobody to answer
+        raise
+    except Exception as error:  # noqa: BLE001 - the top of the request: everybody is answered
+        response = _answer(error, request, request_id)
+    if not response.prepared:
+        response.headers["X-Request-ID"] = request_id
+        response.headers["Server"] = SERVER
+    _log.debug(
+        "request",
+        method=request.method,
+        path=request.path,
+        status=response.status,
+        request_id=request_id,
+        latency_ms=round((time.perf_counter() - began) * 1000, 3),
+    )
+    return response
+
+
+def _admit(request: web.Request) -> None:
+    """Let a request through to its handler if its token counts, or if its address needs none."""
+    services = request.app[SERVICES]
+    path = request.path
+    if path != "/health" and services.draining():
+        raise Stopped
+    if request.match_info.http_exception is not None:
+        raise request.match_info.http_exception
+    if path.rstrip("/") in _OPEN or path in _OPEN:
+        return
+    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise not_authenticated(sent=False)
+    request[PRINCIPAL] = services.identity.principal(token.strip())
+
+
+def _answer(error: Exception, request: web.Request, request_id: str) -> web.Response:
+    problem = problems.of(error)
+    if problem is None:
+        _log.exception("unforeseen", method=request.method, path=request.path, request_id=request_id)
+        problem = Problem("internal_error", "Something went wrong here; the request id helps to find out what.")
+    return problem.response(request_id)

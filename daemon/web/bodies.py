@@ -1,0 +1,127 @@
+"""Reading what callers send: bodies, headers and query parameters, each refused in the contract's form."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any, TypeVar
+
+from aiohttp import web
+from pydantic import BaseModel, ValidationError
+
+from daemon.jsonio import NotJson, loads
+from daemon.web.problems import Problem, invalid
+
+WAIT_MAX_S = 60.0
+LIMIT_DEFAULT = 50
+LIMIT_MAX = 200
+KEY_CHARS_MAX = 255
+ENCODINGS = ("identity", "gzip", "deflate")
+_PREFER_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
+_PREFIXES = ("Value error, ", "Assertion failed, ")
+B = TypeVar("B", bound=BaseModel)
+
+
+async def read(request: web.Request, model: type[B], *, body_s: float, optional: bool = False) -> tuple[B, Any]:
+    """The body, checked against its model, and as it was sent; where it is `optional`, none is an empty object."""
+    raw = await _raw(request, body_s)
+    if not raw and optional:
+        return parse(model, {}), {}
+    if request.content_type != "application/json":
+        if not raw and "Content-Type" not in request.headers:
+            raise Problem("malformed_json", "The body is missing; it has to be a JSON object.")
+        raise Problem("unsupported_media_type", "The body has to be application/json.")
+    try:
+        value = loads(raw)
+    except NotJson as error:
+        raise Problem("malformed_json", str(error)) from None
+    if not isinstance(value, dict):
+        raise Problem("malformed_json", "The body has to be a JSON object.")
+    return parse(model, value), value
+
+
+def parse(model: type[B], value: dict[str, Any]) -> B:
+    """An object checked against a model."""
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_input=False, include_context=False)
+        raise invalid(*((_pointer(one["loc"]), _sentence(one["msg"])) for one in found[:50])) from None
+
+
+def prefer(request: web.Request, default_s: float) -> float | None:
+    """How long the caller would wait for the run to rest, in seconds; None for not at all (RFC 7240)."""
+    for value in request.headers.getall("Prefer", ()):
+        for preference in value.split(","):
+            name = preference.split(";")[0].strip().lower()
+            if name == "respond-async":
+                return None
+            if (waits := _PREFER_WAIT.fullmatch(name)) is not None:
+                return min(float(waits[1]), WAIT_MAX_S)
+    return default_s
+
+
+def idempotency_key(request: web.Request) -> str | None:
+    """The Idempotency-Key, if there is one."""
+    key = request.headers.get("Idempotency-Key")
+    if key is None:
+        return None
+    if not 1 <= len(key) <= KEY_CHARS_MAX or not key.isprintable():
+        raise invalid(("", f"an Idempotency-Key has 1 to {KEY_CHARS_MAX} printable characters"))
+    return key
+
+
+def if_match(request: web.Request) -> frozenset[int] | None:
+    """The versions that If-Match names; None when there is no condition."""
+    values = request.headers.getall("If-Match", ())
+    tags = [tag.strip() for value in values for tag in value.split(",")]
+    if not tags or "*" in tags:
+        return None
+    return frozenset(int(tag[1:-1]) for tag in tags if re.fullmatch(r'"\d{1,18}"', tag))
+
+
+def page_limit(request: web.Request) -> int:
+    """How many entries a page has."""
+    text = request.query.get("limit")
+    if text is None:
+        return LIMIT_DEFAULT
+    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= LIMIT_MAX:
+        raise invalid(("/limit", f"is a whole number from 1 to {LIMIT_MAX}"))
+    return int(text)
+
+
+def number(request: web.Request, name: str, default: int) -> int:
+    """A whole number among the query parameters or a default."""
+    text = request.query.get(name)
+    if text is None:
+        return default
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise invalid((f"/{name}", "is a whole number from 0"))
+    return int(text)
+
+
+async def _raw(request: web.Request, body_s: float) -> bytes:
+    if not request.body_exists:
+        return b""
+    if request.headers.get("Content-Encoding", "identity").lower() not in ENCODINGS:
+        raise Problem("unsupported_media_type", f"A body can be encoded as one of: {', '.join(ENCODINGS)}.")
+    try:
+        async with asyncio.timeout(body_s):
+            return await request.read()
+    except TimeoutError:
+        raise Problem("request_timeout", f"The body did not arrive within {body_s:g} s.") from None
+    except web.RequestPayloadError:
+        raise Problem("malformed_json", "The body is not encoded as its headers say.") from None
+    except web.HTTPRequestEntityTooLarge:
+        limit = request.client_max_size
+        raise Problem("too_large", f"The body is larger than {limit} bytes.", {"limit": limit}) from None
+
+
+def _pointer(location: tuple[int | str, ...]) -> str:
+    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in location)
+
+
+def _sentence(message: str) -> str:
+    for prefix in _PREFIXES:
+        message = message.removeprefix(prefix)
+    return message[:1].lower() + message[1:]

@@ -1,0 +1,99 @@
+"""Accounts: register, log in, log out, who am I."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from actors.ports import Receipt
+from daemon.identity import Session
+from daemon.jsonio import dumps, loads
+from daemon.ports import EmailTaken
+from daemon.web import render
+from daemon.web.auth import principal_of, request_id_of
+from daemon.web.bodies import idempotency_key, read
+from daemon.web.handlers.runs import ONCE
+from daemon.web.idempotency import Slip
+from daemon.web.limits import RateLimits
+from daemon.web.problems import Problem, email_taken
+from daemon.web.replies import JSON, Reply, json_reply, problem_reply
+from daemon.web.schemas import Login, Registration
+from daemon.web.services import SERVICES, Services
+
+LIMITS = web.AppKey("limits", RateLimits)
+PATH = "/auth/register"
+
+
+async def register(request: web.Request) -> web.Response:
+    """POST /auth/register."""
+    services = request.app[SERVICES]
+    await request.app[LIMITS].registration(request)
+    body, raw = await read(request, Registration, body_s=services.settings.body_s)
+    key, once = idempotency_key(request), request.app[ONCE]
+    if key is None:
+        session = await _register(services, body, None)
+        return Reply(201, dumps(_session(session)), {"Content-Type": JSON}).response()
+
+    async def execute(slip: Slip) -> Reply:
+        try:
+            return Reply(201, dumps(_session(await _register(services, body, slip))), {"Content-Type": JSON})
+        except EmailTaken:
+            refusal = problem_reply(email_taken(), request_id_of(request))
+            await once.keep(slip.answered(refusal))
+            return refusal
+
+    async def finish(receipt: Receipt, _slip: Slip) -> Reply:
+        return await _again(services, body, receipt)
+
+    public = {name: value for name, value in raw.items() if name != "password"}
+    return (await once.answer(("", PATH, key), public, execute, finish)).response()
+
+
+async def log_in(request: web.Request) -> web.Response:
+    """POST /auth/login."""
+    services = request.app[SERVICES]
+    body, _ = await read(request, Login, body_s=services.settings.body_s)
+    await request.app[LIMITS].login(request, body.email)
+    return json_reply(_session(await services.identity.log_in(body.email, body.password)))
+
+
+async def log_out(request: web.Request) -> web.Response:
+    """POST /auth/logout."""
+    await request.app[SERVICES].identity.log_out(principal_of(request))
+    return web.Response(status=204)
+
+
+async def me(request: web.Request) -> web.Response:
+    """GET /auth/me."""
+    return json_reply(render.account(await request.app[SERVICES].identity.account(principal_of(request))))
+
+
+async def _register(services: Services, body: Registration, slip: Slip | None) -> Session:
+    def receipt(session: Session) -> Receipt | None:
+        """What is kept of the session: all but the token, which can be signed again from its claims."""
+        if slip is None:
+            return None
+        claims, key_id = services.identity.claims(session.token)
+        kept = {"claims": claims, "key_id": key_id, "session": {**_session(session), "token": None}}
+        return Receipt(*slip.place, slip.fingerprint, body=dumps(kept))
+
+    return await services.identity.register(body.company_name, body.email, body.password, body.name, receipt)
+
+
+async def _again(services: Services, body: Registration, receipt: Receipt) -> Reply:
+    """The session of an earlier registration, byte for byte, for who still knows its password."""
+    if not await services.identity.knows(body.email, body.password):
+        raise Problem("idempotency_key_reused", "This Idempotency-Key was used with another body.")
+    kept: dict[str, Any] = loads(receipt.body)
+    session = {**kept["session"], "token": services.identity.signed(kept["claims"], kept["key_id"])}
+    return Reply(201, dumps(session), {"Content-Type": JSON, "Idempotency-Replayed": "true"})
+
+
+def _session(session: Session) -> dict[str, Any]:
+    return {
+        "token": session.token,
+        "token_type": "bearer",
+        "expires_at": session.expires_at,
+        **render.account(session.account),
+    }

@@ -1,0 +1,83 @@
+"""Connectors: keep, read, forget, try."""
+
+from __future__ import annotations
+
+import re
+
+from aiohttp import web
+
+from actors.calls import Connector
+from daemon.conditions import compile_rule
+from daemon.web import render
+from daemon.web.auth import principal_of
+from daemon.web.bodies import page_limit, read
+from daemon.web.problems import invalid, not_found
+from daemon.web.replies import from_cursor, json_reply, next_page, to_cursor
+from daemon.web.schemas import ConnectorDefinition, ConnectorTarget, ConnectorTrial
+from daemon.web.services import SERVICES
+
+_TOOL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+async def index(request: web.Request) -> web.Response:
+    """GET /connectors/."""
+    limit, after = page_limit(request), from_cursor(request, "connectors") or ""
+    stored = await request.app[SERVICES].toolbox.all(principal_of(request).company_id)
+    found = [tool_id for tool_id in sorted(stored) if tool_id > after]
+    headers = next_page(request, to_cursor("connectors", found[limit - 1])) if len(found) > limit else None
+    return json_reply([render.connector(stored[tool_id]) for tool_id in found[:limit]], headers=headers)
+
+
+async def show(request: web.Request) -> web.Response:
+    """GET /connectors/{tool_id}."""
+    toolbox = request.app[SERVICES].toolbox
+    one = await toolbox.stored(principal_of(request).company_id, request.match_info["tool_id"])
+    if one is None:
+        raise not_found()
+    return json_reply(render.connector(one))
+
+
+async def put(request: web.Request) -> web.Response:
+    """PUT /connectors/{tool_id}."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    tool_id = _tool_id(request)
+    body, _ = await read(request, ConnectorDefinition, body_s=services.settings.body_s)
+    connector = _connector(tool_id, body)
+    stored, new = await services.toolbox.put(principal.company_id, connector, body.auth_token, principal.email)
+    return json_reply(render.connector(stored), 201 if new else 200)
+
+
+async def delete(request: web.Request) -> web.Response:
+    """DELETE /connectors/{tool_id}."""
+    toolbox = request.app[SERVICES].toolbox
+    if not await toolbox.delete(principal_of(request).company_id, request.match_info["tool_id"]):
+        raise not_found()
+    return web.Response(status=204)
+
+
+async def test(request: web.Request) -> web.Response:
+    """POST /connectors/{tool_id}/test."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    tool_id = _tool_id(request)
+    body, _ = await read(request, ConnectorTrial, body_s=services.settings.body_s)
+    trial = _connector(tool_id, body)
+    if (refusal := await services.targets.refusal(trial.base_url)) is not None:
+        raise invalid(("/base_url", refusal))
+    return json_reply(await services.tester.test(principal.company_id, trial, body.auth_token))
+
+
+def _tool_id(request: web.Request) -> str:
+    tool_id = request.match_info["tool_id"]
+    if not _TOOL_ID.fullmatch(tool_id):
+        raise invalid(("/tool_id", "has 1 to 128 letters, digits, dots, underscores and dashes"))
+    return tool_id
+
+
+def _connector(tool_id: str, body: ConnectorTarget) -> Connector:
+    if body.signal_rule is not None:
+        try:
+            compile_rule(body.signal_rule)
+        except ValueError as error:
+            raise invalid(("/signal_rule", str(error))) from None
+    fields = body.model_dump(exclude={"auth_token"})
+    return Connector(tool_id=tool_id, version=0, **fields)

@@ -1,0 +1,232 @@
+"""Runs: start, read, decide, cancel, retry."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from actors.messages import Cancel, Command, Rejected, Resume, Retry, Start
+from actors.ports import Receipt
+from actors.run import Run
+from actors.template import Template
+from daemon.ports import RunQuery
+from daemon.uuids import new_id
+from daemon.web import render
+from daemon.web.auth import principal_of, request_id_of
+from daemon.web.bodies import idempotency_key, if_match, page_limit, prefer, read
+from daemon.web.idempotency import Once, Slip
+from daemon.web.problems import invalid, not_found, rejected
+from daemon.web.replies import Reply, from_cursor, json_reply, next_page, problem_reply, run_reply, to_cursor
+from daemon.web.schemas import Cancellation, NewRun, Nothing, Verdict
+from daemon.web.services import SERVICES, Services
+
+ONCE = web.AppKey("once", Once)
+STATUSES = ("executing", "parked", "completed", "failed", "cancelled")
+_RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A command on its way from a request to a run, and how its answer is to look."""
+
+    key: tuple[str, str]
+    message: Command
+    request_id: str
+    wait_s: float | None
+    status: int = 200
+    template: Template | None = None
+
+    def reply(self, run: Run) -> Reply:
+        """The answer: 202 while the run still executes, or when nobody waited for it."""
+        going_on = self.wait_s is None or run.status == "executing"
+        return run_reply(run, 202 if going_on else self.status, created=self.status == web.HTTPCreated.status_code)
+
+    def refusal(self, refused: Rejected) -> Reply:
+        """The answer to a command that was refused."""
+        return problem_reply(rejected(refused), self.request_id)
+
+
+async def start(request: web.Request) -> web.Response:
+    """POST /process-runs/."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    body, raw = await read(request, NewRun, body_s=services.settings.body_s)
+    entry = services.catalog.current(body.vertical)
+    if entry is None:
+        raise not_found()
+    errors = entry.input_errors(body.inputs)
+    if errors:
+        raise invalid(*errors)
+    run_id = new_id()
+    message = Start(
+        run_id=run_id,
+        company_id=principal.company_id,
+        by=principal.email,
+        inputs=body.inputs,
+        auto_resolve=body.auto_resolve,
+        at=services.now(),
+    )
+    return await _give(request, _order(request, run_id, message, status=201, template=entry.template), raw)
+
+
+async def resume(request: web.Request) -> web.Response:
+    """POST /process-runs/{run_id}/resume."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    run_id = _run_id(request)
+    body, raw = await read(request, Verdict, body_s=services.settings.body_s)
+    message = Resume(
+        gate=body.gate,
+        decision=body.decision,
+        by=principal.email,
+        role=principal.role,
+        comment=body.comment,
+        digest=body.digest,
+        versions=if_match(request),
+        at=services.now(),
+    )
+    return await _give(request, _order(request, run_id, message), raw)
+
+
+async def cancel(request: web.Request) -> web.Response:
+    """POST /process-runs/{run_id}/cancel."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    run_id = _run_id(request)
+    body, raw = await read(request, Cancellation, body_s=services.settings.body_s, optional=True)
+    message = Cancel(by=principal.email, reason=body.reason, at=services.now())
+    order = Order((principal.company_id, run_id), message, request_id_of(request), services.settings.wait_s)
+    return await _give(request, order, raw)
+
+
+async def retry(request: web.Request) -> web.Response:
+    """POST /process-runs/{run_id}/retry."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    run_id = _run_id(request)
+    _, raw = await read(request, Nothing, body_s=services.settings.body_s, optional=True)
+    return await _give(request, _order(request, run_id, Retry(by=principal.email, at=services.now())), raw)
+
+
+async def show(request: web.Request) -> web.Response:
+    """GET /process-runs/{run_id}."""
+    run = await find(request)
+    return run_reply(run, 200).response()
+
+
+async def index(request: web.Request) -> web.Response:
+    """GET /process-runs/."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    limit, status = page_limit(request), request.query.get("status")
+    if status is not None and status not in STATUSES:
+        raise invalid(("/status", f"is one of {', '.join(STATUSES)}"))
+    query = RunQuery(
+        limit=limit + 1,
+        before=from_cursor(request, "runs", _RUN_ID),
+        status=status,
+        vertical=request.query.get("vertical"),
+        parked_at=request.query.get("parked_at"),
+    )
+    runs = list(await services.store.find(principal.company_id, query))
+    headers = next_page(request, to_cursor("runs", runs[limit - 1].id)) if len(runs) > limit else None
+    return json_reply([render.run(run) for run in runs[:limit]], headers=headers)
+
+
+async def find(request: web.Request) -> Run:
+    """The run that a path names, if it is the company's."""
+    run = await _current(request.app[SERVICES], (principal_of(request).company_id, _run_id(request)))
+    if run is None:
+        raise not_found()
+    return run
+
+
+def _run_id(request: web.Request) -> str:
+    run_id = request.match_info["run_id"]
+    if not _RUN_ID.fullmatch(run_id):
+        raise not_found()
+    return run_id
+
+
+def _order(
+    request: web.Request, run_id: str, message: Command, status: int = 200, template: Template | None = None
+) -> Order:
+    key = (principal_of(request).company_id, run_id)
+    wait_s = prefer(request, request.app[SERVICES].settings.wait_s)
+    return Order(key, message, request_id_of(request), wait_s, status, template)
+
+
+async def _give(request: web.Request, order: Order, raw: Any) -> web.Response:
+    """Have an order executed, once per Idempotency-Key, and answer it."""
+    services, key = request.app[SERVICES], idempotency_key(request)
+    if key is None:
+        return (await _execute(services, order, None, request.app[ONCE])).response()
+    once = request.app[ONCE]
+
+    async def execute(slip: Slip) -> Reply:
+        return await _execute(services, order, slip, once)
+
+    async def finish(receipt: Receipt, slip: Slip) -> Reply:
+        run = await _current(services, (order.key[0], receipt.run_id or ""))
+        if run is None:
+            raise not_found()
+        return await _answered(services, order, run, slip, once)
+
+    path = request.path.rstrip("/")
+    return (await once.answer((order.key[0], path, key), raw, execute, finish)).response()
+
+
+async def _execute(services: Services, order: Order, slip: Slip | None, once: Once) -> Reply:
+    made: list[Reply] = []
+
+    def receipt(run: Run, refused: Rejected | None) -> Receipt:
+        """Called anew when another process was faster: only what is decided last is answered."""
+        assert slip is not None  # noqa: S101 - made only for requests with a key
+        made.clear()
+        if refused is not None:
+            made.append(order.refusal(refused))
+        elif run.resting or order.wait_s is None:
+            made.append(order.reply(run))
+        return slip.answered(made[0], run.id) if made else slip.open(run.id)
+
+    maker = None if slip is None else receipt
+    answer = await services.directory.ask(order.key, order.message, template=order.template, receipt=maker)
+    if isinstance(answer, Rejected):
+        if answer.code == "not_found":
+            raise not_found()
+        reply = order.refusal(answer)
+        if slip is not None:
+            await once.keep(slip.answered(reply, order.key[1]))
+        return reply
+    if made:
+        return made[0]
+    if answer.rejected is not None:
+        return order.refusal(answer.rejected)
+    return await _answered(services, order, answer.run, slip, once)
+
+
+async def _answered(services: Services, order: Order, run: Run, slip: Slip | None, once: Once) -> Reply:
+    if order.wait_s is not None and not run.resting:
+        run = await _rested(services, run, order.wait_s)
+    reply = order.reply(run)
+    if slip is not None:
+        await once.keep(slip.answered(reply, run.id))
+    return reply
+
+
+async def _rested(services: Services, run: Run, wait_s: float) -> Run:
+    """The run once it rests, or as it is when the wait or the service ends."""
+    key = (run.company_id, run.id)
+    with services.feed.follow(*key) as follower:
+        run = await _current(services, key) or run
+        try:
+            async with asyncio.timeout(wait_s):
+                while not run.resting:
+                    run, _ = await follower.next()
+        except (TimeoutError, EOFError):
+            return run
+    return run
+
+
+async def _current(services: Services, key: tuple[str, str]) -> Run | None:
+    """The run as committed last: from its actor if that is live, else from the store, without waking it."""
+    return services.directory.live(*key) or await services.store.load(*key)

@@ -1,0 +1,96 @@
+"""Idempotency keys: one execution and one answer per key, restarts included."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from actors.canonical import canonical
+from actors.ports import Receipt, ReceiptTaken
+from daemon.ports import Receipts
+from daemon.web.problems import Problem
+from daemon.web.replies import Reply, kept
+
+Place = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """What a request with a key makes receipts from."""
+
+    place: Place
+    fingerprint: bytes
+
+    def answered(self, reply: Reply, run_id: str | None = None) -> Receipt:
+        """The receipt with the answer."""
+        headers = json.dumps(reply.headers)
+        return Receipt(*self.place, self.fingerprint, run_id, reply.status, headers, reply.body)
+
+    def open(self, run_id: str) -> Receipt:
+        """The receipt of what was applied to a run, but is not answered yet."""
+        return Receipt(*self.place, self.fingerprint, run_id)
+
+
+class Once:
+    """Sees to it that requests under one key are executed once and answered alike.
+
+    `finish` answers a request that was applied before a restart and never answered.
+    """
+
+    def __init__(self, receipts: Receipts) -> None:
+        """Keep receipts there."""
+        self._receipts = receipts
+        self._under_way: dict[Place, asyncio.Future[None]] = {}
+
+    async def answer(
+        self,
+        place: Place,
+        body: Any,
+        execute: Callable[[Slip], Awaitable[Reply]],
+        finish: Callable[[Receipt, Slip], Awaitable[Reply]],
+    ) -> Reply:
+        """What was answered under this key, or what `execute` answers now; `execute` keeps the receipt itself."""
+        slip = Slip(place, fingerprint(body))
+        while (other := self._under_way.get(place)) is not None:
+            await asyncio.shield(other)
+        done = self._under_way[place] = asyncio.get_running_loop().create_future()
+        try:
+            return await self._answer(slip, execute, finish)
+        finally:
+            del self._under_way[place]
+            done.set_result(None)
+
+    async def keep(self, receipt: Receipt) -> None:
+        """Keep the answer for those who ask again; whoever was first stays first."""
+        try:
+            await self._receipts.keep_receipt(receipt)
+        except ReceiptTaken:
+            return
+
+    async def _answer(
+        self,
+        slip: Slip,
+        execute: Callable[[Slip], Awaitable[Reply]],
+        finish: Callable[[Receipt, Slip], Awaitable[Reply]],
+    ) -> Reply:
+        receipt = await self._receipts.receipt(*slip.place)
+        if receipt is None:
+            try:
+                return await execute(slip)
+            except ReceiptTaken:
+                receipt = await self._receipts.receipt(*slip.place)
+                if receipt is None:
+                    raise
+        if receipt.fingerprint != slip.fingerprint:
+            detail = "This Idempotency-Key was used with another body; a new request needs a new key."
+            raise Problem("idempotency_key_reused", detail)
+        return kept(receipt) if receipt.status is not None else await finish(receipt, slip)
+
+
+def fingerprint(body: Any) -> bytes:
+    """What two equal bodies have in common and two different ones do not."""
+    return hashlib.sha256(canonical(body).encode()).digest()

@@ -1,0 +1,42 @@
+"""Rate limits on what anybody may ask without a token."""
+
+from __future__ import annotations
+
+import math
+import time
+
+from aiohttp import web
+from limits import RateLimitItemPerMinute
+from limits.aio.storage import MemoryStorage
+from limits.aio.strategies import MovingWindowRateLimiter
+
+from daemon.web.problems import Problem
+
+REGISTRATIONS = RateLimitItemPerMinute(60)
+LOGINS = RateLimitItemPerMinute(5)
+
+
+class RateLimits:
+    """Registrations per address; log-ins per address and per account."""
+
+    def __init__(self, *, on: bool) -> None:
+        """Limit nothing when it is off."""
+        self._on = on
+        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+
+    async def registration(self, request: web.Request) -> None:
+        """Count a registration."""
+        await self._hit(REGISTRATIONS, "register", request.remote or "")
+
+    async def login(self, request: web.Request, email: str) -> None:
+        """Count a log-in, from wherever it comes and to whichever account it goes."""
+        await self._hit(LOGINS, "login-address", request.remote or "")
+        await self._hit(LOGINS, "login-account", email.casefold())
+
+    async def _hit(self, limit: RateLimitItemPerMinute, *who: str) -> None:
+        if not self._on or await self._limiter.hit(limit, *who):
+            return
+        reset_at, _ = await self._limiter.get_window_stats(limit, *who)
+        wait_s = max(1, math.ceil(reset_at - time.time()))
+        detail = f"More than {limit.amount} a minute; try again in {wait_s} s."
+        raise Problem("rate_limited", detail, {"limit": limit.amount}, {"Retry-After": str(wait_s)})

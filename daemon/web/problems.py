@@ -1,0 +1,174 @@
+"""Problems: the one place where a refusal becomes a status and a body (RFC 9457)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+from actors.actor import Overloaded, Stopped
+from actors.messages import Rejected
+from actors.ports import StoreFailed
+from daemon.identity import InvalidCredentials, NotAuthenticated
+from daemon.jsonio import dumps
+from daemon.passwords import Busy
+from daemon.ports import EmailTaken
+
+RETRY_AFTER_S = 1
+_STATUS = {
+    "malformed_json": (400, "Malformed JSON"),
+    "malformed_cursor": (400, "Malformed cursor"),
+    "malformed_request": (400, "Malformed request"),
+    "not_authenticated": (401, "Not authenticated"),
+    "invalid_credentials": (401, "Invalid credentials"),
+    "forbidden": (403, "Forbidden"),
+    "not_found": (404, "Not found"),
+    "method_not_allowed": (405, "Method not allowed"),
+    "request_timeout": (408, "Request timeout"),
+    "gate_mismatch": (409, "Gate mismatch"),
+    "not_parked": (409, "Not parked"),
+    "email_taken": (409, "E-mail taken"),
+    "already_exists": (409, "Already exists"),
+    "not_cancellable": (409, "Not cancellable"),
+    "not_retryable": (409, "Not retryable"),
+    "stale": (412, "Stale"),
+    "too_large": (413, "Too large"),
+    "unsupported_media_type": (415, "Unsupported media type"),
+    "invalid": (422, "Invalid"),
+    "decision_not_allowed": (422, "Decision not allowed"),
+    "idempotency_key_reused": (422, "Idempotency key reused"),
+    "rate_limited": (429, "Rate limited"),
+    "internal_error": (500, "Internal error"),
+    "overloaded": (503, "Overloaded"),
+    "draining": (503, "Draining"),
+    "store_unavailable": (503, "Store unavailable"),
+}
+_RETRYABLE = frozenset({"request_timeout", "rate_limited", "overloaded", "draining", "store_unavailable"})
+
+
+@dataclass(slots=True, eq=False)
+class Problem(Exception):
+    """A refusal in the contract's terms: a code, a sentence, further members and headers."""
+
+    code: str
+    detail: str
+    more: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def status(self) -> int:
+        """The HTTP status of the code."""
+        return _STATUS[self.code][0]
+
+    def body(self, request_id: str) -> bytes:
+        """The problem document."""
+        status, title = _STATUS[self.code]
+        return dumps(
+            {
+                "type": f"urn:penstock:problem:{self.code}",
+                "title": title,
+                "status": status,
+                "detail": self.detail,
+                "code": self.code,
+                "request_id": request_id,
+                "retryable": self.code in _RETRYABLE,
+                **self.more,
+            }
+        )
+
+    def response(self, request_id: str) -> web.Response:
+        """The answer."""
+        return web.Response(
+            status=self.status,
+            body=self.body(request_id),
+            headers=self.headers,
+            content_type="application/problem+json",
+        )
+
+
+def not_found() -> Problem:
+    """What is unknown and what is another company's look the same."""
+    return Problem("not_found", "There is nothing here under this address.")
+
+
+def invalid(*errors: tuple[str, str]) -> Problem:
+    """Fields that do not hold, each as a JSON pointer and a sentence."""
+    found = [{"pointer": pointer, "detail": detail} for pointer, detail in errors]
+    where = found[0]["pointer"] or "the whole"
+    more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+    return Problem("invalid", f"Not valid at {where}: {found[0]['detail']}{more}.", {"errors": found})
+
+
+def not_authenticated(*, sent: bool) -> Problem:
+    """No token, or one that does not count."""
+    challenge = 'Bearer error="invalid_token"' if sent else "Bearer"
+    detail = "The bearer token does not count." if sent else "This needs a bearer token in the Authorization header."
+    return Problem("not_authenticated", detail, headers={"WWW-Authenticate": challenge})
+
+
+def email_taken() -> Problem:
+    """An e-mail address has one account."""
+    return Problem("email_taken", "There is an account with this e-mail address.")
+
+
+def rejected(refusal: Rejected) -> Problem:
+    """A command that the run refused."""
+    more = dict(refusal.more)
+    if refusal.code == "not_found":
+        return not_found()
+    if "version" in more:
+        more["etag"] = etag(more.pop("version"))
+    return Problem(refusal.code, refusal.detail, more)
+
+
+def etag(version: int) -> str:
+    """The entity tag of a run at a version."""
+    return f'"{version}"'
+
+
+def unavailable(code: str, detail: str, outcome: str = "not_applied") -> Problem:
+    """The service cannot do it now; `outcome` says whether it can have happened all the same."""
+    return Problem(code, detail, {"outcome": outcome}, {"Retry-After": str(RETRY_AFTER_S)})
+
+
+def of(error: Exception) -> Problem | None:
+    """The problem that an exception means; None for one that nobody foresaw."""
+    match error:
+        case Problem():
+            return error
+        case NotAuthenticated():
+            return not_authenticated(sent=True)
+        case InvalidCredentials():
+            return Problem("invalid_credentials", "The e-mail address and the password do not belong together.")
+        case EmailTaken():
+            return email_taken()
+        case web.HTTPException():
+            return _of_http(error)
+        case _:
+            return _of_trouble(error)
+
+
+def _of_trouble(error: Exception) -> Problem | None:
+    """What the service cannot do now, or never foresaw."""
+    match error:
+        case Overloaded() | Busy():
+            return unavailable("overloaded", "Too much is waiting here already; try again shortly.")
+        case Stopped():
+            return unavailable("draining", "The service is stopping; try again when it is back.")
+        case StoreFailed():
+            detail = "The store could not keep this; repeat the request with the same Idempotency-Key."
+            return unavailable("store_unavailable", detail, error.outcome)
+        case _:
+            return None
+
+
+def _of_http(error: web.HTTPException) -> Problem:
+    match error:
+        case web.HTTPMethodNotAllowed():
+            allowed = ", ".join(sorted(error.allowed_methods))
+            return Problem("method_not_allowed", f"This address takes {allowed}.", headers={"Allow": allowed})
+        case web.HTTPNotFound():
+            return not_found()
+        case _:
+            return Problem("malformed_request", "The request cannot be understood.")

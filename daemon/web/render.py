@@ -1,0 +1,174 @@
+"""How runs, gates and templates look to callers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.calls import shown
+from actors.run import Run, Visit
+from actors.template import Template
+from daemon.catalog import Entry
+from daemon.ports import Account, Recorded, StoredConnector
+
+
+def run(run: Run) -> dict[str, Any]:
+    """A run as the contract shows it."""
+    parked = run.parked
+    ended = run.ended
+    return {
+        "id": run.id,
+        "vertical": run.vertical,
+        "template": {"version": run.template_version, "digest": run.template_digest},
+        "status": run.status,
+        "parked_at": parked[0].step_id if parked else None,
+        "gate": _gate(parked[0]) if parked else None,
+        "parked_gates": [visit.step_id for visit in parked],
+        "gates": [_gate(visit) for visit in parked],
+        "auto_resolve": run.auto_resolve,
+        "inputs": run.inputs,
+        "facts": run.facts,
+        "outcome": None if ended is None else ended.outcome,
+        "error": run.error,
+        "trace": [_visit(visit) for visit in (*run.trace, *run.open)],
+        "version": run.version,
+        "created_by": run.created_by,
+        "created_at": run.created_at,
+        "updated_at": run.updated_at,
+        "completed_at": ended.at if ended is not None and ended.status == "completed" else None,
+        "ended": None if ended is None else {"at": ended.at, "by": ended.by, "reason": ended.reason},
+    }
+
+
+def _gate(visit: Visit) -> dict[str, Any] | None:
+    gate = visit.gate
+    if gate is None:
+        return None
+    return {
+        "step_id": visit.step_id,
+        "label": gate.label,
+        "kind": visit.kind,
+        "tier": visit.tier,
+        "visit": visit.visit,
+        "decisions": gate.decisions,
+        "role": gate.role,
+        "reason": gate.reason,
+        "opened_at": gate.opened_at,
+        "digest": gate.digest,
+        "signals": gate.signals,
+        "effect": shown(visit.request),
+    }
+
+
+def _visit(visit: Visit) -> dict[str, Any]:
+    return {
+        "step_id": visit.step_id,
+        "visit": visit.visit,
+        "kind": visit.kind,
+        "status": visit.status,
+        "mode": None if visit.request is None else visit.request.mode,
+        "tier": visit.tier,
+        "resolved_by": visit.resolved_by,
+        "reason": visit.gate.reason if visit.reason is None and visit.gate is not None else visit.reason,
+        "verdict": visit.verdict,
+        "started_at": visit.started_at,
+        "ended_at": visit.ended_at,
+        "request": shown(visit.request),
+        "output": visit.output,
+        "attempts": visit.attempts,
+        "error": visit.error,
+    }
+
+
+def event(recorded: Recorded) -> dict[str, Any]:
+    """An event of a run's history."""
+    fields = {name: getattr(recorded.event, name) for name in recorded.event.__slots__ if name != "type"}
+    if "request" in fields:
+        fields["request"] = shown(fields["request"])
+    return {"seq": recorded.seq, "type": recorded.event.type, **fields}
+
+
+def template(entry: Entry) -> dict[str, Any]:
+    """A template as lists show it."""
+    one = entry.template
+    return {
+        "vertical": one.vertical,
+        "title": one.title,
+        "description": entry.description,
+        "version": one.version,
+        "digest": one.digest,
+        "gates": one.gates,
+        "steps": len(one.nodes),
+    }
+
+
+def canvas(one: Template) -> dict[str, Any]:
+    """A template as a graph with its governance."""
+    return {
+        "vertical": one.vertical,
+        "version": one.version,
+        "digest": one.digest,
+        "title": one.title,
+        "start": one.start,
+        "nodes": [_node(one, node.id) for node in one.nodes],
+        "edges": [
+            {
+                "source": edge.source,
+                "target": edge.target,
+                "branch": edge.branch,
+                "when": None if edge.when is None else edge.when.text,
+            }
+            for edge in one.edges
+        ],
+        "gates": one.gates,
+    }
+
+
+def _node(one: Template, step_id: str) -> dict[str, Any]:
+    node = one.node(step_id)
+    return {
+        "id": node.id,
+        "kind": node.kind,
+        "label": node.label,
+        "tier": node.tier,
+        "tool": node.tool,
+        "effect": node.effect,
+        "gate": node.gate,
+        "decisions": one.decisions(node.id) if node.gate else [],
+        "role": node.role,
+        "flow": node.flow,
+        "outcome": node.outcome,
+    }
+
+
+def connector(stored: StoredConnector) -> dict[str, Any]:
+    """A connector as stored; of its secret only whether there is one."""
+    one = stored.connector
+    return {
+        "tool_id": one.tool_id,
+        "base_url": one.base_url,
+        "method": one.method,
+        "path": one.path,
+        "auth_type": one.auth_type,
+        "auth_token_set": stored.sealed_secret is not None,
+        "auth_header": one.auth_header,
+        "query_map": one.query_map,
+        "body_map": one.body_map,
+        "signal_rule": one.signal_rule,
+        "reversible": one.reversible,
+        "idempotent": one.idempotent,
+        "timeout_s": one.timeout_s,
+        "retries": one.retries,
+        "version": one.version,
+        "created_at": stored.created_at,
+        "updated_at": stored.updated_at,
+        "updated_by": stored.updated_by,
+    }
+
+
+def account(one: Account) -> dict[str, Any]:
+    """Who somebody is."""
+    return {
+        "user": {"id": one.user.id, "email": one.user.email, "name": one.user.name},
+        "company": {"id": one.company.id, "name": one.company.name},
+        "role": one.user.role,
+    }

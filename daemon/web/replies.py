@@ -1,0 +1,85 @@
+"""Answers: JSON bodies with the headers that the contract promises."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from actors.ports import Receipt
+from actors.run import Run
+from daemon.jsonio import dumps
+from daemon.web import render
+from daemon.web.problems import Problem, etag
+
+JSON = "application/json; charset=utf-8"
+NOT_EMPTY = re.compile(r".+", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer before it is on the wire, so that it can be kept and given again byte for byte."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def response(self) -> web.Response:
+        """The answer for the wire."""
+        return web.Response(status=self.status, body=self.body, headers=self.headers)
+
+
+def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    """A JSON answer."""
+    return web.Response(body=dumps(value), status=status, headers={**(headers or {}), "Content-Type": JSON})
+
+
+def run_reply(run: Run, status: int, *, created: bool = False) -> Reply:
+    """A run as an answer, with its entity tag, and if it was created with its address."""
+    headers = {"Content-Type": JSON, "ETag": etag(run.version)}
+    if created:
+        headers["Location"] = f"/process-runs/{run.id}"
+    return Reply(status, dumps(render.run(run)), headers)
+
+
+def problem_reply(problem: Problem, request_id: str) -> Reply:
+    """A refusal as an answer."""
+    headers = {**problem.headers, "Content-Type": "application/problem+json"}
+    return Reply(problem.status, problem.body(request_id), headers)
+
+
+def kept(receipt: Receipt) -> Reply:
+    """The answer that a receipt keeps, marked as given again."""
+    headers = {**json.loads(receipt.headers), "Idempotency-Replayed": "true"}
+    return Reply(receipt.status or web.HTTPOk.status_code, receipt.body, headers)
+
+
+def next_page(request: web.Request, cursor: str) -> dict[str, str]:
+    """The header that announces a further page (RFC 8288)."""
+    query = {**request.query, "cursor": cursor}
+    return {"Link": f'<{request.path}?{urlencode(query)}>; rel="next"'}
+
+
+def to_cursor(kind: str, last: str) -> str:
+    """An opaque cursor behind the last entry of a page of that kind of list."""
+    return base64.urlsafe_b64encode(f"{kind}:{last}".encode()).decode().rstrip("=")
+
+
+def from_cursor(request: web.Request, kind: str, form: re.Pattern[str] = NOT_EMPTY) -> str | None:
+    """The last entry of the page before, if there was one; `form` is how entries of that kind are named."""
+    cursor = request.query.get("cursor")
+    if cursor is None:
+        return None
+    try:
+        text = base64.b64decode(cursor.encode() + b"=" * (-len(cursor) % 4), b"-_", validate=True).decode()
+    except ValueError:
+        text = ""
+    found, _, last = text.partition(":")
+    if found != kind or not form.fullmatch(last):
+        raise Problem("malformed_cursor", "The cursor is none that this list has given.")
+    return last

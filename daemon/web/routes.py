@@ -1,0 +1,56 @@
+"""The API on one screen."""
+
+from __future__ import annotations
+
+from aiohttp import HttpVersion11, web
+
+from daemon.web.auth import gateway
+from daemon.web.handlers import accounts, connectors, events, runs, service, templates
+from daemon.web.idempotency import Once
+from daemon.web.limits import RateLimits
+from daemon.web.services import SERVICES, Services
+
+ROUTES = (
+    ("POST", "/auth/register", accounts.register),
+    ("POST", "/auth/login", accounts.log_in),
+    ("POST", "/auth/logout", accounts.log_out),
+    ("GET", "/auth/me", accounts.me),
+    ("GET", "/process-templates", templates.index),
+    ("GET", "/process-templates/{vertical}", templates.show),
+    ("GET", "/process-templates/{vertical}/canvas", templates.canvas),
+    ("POST", "/process-runs", runs.start),
+    ("GET", "/process-runs", runs.index),
+    ("GET", "/process-runs/{run_id}", runs.show),
+    ("POST", "/process-runs/{run_id}/resume", runs.resume),
+    ("POST", "/process-runs/{run_id}/cancel", runs.cancel),
+    ("POST", "/process-runs/{run_id}/retry", runs.retry),
+    ("GET", "/process-runs/{run_id}/events", events.index),
+    ("GET", "/connectors", connectors.index),
+    ("GET", "/connectors/{tool_id}", connectors.show),
+    ("PUT", "/connectors/{tool_id}", connectors.put),
+    ("DELETE", "/connectors/{tool_id}", connectors.delete),
+    ("POST", "/connectors/{tool_id}/test", connectors.test),
+    ("GET", "/health", service.health),
+)
+COLLECTIONS = frozenset({"/process-templates", "/process-runs", "/process-runs/{run_id}/events", "/connectors"})
+
+
+def application(services: Services) -> web.Application:
+    """The service as an aiohttp application; each collection answers with and without its trailing slash."""
+    app = web.Application(middlewares=[gateway], client_max_size=services.settings.body_bytes_max)
+    app[SERVICES] = services
+    app[runs.ONCE] = Once(services.store)
+    app[accounts.LIMITS] = RateLimits(on=services.settings.rate_limits)
+    for method, path, handler in ROUTES:
+        for address in (path, f"{path}/") if path in COLLECTIONS else (path,):
+            if method == "GET":
+                app.router.add_get(address, handler, expect_handler=_expect)
+            else:
+                app.router.add_route(method, address, handler, expect_handler=_expect)
+    return app
+
+
+async def _expect(request: web.Request) -> None:
+    """Let a caller who waits for it send the body; other expectations are passed over (RFC 9110, 10.1.1)."""
+    if request.headers["Expect"].lower() == "100-continue" and request.version >= HttpVersion11:
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")

@@ -1,0 +1,49 @@
+"""What the handlers work with, put together by the composition root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from aiohttp import web
+
+from actors.directory import Directory
+from daemon.catalog import Catalog
+from daemon.feed import Feed
+from daemon.identity import Identity
+from daemon.ports import Receipts, Runs, Targets, Tester, Toolbox
+from daemon.settings import Settings
+
+
+class Reads(Runs, Receipts, Protocol):
+    """The store, as far as requests use it themselves."""
+
+    async def ping(self) -> None:
+        """Prove that the store can write."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the store has failed for good."""
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything a handler may need."""
+
+    settings: Settings
+    version: str
+    now: Callable[[], datetime]
+    directory: Directory
+    store: Reads
+    catalog: Catalog
+    toolbox: Toolbox
+    tester: Tester
+    targets: Targets
+    identity: Identity
+    feed: Feed
+    draining: Callable[[], bool]
+
+
+SERVICES = web.AppKey("services", Services)

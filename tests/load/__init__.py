@@ -1,0 +1,1 @@
+"""The load test: a separate process that fires concurrent resumes at a running service."""
