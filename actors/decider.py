@@ -69,9 +69,11 @@ def step(run: Run | None, message: Message, template: Template, steps_max: int =
     return Step(turn.run, tuple(turn.events), outstanding(turn.run, template), rejected)
 
 
-def decide(run: Run | None, message: Message, template: Template) -> tuple[Event, ...] | Rejected:
+def decide(
+    run: Run | None, message: Message, template: Template, steps_max: int = STEPS_MAX
+) -> tuple[Event, ...] | Rejected:
     """The facts that a message leads to, or why it is refused."""
-    done = step(run, message, template)
+    done = step(run, message, template, steps_max)
     return done if isinstance(done, Rejected) else done.rejected or done.events
 
 
@@ -111,7 +113,7 @@ def _decide(turn: Turn, message: Resume | Cancel | Retry | CallReturned | CallFa
         case Cancel():
             return _cancel(turn, message)
         case Retry():
-            return _retry(turn)
+            return _retry(turn, message)
         case CallReturned():
             _returned(turn, message)
         case CallFailed():
@@ -199,7 +201,7 @@ def _stale(turn: Turn, message: Resume, visit: Visit, request: Request | Missing
 def _follow(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:
     """Go where a verdict leads."""
     if message.decision == RETRY and visit.kind == "task" and visit.request is not None:
-        turn.enter(visit.step_id, None)
+        turn.enter(visit.step_id, None, message.by)
         reason = f"{message.by} decided to send the call again"
         again = turn.run.open[-1]
         turn.emit(StepCleared(turn.at, again.step_id, again.visit, reason, message.by, visit.request))
@@ -220,13 +222,13 @@ def _cancel(turn: Turn, message: Cancel) -> Rejected | None:
     return None
 
 
-def _retry(turn: Turn) -> Rejected | None:
+def _retry(turn: Turn, message: Retry) -> Rejected | None:
     failed = [visit for visit in turn.run.open if visit.status == "failed"]
     if not failed:
         detail = f"The run is {turn.run.status}; only a failed step can be tried again."
         return Rejected("not_retryable", detail, {"run_status": turn.run.status})
     for visit in failed:
-        turn.enter(visit.step_id, None)
+        turn.enter(visit.step_id, None, message.by)
     return None
 
 

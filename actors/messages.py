@@ -133,7 +133,10 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True)
 class StepEntered:
-    """The run came to a step from another; a join stays `waiting` until each of its branches has come."""
+    """The run came to a step, from another or because somebody had it tried again.
+
+    A join stays `waiting` until each of its branches has come.
+    """
 
     at: datetime
     step_id: str
@@ -142,6 +145,7 @@ class StepEntered:
     tier: Tier
     source: str | None = None
     waiting: bool = False
+    by: str | None = None
     type: Literal["step_entered"] = "step_entered"
 
 

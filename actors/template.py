@@ -13,6 +13,7 @@ ToolEffect = Literal["read", "reversible", "irreversible"]
 Flow = Literal["exclusive", "parallel"]
 
 GATE_TIERS: frozenset[str] = frozenset({"high", "critical"})
+RESERVED_IDS = frozenset({"inputs", "facts"})  # the roots of dotted keys
 LEGAL_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
 APPROVED = "approved"
 DENIED = "denied"
@@ -151,7 +152,7 @@ def problems(template: Template) -> tuple[Problem, ...]:
 def _name_problems(template: Template) -> Iterator[Problem]:
     seen: set[str] = set()
     for node in template.nodes:
-        if not LEGAL_ID.fullmatch(node.id):
+        if not LEGAL_ID.fullmatch(node.id) or node.id in RESERVED_IDS:
             yield Problem("illegal_id", node.id, "a step-id is 1 to 64 of a-z, 0-9 and -, and begins with a letter")
         if node.id in seen:
             yield Problem("duplicate_id", node.id, "two steps have this id")

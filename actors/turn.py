@@ -54,7 +54,7 @@ class Turn:
                 return
             self._resolve(visit)
 
-    def enter(self, step_id: str, source: str | None) -> None:
+    def enter(self, step_id: str, source: str | None, by: str | None = None) -> None:
         """Bring the run to a step; at a join it waits there until each branch has come."""
         node = self.template.node(step_id)
         visit, waiting = self.run.visits.get(step_id, 0) + 1, False
@@ -64,7 +64,7 @@ class Turn:
             if here is not None and here.status == "waiting":
                 visit, arrived = here.visit, len(here.arrived) + 1
             waiting = arrived < len(self.template.entering(step_id))
-        self.emit(StepEntered(self.at, step_id, visit, node.kind, node.tier, source, waiting))
+        self.emit(StepEntered(self.at, step_id, visit, node.kind, node.tier, source, waiting, by))
 
     def leave(self, step_id: str, branch: str) -> None:
         """Go on from a step over the edges of that branch; without one for `denied` the run ends as denied."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import fields, is_dataclass, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -21,7 +20,7 @@ from daemon.stores import codec
 from tests.histories import decide, start, work
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
-FLOATS = st.floats(allow_nan=False)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 JSON: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.integers().map(lambda n: n * 10**30) | FLOATS | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
@@ -93,7 +92,7 @@ def test_every_connector_is_read_back_as_it_was_written(connector: Connector) ->
     assert codec.decode_connector(codec.encode_connector(connector)) == connector
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf, -0.0, 0.1, 2**63, -(2**64), 10**400, 1.0, 1, True])
+@pytest.mark.parametrize("value", [-0.0, 0.1, 2**63, -(2**64), 10**400, 1.0, 1, True])
 def test_numbers_keep_their_value_and_their_type(value: float) -> None:
     run = codec.decode_run(codec.encode_run(start(inputs={"value": value}).run))
     assert repr(run.inputs["value"]) == repr(value)

@@ -1,0 +1,155 @@
+"""A run and everything that was said to it, so that a test reads as a conversation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from actors.calls import Connector
+from actors.decider import STEPS_MAX, Step, step
+from actors.messages import (
+    CallFailed,
+    CallReturned,
+    Cancel,
+    Elapsed,
+    Event,
+    Failure,
+    Message,
+    Rejected,
+    Resume,
+    Retry,
+    Start,
+)
+from actors.run import Gate, Run, Visit, evolve
+from actors.template import Template
+
+MORNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+DOWN = Failure("connector_failed", "The far side answered 500.", status_code=500, attempts=3)
+LOST = Failure("outcome_unknown", "Nobody can know whether the call took effect.", attempts=1)
+
+
+def fold(events: list[Event]) -> Run:
+    """The run that a history makes."""
+    run: Run | None = None
+    for event in events:
+        run = evolve(run, event)
+    assert run is not None
+    return run
+
+
+@dataclass
+class Conversation:
+    """The state of one run between messages; a minute passes before each of them."""
+
+    template: Template
+    connectors: dict[str, Connector] = field(default_factory=dict)
+    steps_max: int = STEPS_MAX
+    history: list[Event] = field(default_factory=list)
+    last: Step | Rejected | None = None
+    minutes: int = 0
+    state: Run | None = None
+
+    @property
+    def run(self) -> Run:
+        assert self.state is not None
+        return self.state
+
+    @property
+    def at(self) -> datetime:
+        return MORNING + timedelta(minutes=self.minutes)
+
+    def say(self, message: Message) -> Step | Rejected:
+        """Let the run decide on a message, and keep what came of it."""
+        done = step(self.state, message, self.template, self.steps_max)
+        if isinstance(done, Step):
+            self.state = done.run
+            self.history.extend(done.events)
+        self.last, self.minutes = done, self.minutes + 1
+        return done
+
+    def start(self, inputs: dict[str, Any] | None = None, *, auto: bool = True) -> Conversation:
+        """Start the run; answers the conversation, so that it can stand in one line."""
+        self.say(Start(run_id="run", company_id="acme", by="ann", inputs=inputs or {}, auto_resolve=auto, **self._told))
+        return self
+
+    def resume(
+        self,
+        gate: str,
+        decision: str = "approved",
+        *,
+        by: str = "bob",
+        role: str = "owner",
+        comment: str | None = None,
+        digest: str | None = None,
+        versions: set[int] | None = None,
+    ) -> Step | Rejected:
+        seen: Any = {"digest": digest, "versions": None if versions is None else frozenset(versions)}
+        return self.say(Resume(gate=gate, decision=decision, by=by, role=role, comment=comment, **seen, **self._told))
+
+    def cancel(self, reason: str | None = None) -> Step | Rejected:
+        return self.say(Cancel(by="ann", reason=reason, **self._told))
+
+    def retry(self) -> Step | Rejected:
+        return self.say(Retry(by="ann", **self._told))
+
+    def returned(self, step_id: str, visit: int = 1, output: Any = None, signal: Any = None) -> Step | Rejected:
+        answer = {"ok": True} if output is None else output
+        return self.say(CallReturned(step_id=step_id, visit=visit, output=answer, signal=signal, **self._told))
+
+    def failed(self, step_id: str, visit: int = 1, *, unknown: bool = False) -> Step | Rejected:
+        error = LOST if unknown else DOWN
+        return self.say(CallFailed(step_id=step_id, visit=visit, error=error, unknown=unknown, **self._told))
+
+    def elapsed(self, step_id: str, visit: int = 1) -> Step | Rejected:
+        return self.say(Elapsed(step_id=step_id, visit=visit, **self._told))
+
+    @property
+    def _told(self) -> dict[str, Any]:
+        """What every message is told of the world."""
+        return {"at": self.at, "connectors": dict(self.connectors)}
+
+    # ------------------------------------------------------------------------------------------------ what a test asks
+
+    @property
+    def events(self) -> tuple[str, ...]:
+        """The types of the events that the last message led to."""
+        return tuple(event.type for event in self.done.events)
+
+    @property
+    def done(self) -> Step:
+        """What the last message did; it must not have been refused outright."""
+        assert isinstance(self.last, Step), self.last
+        return self.last
+
+    @property
+    def refusal(self) -> Rejected:
+        """Why the last message was refused."""
+        refused = self.last.rejected if isinstance(self.last, Step) else self.last
+        assert refused is not None
+        return refused
+
+    @property
+    def parked(self) -> list[str]:
+        """The steps at which the run is parked, the first opened first."""
+        return [visit.step_id for visit in self.run.parked]
+
+    @property
+    def calls(self) -> tuple[str, ...]:
+        """The keys of what is outstanding after the last message."""
+        return tuple(effect.key for effect in self.done.effects)
+
+    def visit(self, step_id: str, visit: int = 1) -> Visit:
+        """One visit, open or not."""
+        every = (*self.run.trace, *self.run.open)
+        return next(v for v in every if v.step_id == step_id and v.visit == visit)
+
+    def gate(self, step_id: str, visit: int = 1) -> Gate:
+        """What a human was or is asked at a visit."""
+        gate = self.visit(step_id, visit).gate
+        assert gate is not None
+        return gate
+
+    def steps(self) -> list[str]:
+        """The ended visits, one word each: `pay:1 done`."""
+        return [f"{visit.step_id}:{visit.visit} {visit.status}" for visit in self.run.trace]

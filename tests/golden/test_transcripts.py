@@ -1,0 +1,28 @@
+"""The scenarios beside this are played again, and nothing in them may change unnoticed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.golden.processes import PROCESSES
+from tests.golden.transcript import transcript
+
+SCENARIOS = sorted(Path(__file__).parent.glob("*.txt"))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_a_conversation_goes_as_it_is_written_down(path: Path) -> None:
+    scenario = path.read_text(encoding="utf-8")
+    today = transcript(scenario)
+    if os.environ.get("PENSTOCK_UPDATE_GOLDEN") == "1":
+        path.write_text(today, encoding="utf-8")
+    else:
+        assert today == scenario
+
+
+def test_every_process_has_a_scenario() -> None:
+    told = {line.removeprefix("process ") for path in SCENARIOS for line in path.read_text().splitlines()}
+    assert set(PROCESSES) - told == set()

@@ -1,0 +1,205 @@
+"""A scenario is read, played to the core, and written down again with everything that the core answered."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator
+from typing import Any, assert_never
+
+from actors.calls import Request
+from actors.messages import (
+    Call,
+    CallSettled,
+    Effect,
+    Event,
+    GateOpened,
+    Rejected,
+    RunEnded,
+    RunStarted,
+    StepCleared,
+    StepEntered,
+    VerdictGiven,
+)
+from actors.template import Node, Template
+from tests.conversations import Conversation
+from tests.golden.processes import PROCESSES
+from tests.processes import connector
+
+
+def transcript(scenario: str) -> str:
+    """The scenario with the answers of today."""
+    lines: list[str] = []
+    talk: Conversation | None = None
+    for line in scenario.splitlines():
+        kind, _, rest = line.partition(" ")
+        match kind:
+            case "#":
+                lines += [line] if lines and lines[-1].startswith("#") else ["", line]
+            case "process":
+                talk = Conversation(PROCESSES[rest])
+                lines += ["", line, *(drawn(talk.template) if line not in lines else [])]
+            case "*" if talk is not None:
+                bind(talk, rest)
+                lines += [line] if lines[-1].startswith("*") else ["", line]
+            case ">" if talk is not None:
+                lines += ["", line, *answered(talk, rest)]
+            case _:
+                assert line == "" or line.startswith("  "), f"cannot read: {line}"
+    return "\n".join(lines).strip() + "\n"
+
+
+# ------------------------------------------------------------------------------------------------------------- reading
+
+
+def words(text: str) -> tuple[list[str], dict[str, Any]]:
+    """The words of a line, those with `=` apart: their values are JSON, or else text."""
+    plain: list[str] = []
+    named: dict[str, Any] = {}
+    for word in shlex.split(text):
+        name, equals, value = word.partition("=")
+        if equals:
+            named[name] = parsed(value)
+        else:
+            plain.append(word)
+    return plain, named
+
+
+def parsed(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def bind(talk: Conversation, text: str) -> None:
+    (_, tool), how = words(text)
+    known = talk.connectors.get(tool)
+    talk.connectors[tool] = connector(tool, 1 if known is None else known.version + 1, **how)
+
+
+def answered(talk: Conversation, text: str) -> Iterator[str]:
+    """Say it to the run; the events that followed, a refusal, how the run stands and what it wants."""
+    done = said(talk, text)
+    if isinstance(done, Rejected):
+        yield f"    refused: {done.code}. {done.detail}"
+        return
+    yield from (f"    {event.type:<14}{written(event)}" for event in done.events)
+    if done.rejected is not None:
+        yield f"    refused: {done.rejected.code}. {done.rejected.detail}"
+    if not done.events:
+        yield "    nothing new"
+    yield f"  = {stands(talk)}"
+    yield from (f"  ! {wanted(effect)}" for effect in done.effects)
+
+
+def said(talk: Conversation, text: str) -> Any:
+    (verb, *plain), named = words(text)
+    step_id, _, visit = (plain[0] if plain else "").partition(":")
+    match verb:
+        case "start":
+            auto = named.pop("auto_resolve", True)
+            return talk.start(named, auto=auto).last
+        case "resume":
+            opened = [event for event in talk.history if isinstance(event, GateOpened) and event.step_id == step_id]
+            seen = named.pop("seen", None)
+            return talk.resume(*plain, digest=None if seen is None else opened[seen - 1].digest, **named)
+        case "returned":
+            signal = named.pop("signal", None)
+            return talk.returned(step_id, int(visit), named, signal)
+        case "failed" | "lost":
+            return talk.failed(step_id, int(visit), unknown=verb == "lost")
+        case "elapsed":
+            return talk.elapsed(step_id, int(visit))
+        case "retry":
+            return talk.retry()
+        case "cancel":
+            return talk.cancel(named.get("reason"))
+        case _:
+            raise AssertionError(f"nobody says {verb} to a run")
+
+
+# ------------------------------------------------------------------------------------------------------------- writing
+
+
+def drawn(template: Template) -> Iterator[str]:
+    """The process: a line for each step, with the ways that lead on."""
+    width = max(len(node.id) for node in template.nodes)
+    for node in template.nodes:
+        ways = (
+            (f"{edge.branch}: " if edge.branch else "")
+            + (f"if {edge.when.text} " if edge.when else "")
+            + f"-> {edge.target}"
+            for edge in template.leaving(node.id)
+        )
+        yield f"    {node.id:<{width}}  {about(node):<30}{', '.join(ways)}".rstrip()
+
+
+def about(node: Node) -> str:
+    match node.kind:
+        case "task":
+            return f"task, {node.tier}, {node.effect}"
+        case "gate":
+            return f"gate for a {node.role}" if node.role else "gate"
+        case "gateway":
+            return f"{node.flow} gateway" + (", human" if node.gate else "")
+        case "end":
+            return f"end, {node.outcome}"
+        case _:
+            assert_never(node.kind)
+
+
+def written(event: Event) -> str:
+    """What an event says, in one line."""
+    match event:
+        case RunStarted():
+            waits = "" if event.auto_resolve else ", every step waits for a human"
+            return f"by {event.by} with {text(event.inputs)}{waits}"
+        case RunEnded():
+            return ", ".join(filter(None, [event.status, event.outcome, event.by and f"by {event.by}", event.reason]))
+        case _:
+            return f"{event.step_id}:{event.visit} {detail(event)}".rstrip()
+
+
+def detail(event: StepEntered | StepCleared | CallSettled | GateOpened | VerdictGiven) -> str:
+    match event:
+        case StepEntered():
+            came = f"from {event.source}" if event.source else ""
+            return f"{came}, waits for the other branches" if event.waiting else came
+        case StepCleared():
+            over = f", over: {event.branch}" if event.branch else ""
+            return f"by {event.by}: {event.reason}{over}{sent(event.request)}"
+        case CallSettled():
+            hit = " and that is a hit" if event.signal is True else ""
+            return f"failed: {event.error.detail}" if event.error else f"answered {text(event.output)}{hit}"
+        case GateOpened():
+            return f"{event.reason}; {' or '.join(event.decisions)}?{sent(event.request)}"
+        case VerdictGiven():
+            return f"{event.decision} by {event.by}" + (f': "{event.comment}"' if event.comment else "")
+        case _:
+            assert_never(event)
+
+
+def sent(request: Request | None) -> str:
+    if request is None:
+        return ""
+    where = f" {request.method} {request.url}" if request.url else ""
+    return f" [{request.mode}{where}]"
+
+
+def stands(talk: Conversation) -> str:
+    run = talk.run
+    where = f" at {', '.join(talk.parked)}" if run.status == "parked" else ""
+    why = f": {run.error.detail}" if run.error else ""
+    return f"{run.status}{where}{why} (version {run.version})"
+
+
+def wanted(effect: Effect) -> str:
+    if isinstance(effect, Call):
+        again = "may be repeated" if effect.repeatable else "never twice"
+        return f"call {effect.key}: {effect.request.method} {effect.request.url}, {again}"
+    return f"wake {effect.key}"
+
+
+def text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

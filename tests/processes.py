@@ -1,0 +1,103 @@
+"""Templates in a few lines: `process(task("check"), gate("signoff"), end(), ways="check -> signoff -> end")`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from actors.calls import Connector
+from actors.template import Condition, ConditionFailed, DryRun, Edge, Node, Template, Tier, ToolEffect
+
+Facts = dict[str, Any]
+ARROW = re.compile(r"\s+-(?:\[([^\]]*)\]-)?>\s+")
+
+
+@dataclass(frozen=True)
+class When:
+    """A condition made of a Python function; where that finds no key or no boolean there is no clear answer."""
+
+    text: str
+    answer: Callable[[Facts, Facts], Any]
+
+    def holds(self, inputs: Facts, facts: Facts) -> bool:
+        try:
+            answer = self.answer(inputs, facts)
+        except (KeyError, TypeError) as error:
+            raise ConditionFailed(repr(error)) from error
+        if not isinstance(answer, bool):
+            raise ConditionFailed(f"{answer!r} is neither true nor false")
+        return answer
+
+
+ALWAYS = When("true", lambda _inputs, _facts: True)
+NEVER = When("false", lambda _inputs, _facts: False)
+UNCLEAR = When("inputs.unknown", lambda inputs, _facts: inputs["unknown to everybody"])
+
+
+def above(key: str, least: int) -> When:
+    """Whether an input is more than that."""
+    return When(f"inputs.{key} > {least}", lambda inputs, _facts: inputs[key] > least)
+
+
+def task(
+    step_id: str,
+    tier: Tier = "low",
+    effect: ToolEffect = "read",
+    *,
+    tool: str | None = None,
+    needs: tuple[str, ...] = (),
+    dry_run: tuple[DryRun, ...] = (),
+    role: str | None = None,
+) -> Node:
+    """A task whose tool has the name of the step unless another is given."""
+    return Node(step_id, "task", label(step_id), tier, None, tool or step_id, effect, needs, dry_run, role)
+
+
+def gate(step_id: str, tier: Tier = "high", role: str | None = None) -> Node:
+    """A human sign-off."""
+    return Node(step_id, "gate", label(step_id), tier, role=role)
+
+
+def choice(step_id: str, tier: Tier = "low") -> Node:
+    """An exclusive gateway: a human's choice when the tier is high or critical."""
+    return Node(step_id, "gateway", label(step_id), tier, "exclusive")
+
+
+def parallel(step_id: str) -> Node:
+    """A parallel gateway: a fork, a join or both."""
+    return Node(step_id, "gateway", label(step_id), flow="parallel")
+
+
+def end(step_id: str = "end", outcome: str = "done") -> Node:
+    """An end of the process."""
+    return Node(step_id, "end", label(step_id), outcome=outcome)
+
+
+def label(step_id: str) -> str:
+    """A display label that nobody could take for the step-id."""
+    return step_id.replace("-", " ").capitalize() + " step"
+
+
+def edges(ways: str, when: dict[str, Condition] | None = None) -> tuple[Edge, ...]:
+    """The edges of lines like `a -> b -[denied]-> c`; conditions are named by the label of their branch."""
+    found: list[Edge] = []
+    for line in filter(None, map(str.strip, ways.splitlines())):
+        first, *rest = ARROW.split(line)
+        for branch, target in zip(rest[::2], rest[1::2], strict=True):
+            found.append(Edge(first, target, branch, (when or {}).get(branch or "")))
+            first = target
+    return tuple(found)
+
+
+def process(*nodes: Node, ways: str, when: dict[str, Condition] | None = None, start: str | None = None) -> Template:
+    """A template that starts at its first node unless told otherwise."""
+    first = start or nodes[0].id
+    return Template("process", 1, "sha256:process", "A process", first, nodes, edges(ways, when))
+
+
+def connector(tool: str, version: int = 1, **how: Any) -> Connector:
+    """A live connector, unless `reversible` is given as False."""
+    given: dict[str, Any] = {"base_url": "https://api.test", "method": "POST", "path": f"/{tool}", "reversible": True}
+    return Connector(tool, version, **{**given, **how})

@@ -1,0 +1,1 @@
+"""What holds for whatever is thrown at the core."""

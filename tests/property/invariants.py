@@ -1,0 +1,122 @@
+"""What holds of a conversation after every message, whatever was said."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from actors.decider import Step, outstanding, step
+from actors.messages import (
+    AUTOPILOT,
+    Call,
+    CallSettled,
+    Event,
+    GateOpened,
+    Message,
+    Rejected,
+    Resume,
+    StepCleared,
+    StepEntered,
+    VerdictGiven,
+)
+from actors.run import Run, evolve
+from tests.conversations import Conversation, fold
+
+Key = tuple[str, int]
+
+
+def check(talk: Conversation) -> None:
+    """Everything that must hold of a run between two messages."""
+    run = talk.run
+    assert fold(talk.history) == run
+    assert run.version == len(talk.history)
+    check_history(talk.history)
+    check_open(talk)
+    check_effects(talk)
+
+
+def check_history(history: list[Event]) -> None:
+    """A visit is entered, judged and settled once, asked about before it is judged, and settled only after that."""
+    verdicts = keys(history, VerdictGiven)
+    settled = keys(history, CallSettled)
+    entered = Counter((e.step_id, e.visit, e.source) for e in history if isinstance(e, StepEntered))
+    for counted in (Counter(verdicts), Counter(settled), entered):
+        assert set(counted.values()) <= {1}, counted
+    asked: set[Key] = set()
+    judged: set[Key] = set()
+    for event in history:
+        match event:
+            case GateOpened():
+                asked.add((event.step_id, event.visit))
+                assert not asked & judged
+            case VerdictGiven():
+                judged.add((event.step_id, event.visit))
+                asked.remove((event.step_id, event.visit))
+            case CallSettled():
+                assert (event.step_id, event.visit) not in asked
+            case _:
+                pass
+
+
+def keys(history: list[Event], kind: type[VerdictGiven | CallSettled]) -> list[Key]:
+    return [(event.step_id, event.visit) for event in history if isinstance(event, kind)]
+
+
+def check_open(talk: Conversation) -> None:
+    """A run that goes on stands somewhere, and something or somebody can move it; one that ended wants nothing."""
+    run, effects = talk.run, outstanding(talk.run, talk.template)
+    assert run.resting == (effects == ())
+    if run.ended is not None:
+        assert run.open == ()
+        return
+    statuses = Counter(visit.status for visit in run.open)
+    assert set(statuses) <= {"waiting", "ready", "calling", "parked", "failed"}
+    assert statuses["parked"] + statuses["failed"] + len(effects) == len(run.open) - statuses["waiting"] > 0
+    assert len({visit.step_id for visit in run.open}) == len(run.open)
+    opened = [visit.step_id for visit in run.parked]
+    assert (run.status == "parked") == bool(opened)
+    assert all((v.gate is not None) and (v.verdict is None) for v in run.parked)
+
+
+def check_effects(talk: Conversation) -> None:
+    """No call is asked for twice, none that is settled; an irreversible one is what a human allowed."""
+    effects = outstanding(talk.run, talk.template)
+    assert len({effect.key for effect in effects}) == len(effects)
+    settled, verdicts = keys(talk.history, CallSettled), keys(talk.history, VerdictGiven)
+    for effect in effects:
+        key = (effect.step_id, effect.visit)
+        assert key not in settled
+        if not isinstance(effect, Call):
+            continue
+        assert effect.request.mode == "live"
+        if talk.template.node(effect.step_id).effect == "irreversible":
+            assert verdicts
+            shown = [e.request for e in talk.history if isinstance(e, GateOpened) and (e.step_id, e.visit) == key]
+            assert effect.request == (shown or [effect.request])[-1]
+            assert effect.repeatable is effect.request.idempotent
+
+
+def check_autopilot(talk: Conversation, run: Run | None, events: tuple[Event, ...]) -> None:
+    """The autopilot clears nothing that is a gate, nothing while a hit is undecided, nothing unless it is on."""
+    for event in events:
+        if run is not None and isinstance(event, StepCleared) and event.by == AUTOPILOT:
+            assert run.auto_resolve
+            assert run.signals == ()
+            assert not talk.template.node(event.step_id).gate
+        run = evolve(run, event)
+
+
+def check_turn(talk: Conversation, before: Run | None, message: Message) -> None:
+    """To decide again is to decide the same; a verdict counts only for what stood at its gate."""
+    assert step(before, message, talk.template, talk.steps_max) == talk.last
+    if isinstance(talk.last, Step):
+        check_autopilot(talk, before, talk.last.events)
+    refused = isinstance(talk.last, Rejected) or talk.done.rejected is not None
+    if isinstance(message, Resume) and before is not None and not refused:
+        (visit,) = (v for v in before.parked if v.step_id == message.gate)
+        assert visit.gate is not None
+        assert message.decision in visit.gate.decisions
+        assert message.digest in (None, visit.gate.digest)
+        assert message.versions is None or before.version in message.versions
+        first = talk.done.events[0]
+        assert isinstance(first, VerdictGiven)
+        assert (first.step_id, first.visit, first.by) == (visit.step_id, visit.visit, message.by)
