@@ -1,0 +1,1 @@
+"""The contract, sentence by sentence, against the whole service over HTTP."""

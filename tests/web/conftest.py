@@ -1,0 +1,88 @@
+"""One service for each test, on a SQLite file of its own; passwords are hashed as cheaply as argon2 allows."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from functools import cache, partial
+from pathlib import Path
+
+import pytest
+from argon2 import PasswordHasher
+
+from daemon.app import Life, opened
+from daemon.catalog import Entry, load_folder, shipped
+from daemon.settings import Settings
+from tests.web.support import Clients, FarSide, House, Person
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+@cache
+def _loaded(folder: Path | None) -> Sequence[Entry]:
+    return tuple(shipped() if folder is None else load_folder(folder))
+
+
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read each template once per process, and do not make guessing passwords hard."""
+    monkeypatch.setattr("daemon.app.shipped", lambda: list(_loaded(None)))
+    monkeypatch.setattr("daemon.app.load_folder", lambda folder: list(_loaded(folder)))
+    cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
+    monkeypatch.setattr("daemon.passwords.PasswordHasher", cheap)
+
+
+@pytest.fixture(scope="session")
+def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data folder of a service that was opened once and never used; to make it takes longer than most tests."""
+    folder = tmp_path_factory.mktemp("blank") / "data"
+
+    async def make() -> None:
+        async with opened(Settings(data_dir=folder, templates_dir=TEMPLATES), Life()):
+            pass
+
+    asyncio.run(make())
+    return folder
+
+
+@pytest.fixture
+def settings(tmp_path: Path, blank: Path) -> Settings:
+    """What a test may override by a fixture of its own."""
+    shutil.copytree(blank, tmp_path / "data")
+    return Settings(
+        data_dir=tmp_path / "data",
+        templates_dir=TEMPLATES,
+        egress_allow="127.0.0.0/8",
+        rate_limits=False,
+        drain_s=1.0,
+    )
+
+
+@pytest.fixture
+async def house(settings: Settings, aiohttp_client: Clients) -> AsyncIterator[House]:
+    one = House(settings, aiohttp_client)
+    await one.open()
+    yield one
+    await one.close()
+
+
+@pytest.fixture
+async def ann(house: House) -> Person:
+    """The owner of a company."""
+    return await house.register("ann")
+
+
+@pytest.fixture
+async def eve(house: House) -> Person:
+    """The owner of another company."""
+    return await house.register("eve")
+
+
+@pytest.fixture
+async def far() -> AsyncIterator[FarSide]:
+    side = FarSide()
+    await side.server.start_server()
+    yield side
+    side.open.set()
+    await side.server.close()

@@ -1,0 +1,248 @@
+"""The service under test, the people who use it, and a far side that its connectors call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from aiohttp import ClientResponse, web
+from aiohttp.test_utils import TestClient, TestServer
+
+from daemon.app import Life, opened
+from daemon.settings import Settings
+from daemon.web.routes import application
+from daemon.web.services import Services
+
+PASSWORD = "correct horse"
+PATIENCE_S = 10.0
+Client = TestClient[web.Request, web.Application]
+Clients = Callable[[web.Application], Awaitable[Client]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A response that was read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    raw: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.raw)
+
+    @classmethod
+    async def of(cls, response: ClientResponse) -> Answer:
+        return cls(response.status, response.headers, await response.read())
+
+
+@dataclass
+class House:
+    """The service on its data folder; it can be shut down and opened again."""
+
+    settings: Settings
+    clients: Clients
+    life: Life = field(default_factory=Life)
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    client: Client = field(init=False)
+    services: Services = field(init=False)
+
+    async def open(self) -> None:
+        self.life, self.stack = Life(), AsyncExitStack()
+        self.services = await self.stack.enter_async_context(opened(self.settings, self.life))
+        self.client = await self.clients(application(self.services))
+
+    async def close(self) -> None:
+        await self.client.close()
+        await self.stack.aclose()
+
+    async def restart(self) -> None:
+        await self.close()
+        await self.open()
+
+    async def send(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        data: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """One request, without a token; a `body` goes as JSON, `data` as it is."""
+        raw = data if body is None else json.dumps(body).encode()
+        own = {"Content-Type": "application/json"} if raw is not None else {}
+        response = await self.client.request(
+            method, path, data=raw, headers={**own, **(headers or {})}, allow_redirects=False
+        )
+        async with response:
+            return await Answer.of(response)
+
+    async def register(self, name: str) -> Person:
+        body = {"email": f"{name}@{name}.test", "password": PASSWORD, "company_name": f"{name} inc"}
+        answer = await self.send("POST", "/auth/register", body)
+        assert answer.status == 201, answer.raw
+        return Person(self, answer.json)
+
+
+@dataclass
+class Person:
+    """Somebody with a session."""
+
+    house: House
+    session: dict[str, Any]
+
+    @property
+    def token(self) -> str:
+        token: str = self.session["token"]
+        return token
+
+    @property
+    def email(self) -> str:
+        email: str = self.session["user"]["email"]
+        return email
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self.token}"}
+
+    async def send(self, method: str, path: str, body: Any = None, *, data: Any = None, **headers: str) -> Answer:
+        """A request with the token; `Idempotency_Key="k"` is a header."""
+        more = {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.house.send(method, path, body, data=data, headers={**self.bearer, **more})
+
+    async def get(self, path: str, **headers: str) -> Answer:
+        return await self.send("GET", path, **headers)
+
+    async def post(self, path: str, body: Any = None, **headers: str) -> Answer:
+        return await self.send("POST", path, body, **headers)
+
+    async def put(self, path: str, body: Any, **headers: str) -> Answer:
+        return await self.send("PUT", path, body, **headers)
+
+    async def delete(self, path: str) -> Answer:
+        return await self.send("DELETE", path)
+
+    async def start(self, vertical: str, inputs: Any = None, *, auto: bool = True) -> Any:
+        """A new run, once it rests."""
+        body = {"vertical": vertical, "inputs": inputs or {}, "auto_resolve": auto}
+        answer = await self.post("/process-runs/", body)
+        assert answer.status == 201, answer.raw
+        return answer.json
+
+    async def resume(self, run: Any, gate: str, decision: str = "approved", **headers: str) -> Answer:
+        return await self.post(f"/process-runs/{run['id']}/resume", {"gate": gate, "decision": decision}, **headers)
+
+    async def run(self, run: Any) -> Any:
+        """The run as it is now."""
+        return (await self.get(f"/process-runs/{run['id']}")).json
+
+    async def until(self, run: Any, status: str) -> Any:
+        """The run as soon as it has that status; its history is followed meanwhile."""
+        async with asyncio.timeout(PATIENCE_S), EventStream(self, run["id"]) as stream:
+            while (now := await self.run(run))["status"] != status:
+                await anext(stream)
+        return now
+
+    async def connect(self, tool_id: str, base_url: str, **how: Any) -> Any:
+        """A live connector."""
+        body = {"base_url": base_url, "method": "POST", "path": "/do", "reversible": True, "retries": 0, **how}
+        answer = await self.put(f"/connectors/{tool_id}", body)
+        assert answer.status in {200, 201}, answer.raw
+        return answer.json
+
+
+class EventStream:
+    """A run's history as server-sent events, one dict each: `id`, `event`, `data`."""
+
+    def __init__(self, person: Person, run_id: str, **headers: str) -> None:
+        self._person = person
+        self._path = f"/process-runs/{run_id}/events"
+        self._headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.response: ClientResponse
+
+    async def __aenter__(self) -> Self:
+        headers = {**self._person.bearer, "Accept": "text/event-stream", **self._headers}
+        self.response = await self._person.house.client.get(self._path, headers=headers)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.response.close()
+
+    def __aiter__(self) -> AsyncIterator[dict[str, Any]]:
+        return self
+
+    async def __anext__(self) -> dict[str, Any]:
+        event: dict[str, Any] = {}
+        async with asyncio.timeout(PATIENCE_S):
+            while line := await self.response.content.readline():
+                name, _, value = line.decode().rstrip("\n").partition(": ")
+                if name:
+                    event[name] = value
+                elif "id" in event:
+                    return {"id": int(event["id"]), "event": event["event"], "data": json.loads(event["data"])}
+        raise StopAsyncIteration
+
+
+@dataclass
+class Seen:
+    """One request as the far side got it."""
+
+    method: str
+    target: str
+    headers: Mapping[str, str]
+    body: Any
+
+
+class FarSide:
+    """A real server on the loopback address; while it is `held` it takes requests and does not answer."""
+
+    def __init__(self) -> None:
+        self.seen: list[Seen] = []
+        self.status = 200
+        self.answer: Any = {"ok": True}
+        self.open = asyncio.Event()
+        self.open.set()
+        self.arrived = asyncio.Event()
+        app = web.Application()
+        app.router.add_route("*", "/{tail:.*}", self._handle)
+        self.server = TestServer(app, host="127.0.0.1")
+
+    @property
+    def url(self) -> str:
+        return str(self.server.make_url("")).rstrip("/")
+
+    async def _handle(self, request: web.Request) -> web.Response:
+        raw = await request.read()
+        self.seen.append(Seen(request.method, request.raw_path, request.headers, json.loads(raw) if raw else None))
+        self.arrived.set()
+        await self.open.wait()
+        return web.json_response(self.answer, status=self.status)
+
+
+def assert_problem(answer: Answer, status: int, code: str, **more: Any) -> Any:
+    """The answer is a problem document in the contract's form, and has these further members."""
+    assert (answer.status, answer.json["code"]) == (status, code), answer.raw
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    body = answer.json
+    assert {"type", "title", "status", "detail", "code", "request_id", "retryable"} <= set(body)
+    assert body["status"] == status
+    assert body["request_id"] == answer.headers["X-Request-ID"]
+    assert isinstance(body["retryable"], bool)
+    assert body["type"].endswith(code)
+    assert body["detail"][0].isupper(), body["detail"]
+    assert body["detail"].endswith("."), body["detail"]
+    for name, value in more.items():
+        assert body[name] == value, (name, body[name])
+    return body
+
+
+def assert_invalid(answer: Answer, *pointers: str) -> None:
+    """The answer is 422 `invalid` and points at exactly these places."""
+    body = assert_problem(answer, 422, "invalid")
+    assert [error["pointer"] for error in body["errors"]] == list(pointers)
+    assert all(error["detail"] for error in body["errors"])

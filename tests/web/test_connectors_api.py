@@ -1,0 +1,280 @@
+"""Section 5: connectors are kept, read, forgotten and tried."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from daemon.settings import Settings
+from tests.web.support import FarSide, House, Person, assert_invalid, assert_problem
+
+URL = "https://api.example.test"
+SECRET = "s3cret-canary"
+DEFAULTS = {
+    "method": "GET",
+    "path": "",
+    "auth_type": "none",
+    "auth_token_set": False,
+    "auth_header": None,
+    "query_map": None,
+    "body_map": None,
+    "signal_rule": None,
+    "reversible": False,
+    "idempotent": False,
+    "timeout_s": 10.0,
+    "retries": 3,
+}
+RESULT = {"ok", "status_code", "latency_ms", "body", "error"}
+
+
+async def put(person: Person, tool_id: str = "tool", **how: Any) -> Any:
+    answer = await person.put(f"/connectors/{tool_id}", {"base_url": URL, **how})
+    assert answer.status in {200, 201}, answer.raw
+    return answer.json
+
+
+async def test_a_new_connector_is_201_and_a_changed_one_200(ann: Person) -> None:
+    created = await ann.put("/connectors/tool", {"base_url": URL})
+    changed = await ann.put("/connectors/tool", {"base_url": URL, "method": "POST"})
+    assert (created.status, changed.status) == (201, 200)
+    assert (created.json["version"], changed.json["version"]) == (1, 2)
+    assert created.json["created_at"] == changed.json["created_at"]
+
+
+async def test_what_is_left_out_has_the_defaults_of_the_contract(ann: Person) -> None:
+    stored = await put(ann)
+    assert stored.items() >= {**DEFAULTS, "tool_id": "tool", "base_url": URL}.items()
+    assert stored["updated_by"] == ann.email
+
+
+async def test_a_connector_is_read_as_it_was_stored(ann: Person) -> None:
+    how: dict[str, Any] = {
+        "method": "PATCH",
+        "path": "/v1/things",
+        "auth_type": "header",
+        "auth_header": "X-Api-Key",
+        "query_map": {"q": "facts.look.found"},
+        "body_map": {"amount": "amount", "a b": "inputs.x"},
+        "signal_rule": "response.status == 409",
+        "reversible": True,
+        "idempotent": True,
+        "timeout_s": 2.5,
+        "retries": 0,
+    }
+    stored = await put(ann, **how, auth_token=SECRET)
+    assert stored.items() >= {**how, "auth_token_set": True}.items()
+    assert (await ann.get("/connectors/tool")).json == stored
+    assert (await ann.get("/connectors/")).json == [stored]
+    await ann.house.restart()
+    assert (await ann.get("/connectors/tool")).json == stored
+
+
+async def test_a_put_replaces_the_whole_connector(ann: Person) -> None:
+    await put(ann, method="POST", reversible=True, query_map={"q": "x"})
+    assert (await put(ann)).items() >= DEFAULTS.items()
+
+
+async def test_a_connector_is_forgotten_by_delete(ann: Person) -> None:
+    await put(ann, auth_type="bearer", auth_token=SECRET)
+    answer = await ann.delete("/connectors/tool")
+    assert (answer.status, answer.raw) == (204, b"")
+    assert_problem(await ann.get("/connectors/tool"), 404, "not_found")
+    assert_problem(await ann.delete("/connectors/tool"), 404, "not_found")
+    again = await ann.put("/connectors/tool", {"base_url": URL})
+    assert (again.status, again.json["auth_token_set"]) == (201, False)
+
+
+async def test_a_secret_is_written_and_never_read_back(ann: Person) -> None:
+    await put(ann, auth_type="bearer", auth_token=SECRET)
+    answers = [await ann.get(path) for path in ("/connectors/tool", "/connectors/")]
+    answers.append(await ann.put("/connectors/tool", {"base_url": URL, "auth_token": SECRET}))
+    assert not [answer for answer in answers if SECRET.encode() in answer.raw or b'"auth_token"' in answer.raw]
+    await ann.house.close()
+    files = [file.read_bytes() for file in ann.house.settings.data_dir.iterdir() if file.is_file()]
+    await ann.house.open()
+    assert not [content for content in files if SECRET.encode() in content]
+
+
+@pytest.mark.parametrize(
+    ("base_url", "kept"),
+    [
+        (f"{URL}/other", True),
+        (f"{URL}:443/", True),
+        ("https://API.example.test", True),
+        ("http://api.example.test", False),
+        (f"{URL}:8443", False),
+        ("https://api.example.test.evil.test", False),
+        ("https://other.example.test", False),
+    ],
+)
+async def test_a_secret_is_kept_while_the_origin_stays_the_same(ann: Person, base_url: str, kept: bool) -> None:
+    await put(ann, auth_type="bearer", auth_token=SECRET)
+    changed = await ann.put("/connectors/tool", {"base_url": base_url, "auth_type": "bearer"})
+    assert changed.json["auth_token_set"] is kept
+    back = await ann.put("/connectors/tool", {"base_url": URL, "auth_type": "bearer"})
+    assert back.json["auth_token_set"] is kept
+
+
+@pytest.mark.parametrize(
+    ("how", "pointer"),
+    [
+        ({"base_url": None}, "/base_url"),
+        ({"base_url": ""}, "/base_url"),
+        ({"base_url": "api.test"}, "/base_url"),
+        ({"base_url": "ftp://api.test"}, "/base_url"),
+        ({"base_url": "file:///etc/passwd"}, "/base_url"),
+        ({"base_url": "https://"}, "/base_url"),
+        ({"base_url": "https://u:p@api.test"}, "/base_url"),
+        ({"base_url": "https://u@api.test"}, "/base_url"),
+        ({"base_url": "https://api.test#x"}, "/base_url"),
+        ({"base_url": "https://api.test:99999"}, "/base_url"),
+        ({"base_url": "https://a b.test"}, "/base_url"),
+        ({"base_url": "https://api.test\r\nX: y"}, "/base_url"),
+        ({"method": "get"}, "/method"),
+        ({"method": "TRACE"}, "/method"),
+        ({"path": "/things/{id}"}, "/path"),
+        ({"path": "/a#b"}, "/path"),
+        ({"path": "/a b"}, "/path"),
+        ({"path": None}, "/path"),
+        ({"auth_type": "oauth"}, "/auth_type"),
+        ({"auth_token": ""}, "/auth_token"),
+        ({"auth_token": "a\nb"}, "/auth_token"),
+        ({"auth_token": 1}, "/auth_token"),
+        ({"query_map": {"q": ""}}, "/query_map/q"),
+        ({"query_map": {"q": "a b"}}, "/query_map/q"),
+        ({"query_map": {"q": "a..b"}}, "/query_map/q"),
+        ({"body_map": {"a/b": 1}}, "/body_map/a~1b"),
+        ({"body_map": []}, "/body_map"),
+        ({"signal_rule": "response."}, "/signal_rule"),
+        ({"signal_rule": "inputs.x"}, "/signal_rule"),
+        ({"signal_rule": ""}, "/signal_rule"),
+        ({"reversible": "true"}, "/reversible"),
+        ({"reversible": 1}, "/reversible"),
+        ({"idempotent": None}, "/idempotent"),
+        ({"timeout_s": 0}, "/timeout_s"),
+        ({"timeout_s": True}, "/timeout_s"),
+        ({"timeout_s": 301}, "/timeout_s"),
+        ({"retries": -1}, "/retries"),
+        ({"retries": 1.5}, "/retries"),
+        ({"retries": 11}, "/retries"),
+        ({"reversibel": True}, "/reversibel"),
+        ({"auth_type": "header"}, "/auth_header"),
+        ({"auth_type": "header", "auth_header": "a b"}, "/auth_header"),
+        ({"auth_type": "header", "auth_header": "Idempotency-Key"}, "/auth_header"),
+        ({"auth_type": "header", "auth_header": "x-penstock-run"}, "/auth_header"),
+        ({"auth_header": "a\r\nb: c"}, "/auth_header"),
+        ({"auth_type": "basic", "auth_token": "no-colon"}, "/auth_token"),
+    ],
+)
+async def test_a_connector_that_does_not_hold_is_422(ann: Person, how: Any, pointer: str) -> None:
+    assert_invalid(await ann.put("/connectors/tool", {"base_url": URL, **how}), pointer)
+    assert (await ann.get("/connectors/")).json == []
+
+
+@pytest.mark.parametrize("tool_id", ["%00", "a%20b", ".hidden", "a%2Fb", "x" * 129, "%C3%BC"])
+async def test_a_tool_id_that_is_none_is_422(ann: Person, tool_id: str) -> None:
+    assert_invalid(await ann.put(f"/connectors/{tool_id}", {"base_url": URL}), "/tool_id")
+    assert_invalid(await ann.post(f"/connectors/{tool_id}/test", {"base_url": URL}), "/tool_id")
+
+
+async def test_another_companys_connector_looks_like_none_to_the_byte(ann: Person, eve: Person) -> None:
+    await put(ann, auth_type="bearer", auth_token=SECRET)
+    assert (await eve.get("/connectors/")).json == []
+    for method in ("GET", "DELETE"):
+        theirs = await eve.send(method, "/connectors/tool", X_Request_ID="same")
+        none = await eve.send(method, "/connectors/none", X_Request_ID="same")
+        assert_problem(theirs, 404, "not_found")
+        assert theirs.raw == none.raw
+    mine = await eve.put("/connectors/tool", {"base_url": URL, "auth_type": "bearer"})
+    assert (mine.status, mine.json["auth_token_set"], mine.json["version"]) == (201, False, 1)
+    await eve.delete("/connectors/tool")
+    assert (await ann.get("/connectors/tool")).json["auth_token_set"] is True
+
+
+async def test_a_test_says_how_the_far_side_answered_and_touches_no_run(ann: Person, far: FarSide) -> None:
+    answer = await ann.post("/connectors/tool/test", {"base_url": far.url, "method": "GET", "path": "/ping"})
+    assert answer.status == 200
+    assert set(answer.json) == RESULT
+    assert answer.json["latency_ms"] >= 0
+    assert answer.json.items() >= {"ok": True, "status_code": 200, "body": {"ok": True}, "error": None}.items()
+    assert [(seen.method, seen.target) for seen in far.seen] == [("GET", "/ping")]
+    assert (await ann.get("/process-runs/")).json == []
+    assert (await ann.get("/connectors/")).json == []
+
+
+async def test_a_test_of_a_far_side_that_fails_is_an_answer_all_the_same(ann: Person, far: FarSide) -> None:
+    far.status = 503
+    answer = await ann.post("/connectors/tool/test", {"base_url": far.url})
+    assert (answer.status, answer.json["ok"], answer.json["status_code"]) == (200, False, 503)
+    assert "503" in answer.json["error"]
+
+
+async def test_a_test_of_an_unreachable_target_is_an_answer_all_the_same(ann: Person, unused_tcp_port: int) -> None:
+    for url in (f"http://127.0.0.1:{unused_tcp_port}", "http://nobody.invalid"):
+        answer = await ann.post("/connectors/tool/test", {"base_url": url, "timeout_s": 5})
+        assert (answer.status, answer.json["ok"], answer.json["status_code"]) == (200, False, None), answer.raw
+        assert answer.json["error"].endswith(".")
+
+
+@pytest.mark.parametrize(
+    "base_url",
+    [
+        "http://10.0.0.1",
+        "http://192.168.1.1:8080/x",
+        "http://169.254.169.254/latest/meta-data",
+        "http://[::1]:80",
+        "http://[::ffff:10.0.0.1]",
+        "http://0.0.0.0",
+        "http://0x7f.1",
+        "http://2130706433",
+    ],
+)
+async def test_a_test_of_a_target_that_may_not_be_called_is_422(ann: Person, base_url: str) -> None:
+    assert_invalid(await ann.post("/connectors/tool/test", {"base_url": base_url}), "/base_url")
+
+
+class TestWithoutPermission:
+    """The operator allows nothing."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return settings.model_copy(update={"egress_allow": ""})
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+    async def test_the_loopback_address_is_refused_for_tests_and_calls(
+        self, house: House, ann: Person, far: FarSide, host: str
+    ) -> None:
+        url = f"http://{host}:{far.server.port}"
+        assert_invalid(await ann.post("/connectors/answers/test", {"base_url": url}), "/base_url")
+        await ann.connect("answers", url)
+        run = await ann.start("quick")
+        assert (run["status"], run["error"]["code"]) == ("failed", "egress_refused")
+        assert far.seen == []
+
+
+async def test_a_redirect_is_not_followed(ann: Person, far: FarSide) -> None:
+    far.status = 302
+    answer = await ann.post("/connectors/tool/test", {"base_url": far.url})
+    assert (answer.json["ok"], answer.json["status_code"]) == (False, 302)
+    assert len(far.seen) == 1
+
+
+async def test_the_stored_secret_goes_to_the_stored_origin_only(ann: Person, far: FarSide) -> None:
+    await put(ann, base_url=far.url, auth_type="bearer", auth_token=SECRET)
+    same = await ann.post("/connectors/tool/test", {"base_url": f"{far.url}/x", "auth_type": "bearer"})
+    assert same.json["ok"] is True
+    assert far.seen[-1].headers["Authorization"] == f"Bearer {SECRET}"
+    elsewhere = far.url.replace("127.0.0.1", "127.0.0.2")
+    await put(ann, base_url=elsewhere, auth_type="bearer", auth_token=SECRET)
+    await ann.post("/connectors/tool/test", {"base_url": far.url, "auth_type": "bearer"})
+    await ann.post("/connectors/other/test", {"base_url": elsewhere, "auth_type": "bearer"})
+    await ann.post("/connectors/tool/test", {"base_url": far.url})
+    assert not [seen for seen in far.seen[1:] if "Authorization" in seen.headers]
+
+
+async def test_a_test_never_shows_the_secret_that_comes_back(ann: Person, far: FarSide) -> None:
+    far.answer = {"you sent": f"Bearer {SECRET}"}
+    body = {"base_url": far.url, "auth_type": "bearer", "auth_token": SECRET}
+    answer = await ann.post("/connectors/tool/test", body)
+    assert SECRET.encode() not in answer.raw

@@ -1,0 +1,109 @@
+"""Section 3: the templates, each with its canvas."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from daemon.catalog import shipped
+from tests.web.support import Person, assert_problem
+
+SUMMARY = {"vertical", "title", "description", "version", "digest", "gates", "steps"}
+NODE = {"id", "kind", "label", "tool", "tier", "effect", "gate", "decisions", "role"}
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+async def canvas(ann: Person, vertical: str) -> Any:
+    return (await ann.get(f"/process-templates/{vertical}/canvas")).json
+
+
+def nodes(one: Any) -> dict[str, Any]:
+    return {node["id"]: node for node in one["nodes"]}
+
+
+async def test_the_list_has_every_template_by_vertical(ann: Person) -> None:
+    listed = (await ann.get("/process-templates/")).json
+    verticals = [one["vertical"] for one in listed]
+    assert verticals == sorted({*verticals, *(entry.template.vertical for entry in shipped()), "line"})
+    assert all(set(one) == SUMMARY for one in listed)
+    line = next(one for one in listed if one["vertical"] == "line")
+    assert (line["title"], line["version"], line["gates"], line["steps"]) == ("A line", 1, ["signoff"], 5)
+    assert DIGEST.fullmatch(line["digest"])
+
+
+async def test_a_template_adds_its_schema_and_example_inputs(ann: Person) -> None:
+    listed = (await ann.get("/process-templates/")).json
+    for summary in listed:
+        one = (await ann.get(f"/process-templates/{summary['vertical']}")).json
+        assert set(one) == {*SUMMARY, "inputs_schema", "inputs"}
+        assert {name: one[name] for name in SUMMARY} == summary
+        assert one["inputs_schema"]["type"] == "object"
+
+
+async def test_the_example_inputs_of_every_template_start_a_run(ann: Person) -> None:
+    for summary in (await ann.get("/process-templates/")).json:
+        one = (await ann.get(f"/process-templates/{summary['vertical']}")).json
+        run = await ann.start(one["vertical"], one["inputs"])
+        assert run["template"] == {"version": one["version"], "digest": one["digest"]}
+
+
+async def test_the_canvas_of_a_template_is_its_graph_with_its_governance(ann: Person) -> None:
+    one = await canvas(ann, "line")
+    assert set(one) == {"vertical", "version", "digest", "title", "start", "nodes", "edges", "gates"}
+    assert (one["vertical"], one["version"], one["title"], one["start"]) == ("line", 1, "A line", "look")
+    assert one["gates"] == ["signoff"]
+    look = {"id": "look", "kind": "task", "label": "Look it up", "tool": "lookup", "tier": "low", "effect": "read"}
+    assert nodes(one)["look"].items() >= {**look, "gate": False, "role": None}.items()
+    assert nodes(one)["look"]["decisions"] == []
+    signoff = {"id": "signoff", "kind": "gate", "label": "The sign-off", "tier": "high", "tool": None, "effect": None}
+    assert nodes(one)["signoff"].items() >= {**signoff, "gate": True, "role": "manager"}.items()
+    assert nodes(one)["signoff"]["decisions"] == ["approved", "denied"]
+    assert nodes(one)["paid"]["outcome"] == "paid"
+    assert one["edges"] == [
+        {"source": "look", "target": "signoff", "branch": None, "when": None},
+        {"source": "signoff", "target": "pay", "branch": "approved", "when": None},
+        {"source": "signoff", "target": "refused", "branch": "denied", "when": None},
+        {"source": "pay", "target": "paid", "branch": None, "when": None},
+    ]
+
+
+async def test_a_human_gateway_decides_by_its_branch_labels(ann: Person) -> None:
+    again = nodes(await canvas(ann, "loop"))["again"]
+    assert (again["gate"], again["kind"], again["decisions"]) == (True, "gateway", ["once more", "enough"])
+
+
+async def test_a_task_of_a_high_tier_is_a_gate(ann: Person) -> None:
+    transfer = nodes(await canvas(ann, "direct"))["transfer"]
+    assert (transfer["kind"], transfer["gate"], transfer["tier"]) == ("task", True, "critical")
+    assert (transfer["tool"], transfer["effect"]) == ("transfer", "irreversible")
+
+
+async def test_a_condition_is_shown_at_its_edge(ann: Person) -> None:
+    edges = (await canvas(ann, "prior-auth"))["edges"]
+    whens = {edge["branch"]: edge["when"] for edge in edges if edge["source"] == "criteria"}
+    assert "match-criteria" in whens["criteria met"]
+    assert whens["more information needed"] is None
+
+
+async def test_every_canvas_is_whole(ann: Person) -> None:
+    for summary in (await ann.get("/process-templates/")).json:
+        one = await canvas(ann, summary["vertical"])
+        known = nodes(one)
+        assert len(known) == len(one["nodes"]) == summary["steps"]
+        assert one["digest"] == summary["digest"]
+        assert one["start"] in known
+        assert all(set(node) >= NODE for node in one["nodes"])
+        assert all({edge["source"], edge["target"]} <= set(known) for edge in one["edges"])
+        assert one["gates"] == summary["gates"] == [node["id"] for node in one["nodes"] if node["gate"]]
+        for node in one["nodes"]:
+            assert node["kind"] in {"task", "gate", "gateway", "end"}
+            assert node["tier"] in {"low", "medium", "high", "critical"}
+            assert node["gate"] == (node["kind"] == "gate" or node["tier"] in {"high", "critical"})
+            assert bool(node["decisions"]) == node["gate"]
+            assert (node["effect"] in {"read", "reversible", "irreversible"}) == (node["kind"] == "task")
+
+
+async def test_an_unknown_template_is_404_and_cannot_be_started(ann: Person) -> None:
+    for path in ("/process-templates/unknown", "/process-templates/unknown/canvas", "/process-templates/Line"):
+        assert_problem(await ann.get(path), 404, "not_found")
+    assert_problem(await ann.post("/process-runs/", {"vertical": "unknown"}), 404, "not_found")

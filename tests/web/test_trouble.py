@@ -1,0 +1,129 @@
+"""Sections 1 and 6: what callers are told when the service cannot do what they ask, and whether it is well."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+from typing import Any
+
+import pytest
+
+from actors.ports import StoreFailed
+from daemon.passwords import Busy
+from daemon.settings import Settings
+from tests.web.support import Answer, House, Person, assert_problem
+
+
+def assert_unavailable(answer: Answer, code: str, outcome: str = "not_applied") -> None:
+    assert_problem(answer, 503, code, outcome=outcome, retryable=True)
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
+async def test_a_healthy_service_says_so_to_everybody(house: House) -> None:
+    answer = await house.send("GET", "/health")
+    assert answer.status == 200
+    version = importlib.metadata.version("penstock")
+    assert answer.json == {"status": "ok", "version": version, "store": "ok", "runs": {"live": 0}}
+    assert (await house.send("GET", "/health", headers={"Authorization": "Bearer x"})).status == 200
+
+
+async def test_health_counts_the_runs_that_are_live(ann: Person) -> None:
+    await ann.start("line", {"amount": 1})
+    assert (await ann.get("/health")).json["runs"] == {"live": 1}
+
+
+async def test_while_it_drains_everything_but_health_is_refused(house: House, ann: Person) -> None:
+    house.life.draining = True
+    assert_unavailable(await ann.get("/process-runs/"), "draining")
+    assert_unavailable(await ann.post("/process-runs/", {"vertical": "quick"}), "draining")
+    assert_unavailable(await house.send("POST", "/auth/login", {}), "draining")
+    answer = await house.send("GET", "/health")
+    assert (answer.status, answer.json["status"], set(answer.json)) == (
+        503,
+        "draining",
+        {"status", "version", "store", "runs"},
+    )
+
+
+async def test_a_command_that_meets_a_stop_is_refused(house: House, ann: Person) -> None:
+    run = await ann.start("line", {"amount": 1})
+    house.services.directory.refuse()
+    assert_unavailable(await ann.resume(run, "signoff"), "draining")
+    assert (await ann.run(run))["parked_at"] == "signoff"
+
+
+class TestWithAMailboxOfOne:
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return settings.model_copy(update={"mailbox_max": 1})
+
+    async def test_a_full_mailbox_is_503_and_nothing_was_applied(self, ann: Person) -> None:
+        run = await ann.start("line", {"amount": 1})
+        answers = await asyncio.gather(*(ann.resume(run, "signoff") for _ in range(40)))
+        refused = [answer for answer in answers if answer.status == 503]
+        assert [answer.status for answer in answers].count(200) == 1
+        assert {answer.status for answer in answers} <= {200, 409, 503}
+        for answer in refused:
+            assert_unavailable(answer, "overloaded")
+
+
+async def test_a_password_that_would_wait_too_long_is_503(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def busy(_: Any) -> Any:
+        raise Busy
+
+    monkeypatch.setattr(house.services.identity._passwords, "_run", busy)
+    body = {"email": "a@b.test", "password": "correct horse"}
+    assert_unavailable(await house.send("POST", "/auth/login", body), "overloaded")
+
+
+@pytest.mark.parametrize("outcome", ["not_applied", "unknown"])
+async def test_a_store_that_cannot_persist_is_503_with_the_outcome(
+    house: House, ann: Person, monkeypatch: pytest.MonkeyPatch, outcome: Any
+) -> None:
+    run = await ann.start("line", {"amount": 1})
+
+    async def fail(*_: Any) -> Any:
+        raise StoreFailed("no space left", outcome)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(house.services.store._writer, "submit", fail)  # type: ignore[attr-defined]
+        assert_unavailable(await ann.resume(run, "signoff", Idempotency_Key="k"), "store_unavailable", outcome)
+        assert_unavailable(await ann.put("/connectors/x", {"base_url": "http://a.test"}), "store_unavailable", outcome)
+        assert_unavailable(await ann.post("/auth/logout"), "store_unavailable", outcome)
+        health = await ann.get("/health")
+        assert (health.status, health.json["status"], health.json["store"]) == (503, "failed", "failed")
+    assert (await ann.run(run))["parked_at"] == "signoff"
+    assert (await ann.resume(run, "signoff", Idempotency_Key="k")).status == 200
+
+
+async def test_a_store_that_cannot_be_read_is_503(house: House, ann: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: Any) -> Any:
+        raise StoreFailed("input/output error", "not_applied")
+
+    monkeypatch.setattr(house.services.store, "_read", fail)
+    assert_unavailable(await ann.get("/process-runs/"), "store_unavailable")
+
+
+async def test_what_nobody_foresaw_is_500_without_its_cause(
+    house: House, ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: Any) -> Any:
+        raise RuntimeError("a secret of the inside")
+
+    monkeypatch.setattr(house.services.store, "find", fail)
+    answer = await ann.get("/process-runs/")
+    assert_problem(answer, 500, "internal_error", retryable=False)
+    assert b"secret of the inside" not in answer.raw
+    assert b"Traceback" not in answer.raw
+
+
+async def test_a_caller_who_goes_away_in_the_middle_of_a_body_hurts_nobody(house: House, ann: Person) -> None:
+    _, writer = await asyncio.open_connection(house.client.host, house.client.port)
+    writer.write(
+        b"POST /process-runs/ HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
+        b"Authorization: Bearer " + ann.token.encode() + b"\r\n\r\n{"
+    )
+    await writer.drain()
+    writer.close()
+    await writer.wait_closed()
+    assert (await ann.start("quick"))["status"] == "completed"
