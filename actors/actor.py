@@ -223,15 +223,20 @@ class Actor:
 
 def _shared(run: Run) -> Run:
     """A run from the journal, holding once what decoding made several times: times, and outputs that are facts."""
-    times: dict[datetime | None, datetime | None] = {}
+    times: dict[datetime, datetime] = {}
 
-    def once(visit: Visit) -> Visit:
-        output = visit.output
-        if run.ended is None and visit.visit == run.visits[visit.step_id] and output == run.facts.get(visit.step_id):
-            output = run.facts.get(visit.step_id)
-        began, ended = visit.started_at, visit.ended_at
+    def moment(at: datetime) -> datetime:
+        return times.setdefault(at, at)
+
+    def lean(visit: Visit) -> Visit:
+        fact, ended_at = run.facts.get(visit.step_id), visit.ended_at
+        latest = run.ended is None and visit.visit == run.visits[visit.step_id]
         return changed(
-            visit, started_at=times.setdefault(began, began), ended_at=times.setdefault(ended, ended), output=output
+            visit,
+            started_at=moment(visit.started_at),
+            ended_at=None if ended_at is None else moment(ended_at),
+            output=fact if latest and fact == visit.output else visit.output,
         )
 
-    return changed(run, trace=tuple(map(once, run.trace)))
+    visits = {"open": tuple(map(lean, run.open)), "trace": tuple(map(lean, run.trace))}
+    return changed(run, created_at=moment(run.created_at), updated_at=moment(run.updated_at), **visits)

@@ -64,6 +64,7 @@ def step(run: Run | None, message: Message, template: Template, steps_max: int =
         rejected = _decide(turn, message)
     if rejected is None:
         turn.flow()
+        _renew(turn)
     elif not turn.events:
         return rejected
     return Step(turn.run, tuple(turn.events), outstanding(turn.run, template), rejected)
@@ -85,7 +86,17 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
             effects.append(Wake(run.company_id, run.id, visit.step_id, visit.visit))
         elif visit.status == "calling" and visit.request is not None:
             safe = visit.request.idempotent or template.node(visit.step_id).effect != "irreversible"
-            effects.append(Call(run.company_id, run.id, visit.step_id, visit.visit, visit.request, safe))
+            effects.append(
+                Call(
+                    run.company_id,
+                    run.id,
+                    visit.step_id,
+                    visit.visit,
+                    request=visit.request,
+                    repeatable=safe,
+                    traceparent=run.traceparent,
+                )
+            )
     return tuple(effects)
 
 
@@ -100,6 +111,7 @@ def _started(message: Start, template: Template, steps_max: int) -> Turn:
         template_digest=template.digest,
         inputs=message.inputs,
         auto_resolve=message.auto_resolve,
+        traceparent=message.traceparent,
     )
     turn = Turn(evolve(None, started), message.at, message.connectors, template, steps_max, [started])
     turn.enter(template.start, None)
@@ -148,6 +160,7 @@ def _resume(turn: Turn, message: Resume) -> Rejected | None:
             by=message.by,
             comment=message.comment,
             request=sent,
+            traceparent=message.traceparent,
         )
     )
     _follow(turn, visit, message, request)
@@ -196,6 +209,17 @@ def _stale(turn: Turn, message: Resume, visit: Visit, request: Request | Missing
         turn.park(visit, gate.reason, gate.decisions, stands)
     detail = "What was decided on is not what stands at this gate now; read the run and decide again."
     return Rejected("stale", detail, {"parked_at": turn.run.parked[0].step_id, "version": turn.run.version})
+
+
+def _renew(turn: Turn) -> None:
+    """Let each gate that waits beside other branches show what they have changed meanwhile."""
+    if not turn.events or len(turn.run.open) == 1:
+        return
+    for visit in turn.run.parked:
+        request = _asked(turn, visit)
+        stands = None if isinstance(request, Missing) else request
+        if visit.gate is not None and turn.digest(visit, stands) != visit.gate.digest:
+            turn.park(visit, visit.gate.reason, visit.gate.decisions, stands)
 
 
 def _follow(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:

@@ -25,6 +25,7 @@ class Start:
     by: str
     inputs: dict[str, Any]
     auto_resolve: bool = True
+    traceparent: str | None = None
     at: datetime
     connectors: Connectors = field(default_factory=dict)
 
@@ -40,6 +41,7 @@ class Resume:
     comment: str | None = None
     digest: str | None = None
     versions: frozenset[int] | None = None
+    traceparent: str | None = None
     at: datetime
     connectors: Connectors = field(default_factory=dict)
 
@@ -128,6 +130,7 @@ class RunStarted:
     template_digest: str
     inputs: dict[str, Any]
     auto_resolve: bool
+    traceparent: str | None = None
     type: Literal["run_started"] = "run_started"
 
 
@@ -211,6 +214,7 @@ class VerdictGiven:
     by: str
     comment: str | None = None
     request: Request | None = None
+    traceparent: str | None = None
     type: Literal["verdict_given"] = "verdict_given"
 
 
@@ -238,7 +242,10 @@ def effect_key(run_id: str, step_id: str, visit: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Send this request, once if it is not `repeatable`, and say what came of it."""
+    """Send this request, once if it is not `repeatable`, and say what came of it.
+
+    `traceparent` is the W3C trace context of whoever set the run going last.
+    """
 
     company_id: str
     run_id: str
@@ -246,6 +253,7 @@ class Call:
     visit: int
     request: Request
     repeatable: bool
+    traceparent: str | None = None
 
     @property
     def key(self) -> str:

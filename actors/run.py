@@ -87,6 +87,7 @@ class Run:
     created_by: str
     created_at: datetime
     updated_at: datetime
+    traceparent: str | None = None
     version: int = 1
     facts: dict[str, Any] = field(default_factory=dict)
     signals: tuple[str, ...] = ()
@@ -181,6 +182,7 @@ class _Changes(TypedDict, total=False):
     visits: dict[str, int]
     open: tuple[Visit, ...]
     trace: tuple[Visit, ...]
+    traceparent: str | None
     ended: RunEnded
 
 
@@ -193,6 +195,7 @@ def _started(event: RunStarted) -> Run:
         template_digest=event.template_digest,
         inputs=event.inputs,
         auto_resolve=event.auto_resolve,
+        traceparent=event.traceparent,
         created_by=event.by,
         created_at=event.at,
         updated_at=event.at,
@@ -248,24 +251,27 @@ def _settled(run: Run, event: CallSettled) -> _Changes:
 
 
 def _opened(run: Run, event: GateOpened) -> _Changes:
+    """A gate that opens again shows something else, but it is as old as it was, and decides on no later hit."""
+    visit = _visit(run, event)
     gate = Gate(event.label, event.reason, event.decisions, event.digest, event.at, event.role, event.signals)
-    visit = changed(_visit(run, event), status="parked", gate=gate, verdict=None, request=event.request)
-    return _still_open(run, visit)
+    if visit.gate is not None:
+        gate = changed(gate, opened_at=visit.gate.opened_at, signals=visit.gate.signals)
+    return _still_open(run, changed(visit, status="parked", gate=gate, request=event.request))
 
 
 def _judged(run: Run, event: VerdictGiven) -> _Changes:
     verdict = Verdict(event.decision, event.by, event.at, event.comment)
     visit = changed(_visit(run, event), verdict=verdict, resolved_by=event.by, request=event.request)
-    signals = _undecided(run, visit)
+    known: _Changes = {"signals": _undecided(run, visit), "traceparent": event.traceparent or run.traceparent}
     if visit.kind == "task" and event.decision in (APPROVED, DONE):
-        return {**_still_open(run, changed(visit, status="calling")), "signals": signals}
+        return {**known, **_still_open(run, changed(visit, status="calling"))}
     status: VisitStatus = "denied" if event.decision == DENIED else "done"
     if visit.kind == "task":
         status = "failed" if event.decision == RETRY else status
-        return {**_closed(run, changed(visit, status=status, ended_at=event.at)), "signals": signals}
+        return {**known, **_closed(run, changed(visit, status=status, ended_at=event.at))}
     said = {"decision": event.decision, "comment": event.comment}
     visit = changed(visit, status=status, ended_at=event.at, output=said)
-    return {**_closed(run, visit), "facts": {**run.facts, event.step_id: said}, "signals": signals}
+    return {**known, **_closed(run, visit), "facts": {**run.facts, event.step_id: said}}
 
 
 def _undecided(run: Run, visit: Visit) -> tuple[str, ...]:
@@ -304,11 +310,12 @@ def _same(one: Visit, other: Visit) -> bool:
 
 
 def _but(visits: tuple[Visit, ...], gone: Visit) -> tuple[Visit, ...]:
-    return tuple(visit for visit in visits if not _same(visit, gone))
+    """The open visits without one; a step has at most one that is open."""
+    return tuple([visit for visit in visits if visit.step_id != gone.step_id])
 
 
 def _still_open(run: Run, visit: Visit) -> _Changes:
-    return {"open": tuple(visit if _same(visit, v) else v for v in run.open)}
+    return {"open": tuple([visit if one.step_id == visit.step_id else one for one in run.open])}
 
 
 def _closed(run: Run, visit: Visit) -> _Changes:

@@ -258,9 +258,12 @@ class Dispatcher:
 
 
 def traceparent(call: Call) -> str:
-    """The W3C trace context of a call: one trace per run, one span per visit."""
-    trace = hashlib.sha256(call.run_id.encode()).hexdigest()[:32]
+    """The W3C trace context of a call: the caller's trace, else one per run; a span per visit."""
     span = hashlib.sha256(call.key.encode()).hexdigest()[:16]
+    if call.traceparent is not None:
+        version, trace, _, flags = call.traceparent.split("-")
+        return f"{version}-{trace}-{span}-{flags}"
+    trace = hashlib.sha256(call.run_id.encode()).hexdigest()[:32]
     return f"00-{trace}-{span}-01"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,6 +23,7 @@ TYPE = "JWT"
 ISSUER = AUDIENCE = "penstock"
 CLAIMS = ["iss", "aud", "sub", "company", "role", "jti", "iat", "exp"]
 CACHE_MAX = 10_000
+KEYS_CHECKED_S = 0.5
 TOKEN_CHARS_MAX = 4_096
 OWNER = "owner"
 _log = structlog.get_logger("penstock")
@@ -77,6 +79,7 @@ class Identity:
         self._keys = keys
         self._ring = read_ring(keys)
         self._ring_mark = _mark(keys)
+        self._ring_checked = 0.0
         self._ttl = timedelta(seconds=token_ttl_s)
         self._now = now
         self._revoked: dict[str, datetime] = {}
@@ -131,9 +134,11 @@ class Identity:
 
     def principal(self, token: str) -> Principal:
         """Whose token this is; NotAuthenticated for any that was not signed here, has expired or was revoked."""
-        self._current_ring()
+        if time.monotonic() >= self._ring_checked + KEYS_CHECKED_S:
+            self._current_ring()
         known = self._known.get(token)
         if known is None:
+            self._current_ring()
             known = self._verified(token)
             if len(self._known) >= CACHE_MAX:
                 del self._known[next(iter(self._known))]
@@ -208,7 +213,7 @@ class Identity:
 
         While the file cannot be read the keys are those that it had.
         """
-        mark = _mark(self._keys)
+        self._ring_checked, mark = time.monotonic(), _mark(self._keys)
         if mark != self._ring_mark:
             self._ring_mark = mark
             try:

@@ -18,6 +18,7 @@ LIMIT_MAX = 200
 KEY_CHARS_MAX = 255
 ENCODINGS = ("identity", "gzip", "deflate")
 _PREFER_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
+_TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _PREFIXES = ("Value error, ", "Assertion failed, ")
 B = TypeVar("B", bound=BaseModel)
 
@@ -80,6 +81,14 @@ def if_match(request: web.Request) -> frozenset[int] | None:
     return frozenset(int(tag[1:-1]) for tag in tags if re.fullmatch(r'"\d{1,18}"', tag))
 
 
+def traceparent(request: web.Request) -> str | None:
+    """The caller's W3C trace context, if it is well formed; one that is not counts as none."""
+    text = request.headers.get("traceparent")
+    if text is None or not _TRACEPARENT.fullmatch(text) or set(text[3:35]) == {"0"} or set(text[36:52]) == {"0"}:
+        return None
+    return text
+
+
 def page_limit(request: web.Request) -> int:
     """How many entries a page has."""
     text = request.query.get("limit")
@@ -106,6 +115,8 @@ async def _raw(request: web.Request, body_s: float) -> bytes:
     if request.headers.get("Content-Encoding", "identity").lower() not in ENCODINGS:
         raise Problem("unsupported_media_type", f"A body can be encoded as one of: {', '.join(ENCODINGS)}.")
     try:
+        if request.content.is_eof():
+            return await request.read()
         async with asyncio.timeout(body_s):
             return await request.read()
     except TimeoutError:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 
@@ -109,7 +110,7 @@ async def fire(port: int, shots: Iterable[Shot], connections: int) -> Volley:
     for _ in range(connections):
         done.append(loop.create_future())
         future = done[-1]
-        await loop.create_connection(lambda future=future: _Connection(waiting, volley, future), "127.0.0.1", port)
+        await loop.create_connection(partial(_Connection, waiting, volley, future), "127.0.0.1", port)
     await asyncio.gather(*done)
     volley.took_s = time.perf_counter() - began
     return volley

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import time
@@ -11,7 +12,7 @@ import jwt
 import pytest
 
 from daemon.keyring import KeyRing, read_ring, write_ring
-from tests.web.support import PASSWORD, House, Person, assert_problem
+from tests.web.support import PASSWORD, PATIENCE_S, House, Person, assert_problem
 
 KEYS = "jwt.keys"
 HOUR_S = 3600
@@ -131,6 +132,9 @@ async def test_a_token_whose_key_was_removed_counts_no_more(ann: Person) -> None
     assert (await ann.get("/auth/me")).status == 200
     rotated = ring_of(ann.house).rotated()
     write_ring(path, KeyRing(rotated.current, {rotated.current: rotated.keys[rotated.current]}))
+    async with asyncio.timeout(PATIENCE_S):
+        while (await ann.get("/auth/me")).status == 200:
+            pass
     await assert_counts_not(ann.house, ann.token)
 
 

@@ -17,7 +17,7 @@ from daemon.ports import RunQuery
 from daemon.uuids import new_id
 from daemon.web import render
 from daemon.web.auth import principal_of, request_id_of
-from daemon.web.bodies import idempotency_key, if_match, page_limit, prefer, read
+from daemon.web.bodies import idempotency_key, if_match, page_limit, prefer, read, traceparent
 from daemon.web.idempotency import Once, Slip
 from daemon.web.problems import invalid, not_found, rejected
 from daemon.web.replies import Reply, from_cursor, json_reply, next_page, problem_reply, run_reply, to_cursor
@@ -67,6 +67,7 @@ async def start(request: web.Request) -> web.Response:
         by=principal.email,
         inputs=body.inputs,
         auto_resolve=body.auto_resolve,
+        traceparent=traceparent(request),
         at=services.now(),
     )
     return await _give(request, _order(request, run_id, message, status=201, template=entry.template), raw)
@@ -85,6 +86,7 @@ async def resume(request: web.Request) -> web.Response:
         comment=body.comment,
         digest=body.digest,
         versions=if_match(request),
+        traceparent=traceparent(request),
         at=services.now(),
     )
     return await _give(request, _order(request, run_id, message), raw)
