@@ -1,0 +1,1 @@
+"""The actors and their directory, over real stores."""

@@ -1,0 +1,174 @@
+"""One live actor per run, its mailbox, and what is seen when."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from actors.actor import Overloaded
+from actors.decider import Step
+from actors.messages import Rejected, VerdictGiven
+from actors.ports import ReceiptTaken, StoreFailed
+from tests.actors.house import COMPANY, House, Store, house, passing, receipt, verdict
+
+STORM = 200
+
+
+async def test_a_run_has_one_live_actor_in_a_passivation_storm(home: House) -> None:
+    run = (await home.start("again")).run
+    asked: list[asyncio.Task[object]] = []
+    most = 0
+    for number in range(STORM):
+        asked.append(asyncio.create_task(home.resume(run, "review", by=f"person-{number}")))
+        if number % 3 == 0:
+            await asyncio.wait(asked[-1:])
+        else:
+            await asyncio.sleep(0)
+        most = max(most, len(home.directory))
+        home.directory.passivate()
+    answers = await asyncio.gather(*asked)
+    assert all(isinstance(answer, Step) for answer in answers)
+    assert (home.journal.conflicts, most) == (0, 1)
+    assert home.journal.loads[COMPANY, run.id] > STORM // 4
+    verdicts = [event.by for event in await home.history(run.id) if isinstance(event, VerdictGiven)]
+    assert verdicts == [f"person-{number}" for number in range(STORM)]
+
+
+async def test_messages_are_decided_in_the_order_in_which_they_came(home: House) -> None:
+    run = (await home.start("again")).run
+    names = [f"person-{number}" for number in range(100)]
+    answers = await asyncio.gather(*(home.resume(run, "review", by=name) for name in names))
+    versions = [answer.run.version for answer in answers if isinstance(answer, Step)]
+    assert versions == sorted(versions)
+    assert len(set(versions)) == len(names)
+    assert [event.by for event in await home.history(run.id) if isinstance(event, VerdictGiven)] == names
+
+
+async def test_of_many_verdicts_on_one_gate_exactly_one_counts(home: House) -> None:
+    run = (await home.start("sign")).run
+    decisions = ["approved", "denied"] * 25
+    answers = await asyncio.gather(*(home.resume(run, "signoff", decision) for decision in decisions))
+    refused = [answer for answer in answers if isinstance(answer, Rejected)]
+    assert len(refused) == len(decisions) - 1
+    assert {(one.code, one.more["decided"]["decision"]) for one in refused} == {("not_parked", "approved")}
+    assert len([event for event in await home.history(run.id) if isinstance(event, VerdictGiven)]) == 1
+
+
+async def test_a_full_mailbox_refuses_and_applies_nothing(store: Store) -> None:
+    home = await house(store, mailbox_max=2)
+    run = (await home.start("again")).run
+    home.journal.hold()
+    first = asyncio.create_task(home.resume(run, "review", by="first"))
+    await home.journal.reached.wait()
+    waiting = [asyncio.create_task(home.resume(run, "review", by=f"waiting-{number}")) for number in range(2)]
+    await asyncio.sleep(0)
+    with pytest.raises(Overloaded):
+        await home.resume(run, "review", by="too many")
+    home.journal.open.set()
+    await asyncio.gather(first, *waiting)
+    names = [event.by for event in await home.history(run.id) if isinstance(event, VerdictGiven)]
+    assert names == ["first", "waiting-0", "waiting-1"]
+
+
+async def test_an_outcome_finds_room_in_a_full_mailbox(store: Store) -> None:
+    home = await house(store, mailbox_max=1)
+    await home.live_tool("fetch")
+    run = (await home.start("calls")).run
+    home.journal.hold()
+    home.returned(run)
+    await home.journal.reached.wait()
+    asked = asyncio.create_task(home.cancel(run.id))
+    await asyncio.sleep(0)
+    with pytest.raises(Overloaded):
+        await home.cancel(run.id)
+    home.returned(run, output="late")
+    home.journal.open.set()
+    assert isinstance(await asked, Step)
+    await home.settled()
+    assert (await home.loaded(run.id)).facts["fetch"] == {"it": "found"}
+
+
+async def test_an_unknown_run_is_not_found_and_leaves_no_actor(home: House) -> None:
+    run = (await home.start("sign")).run
+    home.directory.passivate()
+    answers = await asyncio.gather(
+        home.cancel("nobody"), home.directory.ask(("other company", run.id), verdict("signoff"))
+    )
+    assert [answer.code for answer in answers if isinstance(answer, Rejected)] == ["not_found", "not_found"]
+    assert len(home.directory) == 0
+
+
+async def test_a_message_is_applied_even_when_its_sender_has_gone(home: House) -> None:
+    run = (await home.start("sign")).run
+    home.journal.hold()
+    gone = asyncio.create_task(home.resume(run, "signoff"))
+    await home.journal.reached.wait()
+    gone.cancel()
+    home.journal.open.set()
+    await home.ended(run)
+    with pytest.raises(asyncio.CancelledError):
+        await gone
+
+
+async def test_nothing_is_seen_before_it_is_durable(home: House) -> None:
+    await home.live_tool("fetch")
+    home.journal.hold()
+    with home.feed.follow(COMPANY, "run-1") as follower:
+        published = asyncio.create_task(follower.next())
+        answered = asyncio.create_task(home.start("calls"))
+        await home.journal.reached.wait()
+        for _ in range(100):
+            await asyncio.sleep(0)
+        assert (answered.done(), published.done(), home.hands.asked) == (False, False, [])
+        assert home.directory.live(COMPANY, "run-1") is None
+        assert await home.store.load(COMPANY, "run-1") is None
+        home.journal.open.set()
+        run, _ = await published
+        assert await home.loaded("run-1") == run
+        assert home.hands.asked == [("run-1:fetch:1", False)]
+        assert (await answered).run == run
+
+
+async def test_effects_are_performed_after_the_commit_and_before_the_answer(home: House) -> None:
+    await home.live_tool("fetch")
+    run = (await home.start("calls")).run
+    assert home.hands.asked == [("run-1:fetch:1", False)]
+    home.journal.faults.append(passing())
+    home.returned(run)
+    parked = await home.until(run, lambda now: now.status == "parked")
+    assert home.hands.asked == [("run-1:fetch:1", False)]
+    assert [key for key, _ in home.reported] == [(COMPANY, run.id)]
+    assert parked.facts["fetch"] == {"it": "found"}
+    await home.resume(parked, "signoff")
+    assert home.hands.forgotten == [(COMPANY, run.id)]
+
+
+async def test_a_receipt_is_kept_in_the_commit_of_its_turn(home: House) -> None:
+    home.journal.faults.append(passing())
+    with pytest.raises(StoreFailed):
+        await home.start("sign", "one", receipt=lambda run, _: receipt(run.id))
+    assert await home.store.receipt(COMPANY, "/process-runs", "k") is None
+    await home.start("sign", "one", receipt=lambda run, _: receipt(run.id))
+    assert await home.store.receipt(COMPANY, "/process-runs", "k") == receipt("one")
+
+
+async def test_a_turn_whose_receipt_is_taken_changes_nothing(home: House) -> None:
+    run = (await home.start("sign", receipt=lambda run, _: receipt(run.id))).run
+    with pytest.raises(ReceiptTaken):
+        await home.resume(run, "signoff", receipt=lambda run, _: receipt(run.id))
+    assert await home.loaded(run.id) == run
+    assert isinstance(await home.resume(run, "signoff"), Step)
+
+
+async def test_what_a_receipt_says_is_the_run_after_the_turn(home: House) -> None:
+    seen: list[tuple[str, int]] = []
+    run = (await home.start("sign")).run
+
+    def noted(after: object, refused: object) -> object:
+        seen.append((after.status, after.version))  # type: ignore[attr-defined]
+        return receipt(run.id)
+
+    answer = await home.resume(run, "signoff", receipt=noted)
+    assert isinstance(answer, Step)
+    assert seen == [("completed", answer.run.version)]

@@ -1,0 +1,25 @@
+"""A folder for a service, and a far side."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.crash.service import FarSide, write_templates
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_templates(tmp_path / "templates")
+    return tmp_path
+
+
+@pytest.fixture
+async def far_side() -> AsyncIterator[FarSide]:
+    side = FarSide()
+    await side.server.start_server()
+    yield side
+    side.released.set()
+    await side.server.close()

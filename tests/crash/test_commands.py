@@ -1,0 +1,82 @@
+"""The commands as an operator gives them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import jwt
+
+from tests.crash.service import PERSON, command, environment, serving
+
+EXIT_CONFIG = 78
+
+
+async def test_a_second_service_on_the_same_data_is_refused(folder: Path) -> None:
+    async with serving(folder) as service:
+        code, out, err = await command("serve", "--port", "0", env=environment(folder))
+        assert (code, out) == (EXIT_CONFIG, "")
+        assert err.startswith("penstock: Another process uses the data folder")
+        assert "Traceback" not in err
+        assert len(err.strip().splitlines()) == 1
+        status, health = await service.send("GET", "/health")
+        assert (status, health["status"]) == (200, "ok")
+
+
+async def test_a_service_starts_again_at_once_after_a_kill(folder: Path) -> None:
+    async with serving(folder) as service:
+        await service.register()
+        await service.kill()
+    async with serving(folder, service.token) as again:
+        assert (await again.send("GET", "/auth/me"))[0] == 200
+
+
+async def test_the_demonstration_ends_well() -> None:
+    code, out, err = await command("demo", env=dict(os.environ))
+    assert (code, err) == (0, "")
+    assert "completed with the outcome authorized" in out
+
+
+async def test_templates_are_checked_before_they_are_used(folder: Path) -> None:
+    sound = folder / "templates" / "held.yaml"
+    code, out, err = await command("templates", "check", str(sound), env=dict(os.environ))
+    assert (code, out, err) == (0, f"{sound}: held version 1 is sound\n", "")
+
+    broken = folder / "broken.yaml"
+    text = sound.read_text(encoding="utf-8").replace("next: signoff}", "next: nowhere}")
+    broken.write_text(text, encoding="utf-8")
+    code, out, err = await command("templates", "check", str(sound), str(broken), env=dict(os.environ))
+    assert code == 1
+    assert "held version 1 is sound" in out
+    assert err.startswith(str(broken))
+    assert "look" in err
+    assert "nowhere" in err
+
+
+async def test_a_service_does_not_start_with_a_template_that_breaks_a_rule(folder: Path) -> None:
+    risky = folder / "templates" / "risky.yaml"
+    text = risky.read_text(encoding="utf-8").replace("kind: gate, label: Sign", "kind: task, label: Sign, tool: sign")
+    risky.write_text(text, encoding="utf-8")
+    code, out, err = await command("serve", "--port", "0", env=environment(folder))
+    assert (code, out) == (EXIT_CONFIG, "")
+    assert "ungated_irreversible at pay" in err
+
+
+async def test_keys_are_rotated_under_a_running_service(folder: Path) -> None:
+    async with serving(folder) as service:
+        await service.register()
+        before = service.token
+        code, out, err = await command("keys", "rotate", env=environment(folder))
+        assert (code, err) == (0, "")
+        assert "2 keys count" in out
+        assert (await service.send("GET", "/auth/me"))[0] == 200
+        credentials = {name: PERSON[name] for name in ("email", "password")}
+        status, session = await service.send("POST", "/auth/login", credentials)
+        assert status == 200
+        after = session["token"]
+        ids = [jwt.get_unverified_header(token)["kid"] for token in (before, after)]
+        assert len(set(ids)) == 2
+        assert ids[1] in out
+    for token in (before, after):
+        async with serving(folder, token) as again:
+            assert (await again.send("GET", "/auth/me"))[0] == 200
