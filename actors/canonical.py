@@ -9,8 +9,8 @@ import re
 from typing import Any
 
 _POWER_FROM, _POWER_TO = 21, -7
-# Where the standard library's encoder may differ: it orders keys by code point, and writes 1.0 and 1e+16.
-_UNSURE = re.compile(r"[^\x00-\x7f]|(?:^|[:\[,])-?\d+(?:\.0(?!\d)|(?:\.\d+)?e)")
+# A number that the standard library's encoder may write otherwise: as 1.0, or as 1e+16.
+_UNSURE = re.compile(r"[:\[,]-?\d+(?:\.0(?!\d)|(?:\.\d+)?e)")
 _encode_quickly = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
 _encode_string = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -25,11 +25,13 @@ def canonical(value: Any) -> str:
 
     Raises ValueError for what JSON cannot say (NaN, infinities), TypeError for what is no JSON value.
     """
+    # The quick encoder orders keys by code point, which is the same where all is ASCII.
     try:
         text = _encode_quickly(value)
     except (TypeError, ValueError):
         return _exact(value)
-    return _exact(value) if _UNSURE.search(text) else text
+    sure = text.isascii() and not isinstance(value, float) and _UNSURE.search(text) is None
+    return text if sure else _exact(value)
 
 
 def _exact(value: Any) -> str:

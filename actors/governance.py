@@ -26,6 +26,9 @@ class Held:
     reason: str
 
 
+_CLEARED = {tier: Cleared(f"tier {tier} is cleared by the autopilot") for tier in ("low", "medium")}
+
+
 def resolve(run: Run, node: Node, template: Template) -> Cleared | Held:
     """Whether a step that the run has come to may go on without a human; the reason is one sentence."""
     if node.gate:
@@ -40,7 +43,7 @@ def resolve(run: Run, node: Node, template: Template) -> Cleared | Held:
             return Held(f"the input {key} is missing")
     if node.flow == "exclusive":
         return _branch(run, template.leaving(node.id))
-    return Cleared(f"tier {node.tier} is cleared by the autopilot")
+    return _CLEARED[node.tier]
 
 
 def may_decide(role: str, needed: str | None) -> bool:

@@ -228,7 +228,7 @@ def _cleared(run: Run, event: StepCleared) -> _Changes:
 
 def _settled(run: Run, event: CallSettled) -> _Changes:
     visit = _visit(run, event)
-    failed = event.error is not None
+    failed, cleared = event.error is not None, event.by is not None
     visit = changed(
         visit,
         status="failed" if failed else "done",
@@ -236,9 +236,10 @@ def _settled(run: Run, event: CallSettled) -> _Changes:
         attempts=event.attempts,
         error=event.error,
         ended_at=event.at,
+        resolved_by=event.by if cleared else visit.resolved_by,
+        reason=event.reason if cleared else visit.reason,
+        request=event.request if cleared else visit.request,
     )
-    if event.by is not None:
-        visit = changed(visit, resolved_by=event.by, reason=event.reason, request=event.request)
     if run.ended is not None:
         return {"trace": tuple(visit if _same(visit, v) else v for v in run.trace)}
     if failed:

@@ -19,6 +19,8 @@ CONCATENATIONS_MAX = 16
 
 _COMPREHENSION = re.compile(r"\b(all|exists|exists_one|existsOne|map|filter)\b")
 _OBJECT = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
+_BOOL = cel.Type.BOOL
+_NO_ANSWER = (cel.Type.ERROR, cel.Type.UNKNOWN)
 _CONDITIONS = cel.NewEnv(variables={"inputs": _OBJECT, "facts": _OBJECT})
 _RULES = cel.NewEnv(variables={"response": _OBJECT})
 
@@ -32,10 +34,10 @@ class Cel:
 
     def holds(self, inputs: dict[str, Any], facts: dict[str, Any]) -> bool:
         """Answer the question; raise ConditionFailed when there is no clear yes or no."""
-        value = _evaluate(self._expression, {"inputs": inputs, "facts": facts})
+        kind, value = _evaluate(self._expression, {"inputs": inputs, "facts": facts})
         answer = value.value()
-        if value.type() != cel.Type.BOOL or not isinstance(answer, bool):
-            raise ConditionFailed(f"the answer is of type {value.type()}, neither true nor false")
+        if kind != _BOOL or not isinstance(answer, bool):
+            raise ConditionFailed(f"the answer is of type {kind}, neither true nor false")
         return answer
 
 
@@ -48,10 +50,10 @@ class Rule:
 
     def value(self, status: int, body: Any) -> Any:
         """The signal in a response, as a plain JSON value; raise ConditionFailed when there is none."""
-        value = _evaluate(self._expression, {"response": {"status": status, "body": body}})
+        kind, value = _evaluate(self._expression, {"response": {"status": status, "body": body}})
         plain = value.plain_value()
         if not _is_json(plain):
-            raise ConditionFailed(f"the value of type {value.type()} is no JSON value")
+            raise ConditionFailed(f"the value of type {kind} is no JSON value")
         return plain
 
 
@@ -86,15 +88,16 @@ def _compile(env: Any, text: str) -> Any:
         raise ValueError(f"the expression does not compile: {_first_line(failed)}") from failed
 
 
-def _evaluate(expression: Any, data: dict[str, Any]) -> Any:
-    """The value of an expression. CEL returns a run-time error as a value, a truthy one, instead of raising it."""
+def _evaluate(expression: Any, data: dict[str, Any]) -> tuple[Any, Any]:
+    """The type and the value of an expression. CEL returns a run-time error as a value, and a truthy one."""
     try:
         value = expression.eval(data=data)
     except Exception as failed:  # what the binding may raise is not documented, and no failure may clear anything
         raise ConditionFailed(_first_line(failed)) from failed
-    if value.type() in (cel.Type.ERROR, cel.Type.UNKNOWN):
+    kind = value.type()
+    if kind in _NO_ANSWER:
         raise ConditionFailed(_first_line(value.value()))
-    return value
+    return kind, value
 
 
 def _first_line(said: object) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from functools import reduce
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from actors.calls import Connector
-from actors.messages import Event
-from actors.run import Run, evolve
+from actors.messages import Event, RunStarted
+from actors.run import Run, absorb, evolve
+from actors.values import changed
 from daemon.jsonio import dumps
 
 if TYPE_CHECKING:
@@ -64,7 +64,12 @@ def decode_connector(data: bytes) -> Connector:
 
 def fold(events: Iterable[Event], run: Run | None = None) -> Run:
     """The run that a history leads to, from its beginning or from a run on the way."""
-    folded = reduce(evolve, events, run)
+    folded = None if run is None else changed(run)
+    for event in events:
+        if folded is None or isinstance(event, RunStarted):
+            folded = evolve(folded, event)
+        else:
+            absorb(folded, event)
     if folded is None:
         raise ValueError("a run without a history")
     return folded

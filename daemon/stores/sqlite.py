@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from actors.ports import StoreFailed
 from daemon.stores import codec, connection, sqlite_journal, sqlite_shelves
 from daemon.stores.engine import SqliteEngine, migrate
+from daemon.stores.loads import Loads
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite_shelves import DROP_MAX, text
 from daemon.stores.writer import BATCH_MAX, Writer
@@ -40,6 +41,7 @@ class SqliteStore:
     ) -> None:
         self._writer = writer
         self._readers = readers
+        self._loads = Loads(self._read)
         self._clock = clock
 
     @classmethod
@@ -82,7 +84,7 @@ class SqliteStore:
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
-        return await self._read(lambda db: sqlite_journal.load(db, company_id, run_id))
+        return await self._loads.load(company_id, run_id)
 
     async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
         """The runs that a query asks for."""

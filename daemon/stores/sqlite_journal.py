@@ -39,9 +39,13 @@ _SNAPSHOT = Rows(
     after=") AS new CROSS JOIN runs ON company_id = new.column1 AND id = new.column2 WHERE true "
     "ON CONFLICT (run) DO UPDATE SET version = excluded.version, schema = excluded.schema, body = excluded.body",
 )
-_RUNS = (
-    "SELECT runs.company_id, runs.id, runs.version, snapshots.version, snapshots.schema, snapshots.body "
-    "FROM runs LEFT JOIN snapshots ON snapshots.run = runs.number WHERE runs.company_id = ?"
+_SELECT = "SELECT runs.company_id, runs.id, runs.version, snapshots.version, snapshots.schema, snapshots.body FROM"
+_SNAPSHOTS = "LEFT JOIN snapshots ON snapshots.run = runs.number"
+_RUNS = f"{_SELECT} runs {_SNAPSHOTS} WHERE runs.company_id = ?"
+_LOAD = Rows(
+    f"{_SELECT} (",
+    columns=2,
+    after=f") AS asked CROSS JOIN runs ON company_id = asked.column1 AND id = asked.column2 {_SNAPSHOTS}",
 )
 _EVENTS = (
     "SELECT first_seq, events FROM commits WHERE company_id = ? AND run_id = ? AND version > ? ORDER BY version LIMIT ?"
@@ -92,10 +96,9 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> None:
     _SNAPSHOT.write(db, [one.snapshot for one in appends if one.snapshot is not None])
 
 
-def load(db: sqlite3.Connection, company_id: str, run_id: str) -> Run | None:
-    """The run as committed."""
-    row = db.execute(f"{_RUNS} AND runs.id = ?", (company_id, run_id)).fetchone()
-    return None if row is None else _restored(db, *row)
+def load_all(db: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Run]:
+    """The runs of these (company_id, run_id) as committed; those that there are."""
+    return {(row[0], row[1]): _restored(db, *row) for row in _LOAD.read(db, keys)}
 
 
 def find(db: sqlite3.Connection, company_id: str, query: RunQuery) -> Sequence[Run]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 # Few sizes, so that the connection's cache keeps every statement prepared.
 SIZES = (64, 16, 4, 1)
@@ -24,13 +24,19 @@ class Rows:
 
     def write(self, db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> int:
         """Run the statement over the rows, and return how many rows it changed."""
-        changed = start = 0
+        return sum(cursor.rowcount for cursor in self._run(db, rows))
+
+    def read(self, db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Run the statement over the rows, and return what it finds for all of them."""
+        return [row for cursor in self._run(db, rows) for row in cursor.fetchall()]
+
+    def _run(self, db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> Iterator[sqlite3.Cursor]:
+        start = 0
         for size in SIZES:
             while len(rows) - start >= size:
                 values = [value for row in rows[start : start + size] for value in row]
-                changed += db.execute(_statement(self, size), values).rowcount
+                yield db.execute(_statement(self, size), values)
                 start += size
-        return changed
 
 
 @lru_cache(maxsize=256)

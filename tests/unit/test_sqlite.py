@@ -192,6 +192,17 @@ async def test_a_history_that_cannot_be_read_is_a_failure_and_not_a_missing_run(
             await store.history(ACME, "run-1", 0, 10)
 
 
+async def test_a_run_that_cannot_be_read_fails_alone_when_many_are_asked_for_at_once(path: Path) -> None:
+    async with opened(path) as store:
+        await asyncio.gather(*(store.append(start(f"run-{number}")) for number in range(5)))
+    beside(path, "UPDATE commits SET events = x'00' WHERE run_id = 'run-3'")
+    beside(path, "DELETE FROM snapshots")
+    async with opened(path) as store:
+        asked = (store.load(ACME, f"run-{number}") for number in range(6))
+        found = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(one).__name__ for one in found] == ["Run", "Run", "Run", "StoreFailed", "Run", "NoneType"]
+
+
 async def test_a_large_run_is_not_written_whole_at_every_commit(path: Path) -> None:
     turn, behind = start(inputs={"text": "x" * 40_000}), 0
     async with opened(path) as store:
