@@ -27,6 +27,7 @@ async def test_after_a_restart_unfinished_runs_go_on_and_parked_ones_stay_away(h
     assert len(after.directory) == 3
     after.returned(await after.loaded("calls-1"))
     await after.until(await after.loaded("calls-1"), lambda now: now.status == "parked")
+    await after.settled()
     after.directory.passivate()
     assert len(after.directory) == 2
 
