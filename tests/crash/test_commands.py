@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
+import shutil
+import sys
+from asyncio.subprocess import PIPE
 from pathlib import Path
 
 import jwt
+import pytest
 
 from tests.crash.service import PERSON, command, environment, serving
 
@@ -80,3 +86,17 @@ async def test_keys_are_rotated_under_a_running_service(folder: Path) -> None:
     for token in (before, after):
         async with serving(folder, token) as again:
             assert (await again.send("GET", "/auth/me"))[0] == 200
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="the tour is in curl")
+async def test_the_tour_of_the_readme_works_when_pasted(folder: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    (tour,) = re.findall(r"```sh\n(API=.*?)```", readme, re.DOTALL)
+    async with serving(folder) as service:
+        tour = tour.replace("http://127.0.0.1:8080", service.address).replace(".venv/bin/python", sys.executable)
+        process = await asyncio.create_subprocess_exec("bash", "-eu", stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        out, err = (part.decode() for part in await process.communicate(tour.encode()))
+    assert (process.returncode, err) == (0, "")
+    assert "('parked', 'signoff', 'tier high needs a human verdict')" in out
+    assert '"code":"gate_mismatch"' in out
+    assert out.count("('completed', 'authorized')") == 2
