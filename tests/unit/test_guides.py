@@ -49,4 +49,4 @@ def test_every_kind_of_event_is_named_by_a_golden_transcript() -> None:
     transcripts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "golden").glob("*.txt"))
     for kind in get_args(LaterEvent):
         (name,) = (field.default for field in fields(kind) if field.name == "type")
-        assert name in transcripts
+        assert str(name) in transcripts
