@@ -230,7 +230,8 @@ def _follow(turn: Turn, visit: Visit, message: Resume, request: Request | Missin
         again = turn.run.open[-1]
         turn.emit(StepCleared(turn.at, again.step_id, again.visit, reason, message.by, visit.request))
     elif message.decision == DONE and visit.kind == "task":
-        turn.emit(CallSettled(turn.at, visit.step_id, visit.visit, output={}))
+        output = {} if message.output is None else message.output
+        turn.emit(CallSettled(turn.at, visit.step_id, visit.visit, output=output))
         turn.leave(visit.step_id, APPROVED)
     elif visit.kind == "task" and message.decision == APPROVED and request is not None:
         turn.perform(visit, request)

@@ -32,7 +32,10 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume:
-    """A human's verdict on the gate that is named; `digest` and `versions` say which state of it was seen."""
+    """A human's verdict on the gate that is named; `digest` and `versions` say which state of it was seen.
+
+    `output` is what the tool answered, where a human has seen that a call of unknown outcome happened.
+    """
 
     gate: str
     decision: str
@@ -41,6 +44,7 @@ class Resume:
     comment: str | None = None
     digest: str | None = None
     versions: frozenset[int] | None = None
+    output: Any = None
     traceparent: str | None = None
     at: datetime
     connectors: Connectors = field(default_factory=dict)

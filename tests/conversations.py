@@ -83,8 +83,9 @@ class Conversation:
         comment: str | None = None,
         digest: str | None = None,
         versions: set[int] | None = None,
+        output: Any = None,
     ) -> Step | Rejected:
-        seen: Any = {"digest": digest, "versions": None if versions is None else frozenset(versions)}
+        seen: Any = {"digest": digest, "versions": None if versions is None else frozenset(versions), "output": output}
         return self.say(Resume(gate=gate, decision=decision, by=by, role=role, comment=comment, **seen, **self._told))
 
     def cancel(self, reason: str | None = None) -> Step | Rejected:

@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
+from actors.run import DONE
+
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f.]+(\.[^@\s\x00-\x1f\x7f.]+)*")
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 DOTTED = re.compile(r"\A[^.\s]+(\.[^.\s]+)*\Z")
@@ -85,6 +87,14 @@ class Verdict(Body):
     decision: str = Field(min_length=1, max_length=1_000)
     comment: Remark | None = None
     digest: str | None = Field(None, max_length=200)
+    output: Any = None
+
+    @field_validator("output")
+    @classmethod
+    def _output(cls, value: Any, info: ValidationInfo) -> Any:
+        if value is not None and info.data.get("decision") != DONE:
+            raise ValueError(f"is only taken with the decision {DONE}")
+        return value
 
 
 class Cancellation(Body):

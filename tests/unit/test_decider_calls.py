@@ -233,6 +233,13 @@ def test_to_say_done_is_to_go_on_without_sending() -> None:
     assert talk.visit("pay", 2).resolved_by == "bob"
 
 
+def test_who_says_done_may_say_what_the_tool_had_answered() -> None:
+    talk = unknown(PAY)
+    talk.resume("pay", "done", output={"reference": "R-7"})
+    assert talk.run.facts["pay"] == {"reference": "R-7"}
+    assert talk.visit("pay", 2).output == {"reference": "R-7"}
+
+
 @pytest.mark.parametrize(("more", "outcome"), [("", "denied"), ("\npay -[denied]-> no", "refused")])
 def test_to_say_denied_is_to_take_that_way(more: str, outcome: str) -> None:
     nodes = (*PAY.nodes, end("no", "refused")) if more else PAY.nodes

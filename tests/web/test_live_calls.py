@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.support import Answer, FarSide, Person, assert_problem
+from tests.web.support import Answer, FarSide, Person, assert_invalid, assert_problem
 
 QUICK = {"vertical": "quick", "inputs": {"name": "x"}}
 
@@ -195,6 +195,9 @@ async def test_a_call_that_nobody_knows_the_outcome_of_is_decided_by_a_human(ann
     assert (after["parked_at"], after["gate"]["reason"]) == ("transfer", "outcome unknown")
     assert after["gate"]["decisions"] == ["retry", "done", "denied"]
     assert len(far.seen) == 1
-    done = (await ann.resume(run, "transfer", "done")).json
-    assert done["parked_at"] == "close"
+    address = f"/process-runs/{run['id']}/resume"
+    wrong = await ann.post(address, {"gate": "transfer", "decision": "retry", "output": {"reference": 7}})
+    assert_invalid(wrong, "/output")
+    done = (await ann.post(address, {"gate": "transfer", "decision": "done", "output": {"reference": 7}})).json
+    assert (done["parked_at"], done["facts"]["transfer"]) == ("close", {"reference": 7})
     assert len(far.seen) == 1

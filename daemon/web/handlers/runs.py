@@ -85,6 +85,7 @@ async def resume(request: web.Request) -> web.Response:
         role=principal.role,
         comment=body.comment,
         digest=body.digest,
+        output=body.output,
         versions=if_match(request),
         traceparent=traceparent(request),
         at=services.now(),
