@@ -82,10 +82,15 @@ class Directory:
             await asyncio.gather(*(self._wake(key) for key in keys[start : start + RECOVER_MAX]))
         return len(keys)
 
-    def passivate(self) -> int:
-        """Let go of the actors that have been at rest for long enough; returns how many."""
+    def passivate(self, at_most: int | None = None) -> int:
+        """Let go of actors that have been at rest for long enough, a bounded number at a time; returns how many."""
         before = asyncio.get_running_loop().time() - self._idle_s
-        idle = [actor for actor in self._actors.values() if actor.idle and actor.touched <= before]
+        idle: list[Actor] = []
+        for actor in self._actors.values():
+            if actor.touched > before or len(idle) == at_most:
+                break
+            if actor.idle:
+                idle.append(actor)
         for actor in idle:
             del self._actors[actor.key]
         return len(idle)
@@ -109,10 +114,15 @@ class Directory:
         self._stopped = True
 
     def left(self, actor: Actor) -> None:
-        """An actor's mailbox is empty: one without a run is forgotten at once, one at rest when it has been idle."""
+        """An actor's mailbox is empty: one without a run is forgotten at once, one at rest when it has been idle.
+
+        The actors stand in the order in which they were left, so that the idle ones are found at the front.
+        """
         actor.touched = asyncio.get_running_loop().time()
-        if actor.run is None and self._actors.get(actor.key) is actor:
+        if self._actors.get(actor.key) is actor:
             del self._actors[actor.key]
+            if actor.run is not None:
+                self._actors[actor.key] = actor
 
     def undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
         """What nobody waits for was not applied: a passing fault of the store is waited out, all are reported."""

@@ -43,6 +43,8 @@ EXIT_STORE_FAILED = 74
 ACTORS_DRAIN_S = 2.0
 RECEIPTS_SWEEP_S = 3_600.0
 SWITCH_S = 0.0001
+PASSIVATE_S = 0.01
+PASSIVATED_MAX = 100
 _log = structlog.get_logger("penstock")
 
 
@@ -210,7 +212,7 @@ def _tune_interpreter() -> None:
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000, 25, 100)
+    gc.set_threshold(5_000, 20, 1_000)
 
 
 async def _ended(task: asyncio.Task[None]) -> None:
@@ -220,10 +222,10 @@ async def _ended(task: asyncio.Task[None]) -> None:
 
 
 async def _passivate(services: Services) -> None:
-    """Let idle runs go, all the time."""
+    """Let idle runs go, all the time, a few at once: to free thousands together would make everybody wait."""
     while True:
-        await asyncio.sleep(max(0.5, services.settings.idle_s / 4))
-        services.directory.passivate()
+        await asyncio.sleep(PASSIVATE_S)
+        services.directory.passivate(PASSIVATED_MAX)
 
 
 async def _drop_receipts(services: Services, store: SqliteStore) -> None:

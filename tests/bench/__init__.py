@@ -1,0 +1,1 @@
+"""The benchmark: the service beside a bare aiohttp echo server, interleaved, in one run."""
