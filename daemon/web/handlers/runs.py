@@ -10,7 +10,7 @@ from typing import Any
 from aiohttp import web
 
 from actors.messages import Cancel, Command, Rejected, Resume, Retry, Start
-from actors.ports import Receipt
+from actors.ports import Receipt, StoreFailed
 from actors.run import Run
 from actors.template import Template
 from daemon.ports import RunQuery
@@ -212,7 +212,10 @@ async def _answered(services: Services, order: Order, run: Run, slip: Slip | Non
         run = await _rested(services, run, order.wait_s)
     reply = order.reply(run)
     if slip is not None:
-        await once.keep(slip.answered(reply, run.id))
+        try:
+            await once.keep(slip.answered(reply, run.id))
+        except StoreFailed as failed:  # the answer could not be kept, but what it answers has happened
+            raise StoreFailed(str(failed), "unknown") from failed
     return reply
 
 
