@@ -9,7 +9,7 @@ PURE_TESTS := tests/unit tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test coverage check load bench crash lock clean
+.PHONY: help install run demo test coverage check load bench crash effects lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,6 +44,9 @@ bench: .venv/developed ## measure the parts
 
 crash: .venv/developed ## kill the service under load, again and again, and compare: SECONDS=60
 	@$(BIN)/python -m tests.crash --seconds $(SECONDS)
+
+effects: .venv/developed ## count what reaches the outside, at full scale: at most once, shadow, what was shown
+	@$(BIN)/python -m tests.effects
 
 # The runtime lock takes its versions from the wider one, so that the two always agree.
 lock: .venv/made ## write the lock files anew from pyproject.toml

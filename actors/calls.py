@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from string import printable
 from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
@@ -75,14 +76,14 @@ def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: d
         return mapped
     if isinstance(query, Missing):
         return query
-    unmapped = {"inputs": inputs, "facts": facts} if query is None and connector.method not in BODILESS else None
+    body = {"inputs": inputs, "facts": facts} if mapped is None and query is None else mapped
     return Request(
         tool=tool,
         mode="live" if connector.reversible else "shadow",
         method=connector.method,
         url=_url(connector, query or {}),
         headers=_shown_headers(connector),
-        body=unmapped if mapped is None else mapped,
+        body=None if connector.method in BODILESS else body,
         connector_version=connector.version,
         idempotent=connector.idempotent,
     )
@@ -155,8 +156,10 @@ def _mapped(
 
 
 def _url(connector: Connector, query: dict[str, Any]) -> str:
+    """The URL as it stands on the wire, so that what is shown is what is sent."""
     path = connector.path if not connector.path or connector.path.startswith(("/", "?")) else f"/{connector.path}"
     url = connector.base_url.rstrip("/") + path if path else connector.base_url
+    url = url if url.isascii() else quote(url, safe=printable)
     if not query:
         return url
     pairs = urlencode({name: _text(value) for name, value in query.items()}, quote_via=quote)

@@ -23,14 +23,15 @@ from actors.ports import StoreFailed
 from daemon.catalog import Catalog, load_folder, shipped
 from daemon.conditions import compile_rule
 from daemon.connectors.attempts import Limits
-from daemon.connectors.egress import EgressGuard, parse_networks
+from daemon.connectors.egress import EgressGuard, parse_hosts, parse_networks
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.secrets import Vault
 from daemon.effects import Dispatcher
 from daemon.feed import Feed
 from daemon.identity import Identity
-from daemon.keyring import KeyRing, open_ring
+from daemon.keyring import KeyFileRefused, KeyRing, open_ring
 from daemon.passwords import Passwords
+from daemon.rotation import Rotation, prune
 from daemon.settings import Settings
 from daemon.stores.sqlite import SqliteStore
 from daemon.targets import Targets
@@ -42,6 +43,7 @@ from daemon.web.services import Services
 EXIT_STORE_FAILED = 74
 ACTORS_DRAIN_S = 2.0
 RECEIPTS_SWEEP_S = 3_600.0
+KEYS_CHECKED_S = 1.0
 SWITCH_S = 0.0001
 PASSIVATE_S = 0.01
 PASSIVATED_MAX = 100
@@ -110,6 +112,15 @@ async def opened(settings: Settings, life: Life) -> AsyncIterator[Services]:
         await engine.drain(settings.drain_s)
 
 
+async def prune_vault_keys(settings: Settings) -> tuple[KeyRing, int]:
+    """Drop the vault's earlier keys while the service is stopped; KeyFileRefused as long as one is needed."""
+    path, database = settings.vault_key_file or settings.data_dir / "vault.key", settings.data_dir / "penstock.db"
+    if not database.exists():
+        raise KeyFileRefused(f"{database} is not there, so nobody can say which keys are needed")
+    async with SqliteStore.open(database) as store:
+        return await prune(path, store)
+
+
 async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
     folder = settings.data_dir
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -119,10 +130,12 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         )
     )
     catalog = await _catalog(settings, store)
-    vault = Vault(_ring(settings.vault_key_file, folder / "vault.key")[1])
+    vault_keys, ring = _ring(settings.vault_key_file, folder / "vault.key")
+    vault = Vault(ring, store, utc_now)
     toolbox = Toolbox(store, vault, utc_now)
-    guard = EgressGuard(parse_networks(settings.egress_allow))
-    http = await stack.enter_async_context(HttpConnector(guard))
+    guard = EgressGuard(parse_networks(settings.egress_allow), parse_hosts(settings.egress_hosts))
+    client = HttpConnector(guard, body_bytes_max=settings.answer_bytes_max)
+    http = await stack.enter_async_context(client)
     engine = _engine(settings, store, catalog, toolbox, partial(Dispatcher, http=http, vault=vault))
     services = Services(
         settings=settings,
@@ -140,7 +153,8 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     )
     recovered = await engine.directory.recover()
     _log.info("recovered", runs=recovered)
-    for housekeeping in (_passivate(services), _drop_receipts(services, store)):
+    rotating = _rotate(Rotation(vault_keys, vault))
+    for housekeeping in (_passivate(services), _drop_receipts(services, store), rotating):
         stack.push_async_callback(_ended, asyncio.get_running_loop().create_task(housekeeping))
     return services, engine
 
@@ -234,3 +248,10 @@ async def _drop_receipts(services: Services, store: SqliteStore) -> None:
         with suppress(StoreFailed):
             await store.drop_receipts(services.now() - timedelta(seconds=services.settings.receipts_kept_s))
         await asyncio.sleep(RECEIPTS_SWEEP_S)
+
+
+async def _rotate(rotation: Rotation) -> None:
+    """Follow the keys of the vault, at once and then every second."""
+    while True:
+        await rotation.look()
+        await asyncio.sleep(KEYS_CHECKED_S)

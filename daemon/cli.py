@@ -14,9 +14,10 @@ from rich.console import Console
 from actors.ports import StoreFailed
 from daemon import demo as demonstration
 from daemon import logs
+from daemon.app import prune_vault_keys
 from daemon.app import serve as serve_until_stopped
 from daemon.catalog import TemplateRefused, load_text
-from daemon.keyring import KeyFileRefused, read_ring, write_ring
+from daemon.keyring import KeyFileRefused, KeyRing, change_ring
 from daemon.ports import SchemaMismatch
 from daemon.settings import Settings
 
@@ -35,7 +36,9 @@ app = typer.Typer(
 templates = typer.Typer(help="Process templates.", no_args_is_help=True)
 keys = typer.Typer(help="The keys that sign tokens.", no_args_is_help=True)
 app.add_typer(templates, name="templates")
+secrets = typer.Typer(help="The keys that seal stored secrets.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
+app.add_typer(secrets, name="secrets")
 _err = Console(stderr=True, soft_wrap=True)
 
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the database and the keys.")]
@@ -55,8 +58,7 @@ def serve(
     try:
         code = _run(settings)
     except (StoreFailed, SchemaMismatch, TemplateRefused, KeyFileRefused, OSError, ValueError) as refused:
-        _err.print(f"penstock: {refused}", markup=False, highlight=False)
-        raise typer.Exit(EXIT_CONFIG) from None
+        raise _refused(refused) from None
     raise typer.Exit(code)
 
 
@@ -91,13 +93,41 @@ def keys_rotate(data_dir: DataDir = None) -> None:
     """Sign new tokens with a fresh key; tokens signed with earlier ones still count. Needs no restart."""
     settings = _settings(data_dir=data_dir)
     path = settings.jwt_keys_file or settings.data_dir / "jwt.keys"
-    try:
-        ring = read_ring(path).rotated()
-    except KeyFileRefused as refused:
-        _err.print(f"penstock: {refused}", markup=False, highlight=False)
-        raise typer.Exit(EXIT_CONFIG) from None
-    write_ring(path, ring)
+    ring = _rotated(path)
     typer.echo(f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys count")
+
+
+@secrets.command("rotate")
+def secrets_rotate(data_dir: DataDir = None) -> None:
+    """Seal with a fresh key; a running service wraps the companies' keys anew at once, a stopped one when it starts."""
+    settings = _settings(data_dir=data_dir)
+    path = settings.vault_key_file or settings.data_dir / "vault.key"
+    ring = _rotated(path)
+    typer.echo(f"{path}: {ring.current} wraps the companies' keys from now on; {len(ring.keys)} keys are kept")
+
+
+@secrets.command("prune")
+def secrets_prune(data_dir: DataDir = None) -> None:
+    """Drop the earlier keys, unless one still wraps a company's key. The service has to be stopped."""
+    try:
+        ring, dropped = asyncio.run(prune_vault_keys(_settings(data_dir=data_dir)))
+    except (StoreFailed, SchemaMismatch, KeyFileRefused, OSError) as refused:
+        raise _refused(refused) from None
+    typer.echo(f"{dropped} keys dropped; {ring.current} is kept")
+
+
+def _rotated(path: Path) -> KeyRing:
+    """The ring in a file, with a fresh key in use."""
+    try:
+        return change_ring(path, KeyRing.rotated)
+    except (KeyFileRefused, OSError) as refused:
+        raise _refused(refused) from None
+
+
+def _refused(refused: Exception) -> typer.Exit:
+    """Say why not, and the exit that goes with it."""
+    _err.print(f"penstock: {refused}", markup=False, highlight=False)
+    return typer.Exit(EXIT_CONFIG)
 
 
 def _settings(**flags: Any) -> Settings:

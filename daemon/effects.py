@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +19,9 @@ from actors.ports import StoreFailed
 from actors.template import ConditionFailed, Node
 from daemon.connectors.attempts import Attempts, Clock, Limits, Plan, Settled
 from daemon.connectors.auth import Masker, secrets_of
+from daemon.connectors.breaker import Breakers
 from daemon.connectors.clearance import Clearance, Shelf
+from daemon.connectors.headers import headers_of
 from daemon.connectors.http import Answer, HttpConnector, SendFailed
 from daemon.connectors.outcomes import (
     OUTCOME_UNKNOWN,
@@ -78,9 +79,15 @@ class Dispatcher:
         self._http, self._rule = http, rule
         self._post, self._wake, self._now = post, wake, now
         self._cleared = Clearance(vault, shelf)
-        self._answered_max = limits.answered_max
+        self._limits, self._clock = limits, clock
         self._attempts = Attempts(limits, clock)
-        self._slots = asyncio.Semaphore(limits.calls_max)
+        self._breakers = Breakers(
+            failures_max=limits.failures_max,
+            open_s=limits.open_s,
+            circuits_max=limits.circuits_max,
+            monotonic=clock.monotonic,
+            now=now,
+        )
         self._flights: dict[tuple[str, str], dict[str, Flight]] = {}
         self._answered: OrderedDict[tuple[str, str], set[str]] = OrderedDict()
         self._draining = False
@@ -131,23 +138,16 @@ class Dispatcher:
     async def test(self, company_id: str, trial: Connector, secret: str | None = None) -> dict[str, Any]:
         """Try a connector without any run; says how it went and never fails because of the target.
 
-        The stored secret is used only where the trial has none of its own and goes to the same origin.
+        The stored secret is used only where the trial has none of its own and goes to the same origin. An open circuit
+        does not hold it back: somebody asks just to see whether the far side is well again.
         """
         try:
             if secret is None:
                 secret = await self._cleared.secret_for(company_id, trial)
-            async with self._slots:
-                answer = await self._http.send(
-                    _trial_request(trial), secret=secret, connector=trial, headers={}, timeout_s=trial.timeout_s
-                )
+            send = partial(self._http.send, secret=secret, connector=trial, headers={}, timeout_s=trial.timeout_s)
+            answer = await self._attempts.once(partial(send, _trial_request(trial)))
         except SendFailed as none:
-            return {
-                "ok": False,
-                "status_code": none.status_code,
-                "latency_ms": None,
-                "body": None,
-                "error": none.detail,
-            }
+            return _tested(ok=False, status_code=none.status_code, error=none.detail)
         ok = succeeded(answer.status)
         body = Masker(secrets_of(trial, secret)).value(answer.body)
         error = None if ok else why_not(answer)
@@ -180,10 +180,7 @@ class Dispatcher:
     async def _fly(self, flight: Flight) -> None:
         call = flight.call
         try:
-            outcome = self._refused(flight) or await self._tried(flight)
-        except StoreFailed:
-            _log.error("call_not_begun", key=call.key, tool=call.request.tool, reason="the store failed")
-            return
+            outcome = self._refused(flight) or await self._stubborn(flight)
         except Exception as error:  # noqa: BLE001 - the top of the effect runner
             outcome = self._broken(call, error)
         if outcome is None:
@@ -196,7 +193,7 @@ class Dispatcher:
         run = (call.company_id, call.run_id)
         self._answered.setdefault(run, set()).add(call.key)
         self._answered.move_to_end(run)
-        if len(self._answered) > self._answered_max:
+        if len(self._answered) > self._limits.answered_max:
             self._answered.popitem(last=False)
 
     def _refused(self, flight: Flight) -> Outcome | None:
@@ -209,18 +206,28 @@ class Dispatcher:
             return refused(call, OUTCOME_UNKNOWN, detail, at=self._now(), unknown=True)
         return None
 
+    async def _stubborn(self, flight: Flight) -> Outcome | None:
+        """Make the call as soon as the store says how; it is asked before each attempt, when nothing is on its way."""
+        while True:
+            try:
+                return await self._tried(flight)
+            except StoreFailed:
+                _log.error("call_not_begun", key=flight.call.key, reason="the store failed")
+            if flight.halted or self._draining:
+                return None
+            await self._clock.sleep(self._limits.store_pause_s)
+
     async def _tried(self, flight: Flight) -> Outcome | None:
         """Make the call, as often as that is safe; None when a drain cut it off between two attempts."""
         call = flight.call
-        async with self._slots:
-            try:
-                connector, secret = await self._cleared.of(call.company_id, call.request)
-            except SendFailed as none:
-                return failed(call, Settled(none, 0), at=self._now())
-            plan = Plan(call.repeatable, connector.retries, connector.timeout_s)
-            settled = await self._attempts.settle(
-                partial(self._attempt, flight), plan, lambda: not (flight.halted or self._draining)
-            )
+        try:
+            connector, secret = await self._cleared.of(call.company_id, call.request)
+        except SendFailed as none:
+            return failed(call, Settled(none, 0), at=self._now())
+        plan = Plan(call.repeatable, connector.retries, connector.timeout_s)
+        settled = await self._attempts.settle(
+            partial(self._attempt, flight), plan, lambda: not (flight.halted or self._draining)
+        )
         secrets, result = secrets_of(connector, secret), settled.result
         if isinstance(result, Answer) and succeeded(result.status):
             signal, at = self._signal(connector, result), self._now()
@@ -232,11 +239,18 @@ class Dispatcher:
     async def _attempt(self, flight: Flight, timeout_s: float) -> Answer:
         call = flight.call
         connector, secret = await self._cleared.of(call.company_id, call.request)
+        send = partial(
+            self._http.send,
+            call.request,
+            secret=secret,
+            connector=connector,
+            headers=headers_of(call),
+            timeout_s=timeout_s,
+        )
         flight.on_wire = True
         try:
-            return await self._http.send(
-                call.request, secret=secret, connector=connector, headers=_headers(call), timeout_s=timeout_s
-            )
+            url, counts = call.request.url or "", call.repeatable
+            return await self._breakers.through(call.company_id, url, send, counts=counts)
         finally:
             flight.on_wire = False
 
@@ -257,30 +271,11 @@ class Dispatcher:
         return refused(call, "internal_error", detail, at=self._now(), unknown=not call.repeatable)
 
 
-def traceparent(call: Call) -> str:
-    """The W3C trace context of a call: the caller's trace, else one per run; a span per visit."""
-    span = hashlib.sha256(call.key.encode()).hexdigest()[:16]
-    if call.traceparent is not None:
-        version, trace, _, flags = call.traceparent.split("-")
-        return f"{version}-{trace}-{span}-{flags}"
-    trace = hashlib.sha256(call.run_id.encode()).hexdigest()[:32]
-    return f"00-{trace}-{span}-01"
-
-
 def _tested(
     *, ok: bool, status_code: int | None, error: str | None, latency_ms: int | None = None, body: Any = None
 ) -> dict[str, Any]:
     """The answer to a test, in the words of the contract."""
     return {"ok": ok, "status_code": status_code, "latency_ms": latency_ms, "body": body, "error": error}
-
-
-def _headers(call: Call) -> dict[str, str]:
-    return {
-        "Idempotency-Key": call.key,
-        "X-Penstock-Run": call.run_id,
-        "X-Penstock-Step": call.step_id,
-        "traceparent": traceparent(call),
-    }
 
 
 def _trial_request(trial: Connector) -> Request:

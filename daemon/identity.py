@@ -13,7 +13,7 @@ import jwt
 import structlog
 
 from actors.ports import Receipt
-from daemon.keyring import KeyFileRefused, KeyRing, read_ring
+from daemon.keyring import KeyFileRefused, KeyRing, mark, read_ring
 from daemon.passwords import Passwords
 from daemon.ports import Account, Accounts, Company, User
 from daemon.uuids import new_id
@@ -78,7 +78,7 @@ class Identity:
         self._passwords = passwords
         self._keys = keys
         self._ring = read_ring(keys)
-        self._ring_mark = _mark(keys)
+        self._ring_mark = mark(keys)
         self._ring_checked = 0.0
         self._ttl = timedelta(seconds=token_ttl_s)
         self._now = now
@@ -213,20 +213,11 @@ class Identity:
 
         While the file cannot be read the keys are those that it had.
         """
-        self._ring_checked, mark = time.monotonic(), _mark(self._keys)
-        if mark != self._ring_mark:
-            self._ring_mark = mark
+        self._ring_checked, seen = time.monotonic(), mark(self._keys)
+        if seen != self._ring_mark:
+            self._ring_mark = seen
             try:
                 self._ring, self._known = read_ring(self._keys), {}
             except KeyFileRefused as refused:
                 _log.error("keys_refused", reason=str(refused))
         return self._ring
-
-
-def _mark(path: Path) -> tuple[int, int]:
-    """What changes whenever another file is put in place of this one, or when it goes."""
-    try:
-        found = path.stat()
-    except OSError:
-        return 0, 0
-    return found.st_mtime_ns, found.st_ino

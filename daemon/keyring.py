@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import os
 import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,6 +36,10 @@ class KeyRing:
         key_id = new_id()
         return KeyRing(key_id, {**self.keys, key_id: secrets.token_bytes(KEY_BYTES)})
 
+    def pruned(self) -> KeyRing:
+        """The ring with nothing but the key in use."""
+        return KeyRing(self.current, {self.current: self.keys[self.current]})
+
 
 def open_ring(path: Path, *, create: bool) -> tuple[KeyRing, bool]:
     """The ring in a file, and whether it was made just now."""
@@ -58,6 +65,23 @@ def read_ring(path: Path) -> KeyRing:
     return KeyRing(current, keys)
 
 
+def change_ring(path: Path, change: Callable[[KeyRing], KeyRing]) -> KeyRing:
+    """Put a changed ring in place of the one in a file, one change at a time; returns it."""
+    with _alone(path.parent):
+        ring = change(read_ring(path))
+        write_ring(path, ring)
+    return ring
+
+
+def mark(path: Path) -> tuple[int, int, int]:
+    """What changes whenever another file is put in place of this one, when its mode changes, or when it goes."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
 def write_ring(path: Path, ring: KeyRing) -> None:
     """Put a ring in place of an earlier one, at once and durably, readable by its owner only."""
     keys = {key_id: base64.b64encode(key).decode() for key_id, key in ring.keys.items()}
@@ -73,3 +97,17 @@ def write_ring(path: Path, ring: KeyRing) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until nobody else changes key files in a folder."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise KeyFileRefused(f"{folder} cannot be opened: {error}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

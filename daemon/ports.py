@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from actors.calls import Connector
 from actors.messages import Event
@@ -63,6 +63,38 @@ class StoredConnector:
     updated_by: str
 
 
+SecretChange = Literal["none", "set", "changed", "kept", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorChange:
+    """One change of a connector, for good: who, when, from what, to what; of its secret only what became of it.
+
+    `number` counts the changes of a tool-id from 1; `version` is the connector's after the change, and a deleted one's
+    last. It never starts again.
+    """
+
+    company_id: str
+    tool_id: str
+    number: int
+    version: int
+    at: datetime
+    by: str
+    secret: SecretChange
+    before: Connector | None
+    after: Connector | None
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyKey:
+    """The data key of a company, wrapped by the key-encryption key of that id."""
+
+    company_id: str
+    key_id: str
+    wrapped: bytes
+    created_at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class TemplateDocument:
     """A template as it was loaded once: the canonical JSON under its digest."""
@@ -112,16 +144,37 @@ class Accounts(Protocol):
 
 
 class ConnectorShelf(Protocol):
-    """The connectors of each company."""
+    """The connectors of each company, and every change of them."""
 
-    async def put_connector(self, stored: StoredConnector) -> None:
-        """Keep a connector in place of any earlier one of the same tool-id."""
+    async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
+        """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
 
-    async def delete_connector(self, company_id: str, tool_id: str) -> bool:
-        """Forget a connector; False when there was none."""
+    async def delete_connector(self, change: ConnectorChange) -> bool:
+        """Forget the connector that the change names and keep the change; False, and nothing kept, without one."""
 
     async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
         """A company's connectors by tool-id, in order."""
+
+    async def connector_changes(
+        self, company_id: str, tool_id: str, before: int | None, limit: int
+    ) -> Sequence[ConnectorChange]:
+        """At most `limit` changes of a tool's connector, newest first, those with a number below `before`."""
+
+
+class CompanyKeys(Protocol):
+    """The wrapped data keys of the companies."""
+
+    async def company_key(self, company_id: str) -> CompanyKey | None:
+        """A company's key."""
+
+    async def add_company_key(self, key: CompanyKey) -> CompanyKey:
+        """Keep a company's key unless it has one; returns the one that counts."""
+
+    async def company_keys(self, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
+        """At most `limit` keys that are not wrapped by the key of that id, by company behind the company `after`."""
+
+    async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
+        """Put other wrappings in place of the earlier ones, all or none."""
 
 
 class Receipts(Protocol):
@@ -160,7 +213,7 @@ class TemplateShelf(Protocol):
         """The template of that digest."""
 
 
-class Store(Journal, Runs, Accounts, ConnectorShelf, Receipts, TemplateShelf, Protocol):
+class Store(Journal, Runs, Accounts, ConnectorShelf, CompanyKeys, Receipts, TemplateShelf, Protocol):
     """All that is durable, in one place and one transaction domain."""
 
     async def ping(self) -> None:
@@ -185,12 +238,20 @@ class Toolbox(Protocol):
     ) -> tuple[StoredConnector, bool]:
         """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does."""
 
-    async def delete(self, company_id: str, tool_id: str) -> bool:
+    async def delete(self, company_id: str, tool_id: str, by: str) -> bool:
         """Forget a connector; False when there was none."""
+
+    async def changes(
+        self, company_id: str, tool_id: str, before: int | None, limit: int
+    ) -> Sequence[ConnectorChange] | None:
+        """The changes of a connector, newest first, those numbered below `before`; None for one never known."""
 
 
 class Targets(Protocol):
     """Whoever knows which addresses connectors may call."""
+
+    def mistake(self, text: str) -> str | None:
+        """Why a URL can never be called, wherever from; None when that depends on what may be called from here."""
 
     async def refusal(self, text: str) -> str | None:
         """Why a URL may not be called; None when it may, or when its host cannot be found."""

@@ -19,6 +19,9 @@ class Settings(BaseSettings):
     data_dir: Path = Field(Path("var"), description="folder of the database and the keys")
     templates_dir: Path | None = Field(None, description="folder with further process templates (*.yaml)")
     egress_allow: str = Field("", description="private networks that connectors may reach, separated by commas")
+    egress_hosts: str = Field(
+        "", description="hosts that connectors may reach, such as api.example.com, *.example.org; any when empty"
+    )
     rate_limits: bool = Field(default=True, description="limit registrations and log-ins per address and account")
     jwt_keys_file: Path | None = Field(None, description="token keys; made in the data folder when not set")
     vault_key_file: Path | None = Field(None, description="key of stored secrets; made in the data folder when not set")
@@ -31,6 +34,7 @@ class Settings(BaseSettings):
     calls_max: Annotated[int, Field(ge=1)] = Field(256, description="connector calls under way at once")
     hashes_max: Annotated[int, Field(ge=1)] = Field(2, description="passwords hashed at once")
     body_bytes_max: Annotated[int, Field(ge=1024)] = Field(1_048_576, description="size of a request body")
+    answer_bytes_max: Annotated[int, Field(ge=1024)] = Field(262_144, description="size of a connector's answer")
     body_s: Annotated[float, Field(gt=0)] = Field(30.0, description="how long a request body may take to arrive")
     wait_s: Annotated[float, Field(ge=0, le=60)] = Field(10.0, description="how long an answer waits for a run to rest")
     drain_s: Annotated[float, Field(ge=0)] = Field(5.0, description="how long a stop waits for calls under way")

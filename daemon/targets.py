@@ -1,43 +1,50 @@
-"""Targets: whether a connector may be tried at an address, asked before the call so that the caller can be told."""
+"""Targets: whether a connector may call an address, asked before it is kept or tried so that the caller can be told."""
 
 from __future__ import annotations
 
+import asyncio
 import socket
-from ipaddress import ip_address
 
 from aiohttp import ThreadedResolver
 
-from daemon.connectors.egress import EgressGuard, EgressRefused
+from daemon.connectors.egress import EgressGuard, EgressRefused, is_address
 from daemon.connectors.origin import BadUrl
+
+RESOLVE_S = 5.0
 
 
 class Targets:
     """Asks the guard about a URL and what its host resolves to; the guard at the connection has the last word."""
 
-    def __init__(self, guard: EgressGuard) -> None:
-        """Ask this guard."""
+    def __init__(self, guard: EgressGuard, resolve_s: float = RESOLVE_S) -> None:
+        """Ask this guard, and wait so long for the addresses of a name."""
         self._guard = guard
+        self._resolve_s = resolve_s
+
+    def mistake(self, text: str) -> str | None:
+        """Why a URL can never be called, wherever from; None when that depends on what may be called from here."""
+        try:
+            self._guard.check_url(text)
+        except BadUrl as bad:
+            return str(bad)
+        except EgressRefused:
+            return None
+        return None
 
     async def refusal(self, text: str) -> str | None:
-        """Why a URL may not be called; None when it may, or when its host cannot be found."""
+        """Why a URL may not be called; None when it may, or when its host cannot be found (in time)."""
         try:
             url = self._guard.check_url(text)
             host = url.raw_host or ""
-            if not _is_address(host):
-                self._guard.check_name(host, await _addresses(host, url.port or 0))
+            if not is_address(host):
+                async with asyncio.timeout(self._resolve_s):
+                    found = await _addresses(host, url.port or 0)
+                self._guard.check_name(host, found)
         except (BadUrl, EgressRefused) as refused:
             return str(refused)
         except (OSError, UnicodeError):
             return None
         return None
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 async def _addresses(host: str, port: int) -> list[str]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from actors.calls import Connector, Connectors
+from actors.ports import StoreFailed
 from daemon.connectors.origin import same_origin
-from daemon.connectors.secrets import AUTH_TOKEN, Vault
-from daemon.ports import ConnectorShelf, StoredConnector
+from daemon.connectors.secrets import AUTH_TOKEN, SealBroken, Vault
+from daemon.ports import ConnectorChange, ConnectorShelf, SecretChange, StoredConnector
 
 COMPANIES_MAX = 10_000
 
@@ -53,33 +54,56 @@ class Toolbox:
         """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does."""
         async with self._change:
             earlier = await self.stored(company_id, connector.tool_id)
-            version = 1 if earlier is None else earlier.connector.version + 1
-            sealed = None
-            if secret is not None:
-                sealed = self._vault.seal(company_id, connector.tool_id, AUTH_TOKEN, secret)
-            elif earlier is not None and same_origin(earlier.connector.base_url, connector.base_url):
-                sealed = earlier.sealed_secret
+            number, version = await self._next(company_id, connector.tool_id)
             now = self._now()
             stored = StoredConnector(
                 company_id=company_id,
                 connector=replace(connector, version=version),
-                sealed_secret=sealed,
+                sealed_secret=await self._sealed(company_id, connector, secret, earlier),
                 created_at=now if earlier is None else earlier.created_at,
                 updated_at=now,
                 updated_by=by,
             )
-            await self._shelf.put_connector(stored)
+            await self._shelf.put_connector(stored, _change(number, earlier, stored))
             self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
             return stored, earlier is None
 
-    async def delete(self, company_id: str, tool_id: str) -> bool:
+    async def delete(self, company_id: str, tool_id: str, by: str) -> bool:
         """Forget a connector; False when there was none."""
         async with self._change:
-            if not await self._shelf.delete_connector(company_id, tool_id):
-                return False
             held = await self.all(company_id)
+            if tool_id not in held:
+                return False
+            number, _ = await self._next(company_id, tool_id)
+            await self._shelf.delete_connector(_deletion(number, held[tool_id], self._now(), by))
             self._hold(company_id, {name: one for name, one in held.items() if name != tool_id})
             return True
+
+    async def changes(
+        self, company_id: str, tool_id: str, before: int | None, limit: int
+    ) -> Sequence[ConnectorChange] | None:
+        """The changes of a connector, newest first, those numbered below `before`; None for one never known."""
+        found = await self._shelf.connector_changes(company_id, tool_id, before, limit)
+        if not found and not await self._shelf.connector_changes(company_id, tool_id, None, 1):
+            return None
+        return found
+
+    async def _next(self, company_id: str, tool_id: str) -> tuple[int, int]:
+        """The number of the next change of a connector, and the version that it makes."""
+        last = await self._shelf.connector_changes(company_id, tool_id, None, 1)
+        return (last[0].number + 1, last[0].version + 1) if last else (1, 1)
+
+    async def _sealed(
+        self, company_id: str, connector: Connector, secret: str | None, earlier: StoredConnector | None
+    ) -> bytes | None:
+        """The given secret, sealed, or the earlier one as long as the origin is the same."""
+        if secret is None:
+            stays = earlier is not None and same_origin(earlier.connector.base_url, connector.base_url)
+            return earlier.sealed_secret if earlier is not None and stays else None
+        try:
+            return await self._vault.seal(company_id, connector.tool_id, AUTH_TOKEN, secret)
+        except SealBroken as broken:
+            raise StoreFailed(f"The secret cannot be sealed: {broken}", "not_applied") from None
 
     def _hold(self, company_id: str, held: dict[str, StoredConnector]) -> dict[str, StoredConnector]:
         if company_id not in self._held and len(self._held) >= COMPANIES_MAX:
@@ -88,3 +112,39 @@ class Toolbox:
         self._held[company_id] = held
         self._public[company_id] = {name: one.connector for name, one in held.items()}
         return held
+
+
+def _change(number: int, before: StoredConnector | None, after: StoredConnector) -> ConnectorChange:
+    return ConnectorChange(
+        company_id=after.company_id,
+        tool_id=after.connector.tool_id,
+        number=number,
+        version=after.connector.version,
+        at=after.updated_at,
+        by=after.updated_by,
+        secret=_secret_change(None if before is None else before.sealed_secret, after.sealed_secret),
+        before=None if before is None else before.connector,
+        after=after.connector,
+    )
+
+
+def _deletion(number: int, before: StoredConnector, at: datetime, by: str) -> ConnectorChange:
+    return ConnectorChange(
+        company_id=before.company_id,
+        tool_id=before.connector.tool_id,
+        number=number,
+        version=before.connector.version,
+        at=at,
+        by=by,
+        secret=_secret_change(before.sealed_secret, None),
+        before=before.connector,
+        after=None,
+    )
+
+
+def _secret_change(before: bytes | None, after: bytes | None) -> SecretChange:
+    if after is None:
+        return "none" if before is None else "removed"
+    if before is None:
+        return "set"
+    return "kept" if after == before else "changed"

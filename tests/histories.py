@@ -18,7 +18,7 @@ from actors.messages import (
     VerdictGiven,
 )
 from actors.ports import Commit, Receipt
-from daemon.ports import Account, Company, StoredConnector, User
+from daemon.ports import Account, Company, ConnectorChange, StoredConnector, User
 from daemon.stores.codec import fold
 
 if TYPE_CHECKING:
@@ -105,3 +105,13 @@ def stored_connector(tool_id: str = "chart-fetch", company_id: str = ACME, versi
         tool_id, version, "https://api.test", "POST", "/charts", "bearer", body_map={"id": "member_id"}
     )
     return StoredConnector(company_id, connector, b"\x00sealed\xff", NOON, NOON + timedelta(hours=1), "ann")
+
+
+def change(
+    number: int = 1, tool_id: str = "chart-fetch", company_id: str = ACME, *, gone: bool = False
+) -> ConnectorChange:
+    """The change that made a connector, or that deleted it."""
+    before = None if number == 1 else stored_connector(tool_id, company_id, number - 1).connector
+    after = None if gone else stored_connector(tool_id, company_id, number).connector
+    at = NOON + timedelta(minutes=number)
+    return ConnectorChange(company_id, tool_id, number, number, at, "ann@ann.test", "kept", before, after)

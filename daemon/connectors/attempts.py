@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
-from daemon.connectors.http import Answer, SendFailed
+from daemon.connectors.breaker import CIRCUIT_OPEN
+from daemon.connectors.http import PASSING, Answer, SendFailed
 
 REPEATED_STATUSES = frozenset({429, 502, 503, 504})
 TIMEOUT_S_MIN = 0.001  # none at all would mean no limit
-PASSING = frozenset({"connect_failed", "timeout", "connection_lost"})
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of outgoing calls; `answered_max` is of how many runs the latest answers are remembered."""
+    """The bounds of outgoing calls; `answered_max` is of how many runs the latest answers are remembered.
+
+    After `failures_max` failures in a row a company's calls to an origin are held back for `open_s`.
+    """
 
     calls_max: int = 256
     step_deadline_s: float = 60.0
@@ -26,6 +30,10 @@ class Limits:
     pause_max_s: float = 10.0
     retry_after_max_s: float = 30.0
     answered_max: int = 10_000
+    failures_max: int = 20
+    open_s: float = 10.0
+    circuits_max: int = 10_000
+    store_pause_s: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,43 +64,72 @@ class Settled:
 
 
 class Attempts:
-    """Sends until there is an answer that counts, or no further attempt is safe or left."""
+    """Sends until there is an answer that counts, or no further attempt is safe or left.
+
+    So many calls may be under way at once; one that pauses makes room, so that far sides which are unwell hold
+    nobody else up.
+    """
 
     def __init__(self, limits: Limits, clock: Clock) -> None:
         """Pause as `limits` say, on this clock."""
         self._limits = limits
         self._clock = clock
+        self._slots = asyncio.Semaphore(limits.calls_max)
+
+    async def once(self, send: Callable[[], Awaitable[Answer]]) -> Answer:
+        """One attempt, as soon as there is room."""
+        async with self._slots:
+            return await send()
 
     async def settle(
         self, send: Callable[[float], Awaitable[Answer]], plan: Plan, go_on: Callable[[], bool]
     ) -> Settled:
         """Call `send` with the seconds that it has; `go_on` is asked before each further attempt."""
-        end = self._clock.monotonic() + self._limits.step_deadline_s
-        for attempt in count(1):
-            left_s = end - self._clock.monotonic()
-            result = await _tried(send, max(TIMEOUT_S_MIN, min(plan.timeout_s, left_s)))
-            pause_s = self._pause_s(result, attempt)
+        end, sent = math.inf, 0
+        settled: Settled | None = None
+        for turn in count(1):
+            async with self._slots:
+                now = self._clock.monotonic()
+                end = min(end, now + self._limits.step_deadline_s)
+                if settled is not None and now >= end:
+                    return settled
+                result = await _tried(send, max(TIMEOUT_S_MIN, min(plan.timeout_s, end - now)))
+            sent += not _held_back(result)
+            settled = Settled(result, sent)
+            pause_s = self._pause_s(result, turn)
             late = self._clock.monotonic() + pause_s >= end
-            if attempt > plan.retries or late or not may_repeat(result, repeatable=plan.repeatable):
-                return Settled(result, attempt)
+            if sent > plan.retries or late or not may_repeat(result, repeatable=plan.repeatable):
+                return settled
             if not go_on():
-                return Settled(result, attempt, halted=True)
+                return replace(settled, halted=True)
             await self._clock.sleep(pause_s)
         raise AssertionError("counting never ends")
 
-    def _pause_s(self, result: Answer | SendFailed, attempt: int) -> float:
-        """Half of the growing pause is certain, the other half is jitter; the far side may ask for more."""
-        grown_s = min(self._limits.pause_max_s, self._limits.pause_s * 2.0 ** min(attempt - 1, 32))
-        asked_s = result.retry_after_s if isinstance(result, Answer) else None
+    def _pause_s(self, result: Answer | SendFailed, turn: int) -> float:
+        """Half of the growing pause is certain, the other half is jitter; the far side may ask for more.
+
+        When an open circuit is the reason, the pause comes after its time, so that not all come back at once.
+        """
+        grown_s = min(self._limits.pause_max_s, self._limits.pause_s * 2.0 ** min(turn - 1, 32))
         own_s = grown_s * (1 + self._clock.jitter()) / 2
-        return max(own_s, min(asked_s or 0.0, self._limits.retry_after_max_s))
+        asked_s = result.retry_after_s or 0.0
+        if _held_back(result):
+            return asked_s + own_s
+        return max(own_s, min(asked_s, self._limits.retry_after_max_s))
 
 
 def may_repeat(result: Answer | SendFailed, *, repeatable: bool) -> bool:
     """Whether another attempt is safe and may end better."""
     if isinstance(result, Answer):
         return repeatable and result.status in REPEATED_STATUSES
+    if _held_back(result):
+        return repeatable
     return result.code in PASSING and (repeatable or not result.maybe_sent)
+
+
+def _held_back(result: Answer | SendFailed) -> bool:
+    """Whether an open circuit kept the attempt from being made."""
+    return isinstance(result, SendFailed) and result.code == CIRCUIT_OPEN
 
 
 async def _tried(send: Callable[[float], Awaitable[Answer]], timeout_s: float) -> Answer | SendFailed:

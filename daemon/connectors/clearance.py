@@ -35,7 +35,7 @@ class Clearance:
         fits = connector.version == request.connector_version and connector.method == request.method
         if not fits or not same_origin(connector.base_url, request.url or ""):
             raise SendFailed("connector_changed", f"The connector of {request.tool} has changed since.")
-        secret = self._opened(stored)
+        secret = await self._opened(stored)
         if secret is None and connector.auth_type != "none":
             raise SendFailed("secret_missing", f"The connector of {request.tool} has no secret any more.")
         return connector, secret
@@ -47,12 +47,12 @@ class Clearance:
         stored = await self._shelf.stored(company_id, trial.tool_id)
         if stored is None or not same_origin(stored.connector.base_url, trial.base_url):
             return None
-        return self._opened(stored)
+        return await self._opened(stored)
 
-    def _opened(self, stored: StoredConnector) -> str | None:
+    async def _opened(self, stored: StoredConnector) -> str | None:
         if stored.sealed_secret is None or stored.connector.auth_type == "none":
             return None
         try:
-            return self._vault.open(stored.company_id, stored.connector.tool_id, AUTH_TOKEN, stored.sealed_secret)
+            return await self._vault.open(stored.company_id, stored.connector.tool_id, AUTH_TOKEN, stored.sealed_secret)
         except SealBroken as broken:
             raise SendFailed("secret_unreadable", str(broken)) from None

@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 
 from aiohttp import TCPConnector, ThreadedResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
+from yarl import URL
 
 from daemon.connectors.origin import BadUrl, parse_url
 
 if TYPE_CHECKING:
     from aiohappyeyeballs import AddrInfoType
-    from yarl import URL
 
 Network = IPv4Network | IPv6Network
 Address = IPv4Address | IPv6Address
@@ -91,12 +91,32 @@ def parse_networks(text: str) -> tuple[Network, ...]:
     return tuple(networks)
 
 
+def parse_hosts(text: str) -> tuple[str, ...]:
+    """The host names of a list like `api.example.com, *.example.org`; ValueError with a sentence for what is none."""
+    hosts: list[str] = []
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        wild = "*." if item.startswith("*.") else ""
+        try:
+            url = parse_url(f"http://{item.removeprefix(wild)}/")
+        except BadUrl:
+            url = None
+        if url is None or url.explicit_port is not None or not set(item.removeprefix(wild)).isdisjoint("/?*"):
+            raise ValueError(f"{item} is no host name such as api.example.com or *.example.com.")
+        hosts.append(wild + _plain(url))
+    return tuple(hosts)
+
+
 class EgressGuard:
     """Refuses whatever is not on the public internet, except the networks that the operator allows."""
 
-    def __init__(self, allowed: Sequence[Network] = ()) -> None:
-        """Open `allowed`; a metadata address opens only when it is named by itself, as a /32 or /128."""
+    def __init__(self, allowed: Sequence[Network] = (), hosts: Sequence[str] = ()) -> None:
+        """Open `allowed`; a metadata address opens only when it is named by itself, as a /32 or /128.
+
+        With `hosts`, as parse_hosts gives them, every other host is refused, whatever it resolves to.
+        """
         self._allowed = tuple(allowed)
+        self._hosts = frozenset(host for host in hosts if not host.startswith("*."))
+        self._domains = tuple(host.removeprefix("*") for host in hosts if host.startswith("*."))
 
     def check(self, address: str) -> None:
         """EgressRefused unless this address may be connected to."""
@@ -111,17 +131,22 @@ class EgressGuard:
             if (kind := self._refused(address)) is not None:
                 raise EgressRefused(f"{name} resolves to {kind}, which may not be called from here.")
 
+    def check_host(self, host: str) -> None:
+        """EgressRefused when there is a list of hosts and this one is not on it."""
+        plain = host.lower().removesuffix(".")
+        if (self._hosts or self._domains) and plain not in self._hosts and not plain.endswith(self._domains):
+            raise EgressRefused(f"{plain} is not among the hosts that may be called from here.")
+
     def check_url(self, text: str) -> URL:
         """The URL; BadUrl when it may never be called, EgressRefused when it names an address that is refused."""
         url = parse_url(text)
         host = url.raw_host or ""
-        try:
-            ip_address(host)
-        except ValueError:
-            if _LOOKS_NUMERIC.fullmatch(host):
-                raise BadUrl(f"{host} is no plain IPv4 address.") from None
-            return url
-        self.check(host)
+        literal = is_address(host)
+        if not literal and _LOOKS_NUMERIC.fullmatch(host):
+            raise BadUrl(f"{host} is no plain IPv4 address.")
+        self.check_host(_plain(url))
+        if literal:
+            self.check(host)
         return url
 
     def socket(self, info: AddrInfoType) -> socket.socket:
@@ -158,6 +183,7 @@ class GuardedResolver(AbstractResolver):
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         """All addresses of a name; EgressRefused when one is refused, or when there is no answer."""
+        self._guard.check_host(host)
         try:
             found = await self._inner.resolve(host, port, family)
         except (OSError, UnicodeError):
@@ -179,6 +205,20 @@ def guarded_connector(guard: EgressGuard, resolver: AbstractResolver | None = No
     return TCPConnector(
         resolver=GuardedResolver(guard, resolver), socket_factory=guard.socket, force_close=True, limit=0
     )
+
+
+def is_address(host: str) -> bool:
+    """Whether a host is an address and no name."""
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _plain(url: URL) -> str:
+    """The host of a URL, so written that equal names compare equal."""
+    return (URL(str(url)).raw_host or "").lower().removesuffix(".")
 
 
 def _carried(address: Address) -> tuple[IPv4Address, ...]:

@@ -29,21 +29,32 @@ if TYPE_CHECKING:
 
 BODY_BYTES_MAX = 256 * 1024
 CHUNK_BYTES = 64 * 1024
+# Trouble of the far side or of the way to it, which may be over soon.
+PASSING = frozenset({"connect_failed", "timeout", "connection_lost"})
 
 
 class SendFailed(Exception):
     """There is no answer; `maybe_sent` unless it is certain that nothing of the request left.
 
-    Codes: egress_refused, bad_url, bad_request, connect_failed, timeout, connection_lost, too_large.
+    Codes: egress_refused, bad_url, bad_request, connect_failed, timeout, connection_lost, too_large, circuit_open.
     """
 
-    def __init__(self, code: str, detail: str, *, maybe_sent: bool = False, status_code: int | None = None) -> None:
+    def __init__(
+        self,
+        code: str,
+        detail: str,
+        *,
+        maybe_sent: bool = False,
+        status_code: int | None = None,
+        retry_after_s: float | None = None,
+    ) -> None:
         """Keep what has to be decided on, and a sentence without secrets."""
         super().__init__(detail)
         self.code = code
         self.detail = detail
         self.maybe_sent = maybe_sent
         self.status_code = status_code
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True)

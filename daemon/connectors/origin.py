@@ -19,7 +19,8 @@ def parse_url(text: str) -> URL:
     if _NEVER_IN_A_URL.search(text):
         raise BadUrl("The URL holds a character that a URL may not hold.")
     try:
-        url = URL(text, encoded=text.isascii())
+        plain = URL(text)
+        url = URL(text, encoded=True) if text.isascii() else plain
         host, port = url.raw_host, url.port
     except ValueError:
         raise BadUrl("The text is no URL.") from None
@@ -27,6 +28,8 @@ def parse_url(text: str) -> URL:
         raise BadUrl("Only http and https URLs can be called.")
     if not host or "%" in host:
         raise BadUrl("The URL names no host, or one with an escape or a zone in it.")
+    if "[" in url.raw_authority and ":" not in host:
+        raise BadUrl("The host in brackets is no IPv6 address.")
     if port is None or not 0 < port <= PORT_MAX:
         raise BadUrl("The port of the URL is no port.")
     if "@" in url.raw_authority:

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from actors.messages import Call, CallFailed, CallReturned, Failure
-from daemon.connectors.attempts import PASSING, Settled
+from daemon.connectors.attempts import Settled
 from daemon.connectors.auth import Masker, excerpt
-from daemon.connectors.http import Answer, SendFailed
+from daemon.connectors.http import PASSING, Answer, SendFailed
 
 # A gateway that answers so cannot say what became of the request behind it; 520 to 527 are Cloudflare's.
 UNCLEAR_STATUSES = frozenset({502, 503, 504, *range(520, 528)})

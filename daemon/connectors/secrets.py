@@ -1,94 +1,157 @@
 """The vault: secrets at rest, sealed so that they open only in the place that they were sealed for.
 
-A sealed secret is `version (1) | length of the key id (1) | key id | nonce (12) | AES-256-GCM ciphertext and tag`.
-Each company has a data key of its own, derived (HKDF-SHA256) from the key-encryption key that the envelope names.
-Deriving rather than wrapping means that there is no second table to keep in step: to rotate, make a new key the
-current one, seal again whatever `stale` points out, and drop the old key when nothing is stale.
+Each company has a random data key. It is kept wrapped by a key-encryption key of the ring, and is unwrapped in memory
+alone: to rotate is to wrap the data keys anew, no secret is touched. A sealed secret is
+`version (1) | nonce (12) | AES-256-GCM ciphertext and tag`, a wrapped key the same without the version.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
-from typing import TYPE_CHECKING
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from actors.canonical import canonical
-
-if TYPE_CHECKING:
-    from daemon.keyring import KeyRing
+from daemon.keyring import KeyRing
+from daemon.ports import CompanyKey, CompanyKeys
 
 AUTH_TOKEN = "auth_token"  # noqa: S105 - the name of a field
-VERSION = 1
+VERSION = 2
 KEY_BYTES = 32
 NONCE_BYTES = 12
-ID_BYTES_MAX = 255
+UNWRAPPED_MAX = 10_000
+REWRAPPED_AT_ONCE_MAX = 256
 
 
 class SealBroken(Exception):
     """What was sealed does not open here: another place, another key, or changed bytes."""
 
 
-class Vault:
-    """Seals and opens secrets with the keys of a ring."""
+@dataclass(frozen=True, slots=True)
+class Rewrapped:
+    """What came of wrapping company keys anew: how many were, and how many the ring has no key for."""
 
-    def __init__(self, ring: KeyRing) -> None:
-        """Seal with the ring's current key, open with any of its keys."""
-        if any(not 0 < len(key_id.encode()) <= ID_BYTES_MAX for key_id in ring.keys):
-            raise ValueError(f"A key id has 1 to {ID_BYTES_MAX} bytes.")
-        self._ring = ring
+    done: int
+    unreadable: int
 
-    def seal(self, company_id: str, connector: str, field: str, plain: str) -> bytes:
-        """Seal one field of a company's connector."""
-        return self._seal(["company", company_id], [company_id, connector, field], plain.encode())
 
-    def open(self, company_id: str, connector: str, field: str, sealed: bytes) -> str:
-        """The secret in that field; SealBroken when it was not sealed for it."""
-        return self._open(["company", company_id], [company_id, connector, field], sealed).decode()
+class DataKey:
+    """The unwrapped key of one company."""
 
-    def seal_bytes(self, purpose: str, plain: bytes) -> bytes:
-        """Seal bytes for any other purpose, under a key of that purpose."""
-        return self._seal(["purpose", purpose], [purpose], plain)
+    def __init__(self, key: bytes) -> None:
+        """Seal and open with these bytes."""
+        self._cipher = AESGCM(key)
 
-    def open_bytes(self, purpose: str, sealed: bytes) -> bytes:
-        """The bytes sealed for that purpose; SealBroken when they were not."""
-        return self._open(["purpose", purpose], [purpose], sealed)
-
-    def stale(self, sealed: bytes) -> bool:
-        """Whether it was sealed with another key than the current one."""
-        return _parts(sealed)[0] != self._ring.current
-
-    def _seal(self, owner: list[str], place: list[str], plain: bytes) -> bytes:
-        key_id = self._ring.current
+    def seal(self, place: tuple[str, str, str], plain: str) -> bytes:
+        """Seal a secret for a place: company, connector, field."""
         nonce = os.urandom(NONCE_BYTES)
-        closed = self._cipher(key_id, owner).encrypt(nonce, plain, canonical(place).encode())
-        name = key_id.encode()
-        return bytes((VERSION, len(name))) + name + nonce + closed
+        return bytes((VERSION,)) + nonce + self._cipher.encrypt(nonce, plain.encode(), canonical(list(place)).encode())
 
-    def _open(self, owner: list[str], place: list[str], sealed: bytes) -> bytes:
-        key_id, nonce, closed = _parts(sealed)
-        if key_id not in self._ring.keys:
-            raise SealBroken("The secret was sealed with a key that is not here.")
+    def open(self, place: tuple[str, str, str], sealed: bytes) -> str:
+        """The secret that was sealed for that place; SealBroken when it was not."""
+        if not sealed or sealed[0] != VERSION or len(sealed) <= 1 + NONCE_BYTES:
+            raise SealBroken("This is no sealed secret that this version can open.")
+        nonce, closed = sealed[1 : 1 + NONCE_BYTES], sealed[1 + NONCE_BYTES :]
         try:
-            return self._cipher(key_id, owner).decrypt(nonce, closed, canonical(place).encode())
+            return self._cipher.decrypt(nonce, closed, canonical(list(place)).encode()).decode()
         except InvalidTag:
             raise SealBroken("The secret was sealed for another place, or was changed.") from None
 
-    def _cipher(self, key_id: str, owner: list[str]) -> AESGCM:
-        info = canonical(owner).encode()
-        derived = HKDF(algorithm=SHA256(), length=KEY_BYTES, salt=None, info=info)
-        return AESGCM(derived.derive(self._ring.keys[key_id]))
+
+class Vault:
+    """Seals and opens secrets with the data key of their company."""
+
+    def __init__(self, ring: KeyRing, keys: CompanyKeys, now: Callable[[], datetime]) -> None:
+        """Wrap data keys by the ring's current key, unwrap them by any of its keys; `now` is the clock, in UTC."""
+        self._ring = _fit(ring)
+        self._keys = keys
+        self._now = now
+        self._unwrapped: OrderedDict[str, DataKey] = OrderedDict()
+        self._wrapping = asyncio.Lock()
+
+    async def seal(self, company_id: str, connector: str, field: str, plain: str) -> bytes:
+        """Seal one field of a company's connector; SealBroken when the company's key cannot be unwrapped."""
+        key = await self._key(company_id) or await self._made(company_id)
+        return key.seal((company_id, connector, field), plain)
+
+    async def open(self, company_id: str, connector: str, field: str, sealed: bytes) -> str:
+        """The secret in that field; SealBroken when it was not sealed for it."""
+        key = await self._key(company_id)
+        if key is None:
+            raise SealBroken("The secret was sealed for another company: this one has no key.")
+        return key.open((company_id, connector, field), sealed)
+
+    async def turn(self, ring: KeyRing) -> None:
+        """Wrap by another ring's current key from now on; what the earlier ring had wrapped opens still."""
+        fresh = _fit(ring)
+        async with self._wrapping:
+            self._ring = KeyRing(fresh.current, {**self._ring.keys, **fresh.keys})
+
+    async def rewrap(self) -> Rewrapped:
+        """Wrap by the current key whatever company key is wrapped by another one, in batches; can be called again."""
+        ring, after, done, unreadable = self._ring, "", 0, 0
+        while page := await self._keys.company_keys(ring.current, after, REWRAPPED_AT_ONCE_MAX):
+            anew: list[CompanyKey] = []
+            for kept in page:
+                try:
+                    anew.append(wrapped(ring, kept.company_id, unwrapped(ring, kept), kept.created_at))
+                except SealBroken:
+                    unreadable += 1
+            await self._keys.rewrap_company_keys(anew)
+            after, done = page[-1].company_id, done + len(anew)
+        return Rewrapped(done, unreadable)
+
+    async def _key(self, company_id: str) -> DataKey | None:
+        """A company's key, from memory if it is there; None when the company has none."""
+        key = self._unwrapped.get(company_id)
+        if key is not None:
+            self._unwrapped.move_to_end(company_id)
+            return key
+        kept = await self._keys.company_key(company_id)
+        return None if kept is None else self._held(kept)
+
+    async def _made(self, company_id: str) -> DataKey:
+        """A fresh key for a company, or the one that somebody else made meanwhile."""
+        async with self._wrapping:
+            fresh = wrapped(self._ring, company_id, AESGCM.generate_key(KEY_BYTES * 8), self._now())
+            return self._held(await self._keys.add_company_key(fresh))
+
+    def _held(self, kept: CompanyKey) -> DataKey:
+        key = self._unwrapped[kept.company_id] = DataKey(unwrapped(self._ring, kept))
+        if len(self._unwrapped) > UNWRAPPED_MAX:
+            self._unwrapped.popitem(last=False)
+        return key
 
 
-def _parts(sealed: bytes) -> tuple[str, bytes, bytes]:
-    """Key id, nonce and ciphertext of an envelope."""
-    if len(sealed) < 2 or sealed[0] != VERSION:  # noqa: PLR2004 - the head of the envelope
-        raise SealBroken("This is no sealed secret that this version can open.")
-    start = 2 + sealed[1]
-    end = start + NONCE_BYTES
-    if len(sealed) < end:
-        raise SealBroken("The sealed secret is cut off.")
-    return sealed[2:start].decode(errors="replace"), sealed[start:end], sealed[end:]
+def wrapped(ring: KeyRing, company_id: str, key: bytes, at: datetime) -> CompanyKey:
+    """A data key of a company, wrapped by the ring's current key."""
+    nonce = os.urandom(NONCE_BYTES)
+    closed = AESGCM(ring.keys[ring.current]).encrypt(nonce, key, _wrapping_of(company_id, ring.current))
+    return CompanyKey(company_id, ring.current, nonce + closed, at)
+
+
+def unwrapped(ring: KeyRing, kept: CompanyKey) -> bytes:
+    """The data key that was wrapped; SealBroken when the ring has no key for it, or it is another company's."""
+    if kept.key_id not in ring.keys:
+        raise SealBroken("The company's key is wrapped by a key that is not here.")
+    nonce, closed = kept.wrapped[:NONCE_BYTES], kept.wrapped[NONCE_BYTES:]
+    try:
+        return AESGCM(ring.keys[kept.key_id]).decrypt(nonce, closed, _wrapping_of(kept.company_id, kept.key_id))
+    except (InvalidTag, ValueError):
+        raise SealBroken("The company's key is another company's, or was changed.") from None
+
+
+def _wrapping_of(company_id: str, key_id: str) -> bytes:
+    return canonical(["company_key", company_id, key_id]).encode()
+
+
+def _fit(ring: KeyRing) -> KeyRing:
+    if any(len(key) != KEY_BYTES for key in ring.keys.values()):
+        raise ValueError(f"A key of the vault has {KEY_BYTES} bytes, neither less nor more.")
+    return ring

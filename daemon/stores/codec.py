@@ -29,6 +29,7 @@ SNAPSHOT_EAGER_EVENTS = 128
 
 _RUN: TypeAdapter[tuple[Run]] = TypeAdapter(tuple[Run])
 _CONNECTOR: TypeAdapter[tuple[Connector]] = TypeAdapter(tuple[Connector])
+_STATE: TypeAdapter[tuple[Connector | None]] = TypeAdapter(tuple[Connector | None])
 _EVENTS: TypeAdapter[tuple[Event, ...]] = TypeAdapter(tuple[Annotated[Event, Field(discriminator="type")], ...])
 
 
@@ -60,6 +61,16 @@ def encode_connector(connector: Connector) -> bytes:
 def decode_connector(data: bytes) -> Connector:
     """The connector of these bytes."""
     return _decoded(_CONNECTOR, data)[0]
+
+
+def encode_state(connector: Connector | None) -> bytes:
+    """What a connector was before or after a change; None when there was none."""
+    return dumps((connector,))
+
+
+def decode_state(data: bytes) -> Connector | None:
+    """The connector of these bytes, or None."""
+    return _decoded(_STATE, data)[0]
 
 
 def fold(events: Iterable[Event], run: Run | None = None) -> Run:

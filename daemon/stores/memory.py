@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from actors.ports import ReceiptTaken, VersionConflict
+from actors.ports import ReceiptTaken, StoreFailed, VersionConflict
 from daemon.ports import EmailTaken, Recorded, SchemaMismatch
 from daemon.stores import codec
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from actors.ports import Commit, Receipt
     from actors.run import Run
-    from daemon.ports import Account, RunQuery, StoredConnector, TemplateDocument
+    from daemon.ports import Account, CompanyKey, ConnectorChange, RunQuery, StoredConnector, TemplateDocument
 
 
 @dataclass(slots=True)
@@ -44,6 +44,8 @@ class MemoryStore:
         self._accounts: dict[str, Account] = {}
         self._revoked: dict[str, datetime] = {}
         self._connectors: dict[tuple[str, str], tuple[bytes, StoredConnector]] = {}
+        self._changes: dict[tuple[str, str], dict[int, ConnectorChange]] = {}
+        self._company_keys: dict[str, CompanyKey] = {}
         self._receipts: dict[tuple[str, str, str], tuple[datetime, Receipt]] = {}
         self._templates: dict[str, TemplateDocument] = {}
 
@@ -130,14 +132,20 @@ class MemoryStore:
         self._revoked = {token: expires_at for token, expires_at in self._revoked.items() if expires_at > now}
         return dict(self._revoked)
 
-    async def put_connector(self, stored: StoredConnector) -> None:
-        """Keep a connector in place of any earlier one of the same tool-id."""
+    async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
+        """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
         encoded = codec.encode_connector(stored.connector)
+        self._add_change(change)
         self._connectors[stored.company_id, stored.connector.tool_id] = encoded, stored
 
-    async def delete_connector(self, company_id: str, tool_id: str) -> bool:
-        """Forget a connector; False when there was none."""
-        return self._connectors.pop((company_id, tool_id), None) is not None
+    async def delete_connector(self, change: ConnectorChange) -> bool:
+        """Forget the connector that the change names and keep the change; False, and nothing kept, without one."""
+        key = (change.company_id, change.tool_id)
+        if key not in self._connectors:
+            return False
+        self._add_change(change)
+        del self._connectors[key]
+        return True
 
     async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
         """A company's connectors by tool-id, in order."""
@@ -146,6 +154,33 @@ class MemoryStore:
             for (company, _), (encoded, stored) in sorted(self._connectors.items(), key=lambda item: item[0])
             if company == company_id
         ]
+
+    async def connector_changes(
+        self, company_id: str, tool_id: str, before: int | None, limit: int
+    ) -> Sequence[ConnectorChange]:
+        """At most `limit` changes of a tool's connector, newest first, those with a number below `before`."""
+        kept = self._changes.get((company_id, tool_id), {})
+        numbers = sorted((number for number in kept if before is None or number < before), reverse=True)
+        return [_own(kept[number]) for number in numbers[:limit]]
+
+    async def company_key(self, company_id: str) -> CompanyKey | None:
+        """A company's key."""
+        return self._company_keys.get(company_id)
+
+    async def add_company_key(self, key: CompanyKey) -> CompanyKey:
+        """Keep a company's key unless it has one; returns the one that counts."""
+        return self._company_keys.setdefault(key.company_id, key)
+
+    async def company_keys(self, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
+        """At most `limit` keys that are not wrapped by the key of that id, by company behind the company `after`."""
+        found = [key for company, key in sorted(self._company_keys.items()) if company > after and key.key_id != not_by]
+        return found[:limit]
+
+    async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
+        """Put other wrappings in place of the earlier ones, all or none."""
+        for key in keys:
+            if (kept := self._company_keys.get(key.company_id)) is not None:
+                self._company_keys[key.company_id] = replace(kept, key_id=key.key_id, wrapped=key.wrapped)
 
     async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
         """The receipt kept under that key."""
@@ -180,9 +215,21 @@ class MemoryStore:
         """The template of that digest."""
         return self._templates.get(digest)
 
+    def _add_change(self, change: ConnectorChange) -> None:
+        kept = self._changes.setdefault((change.company_id, change.tool_id), {})
+        if change.number in kept:
+            raise StoreFailed("The number of the change is taken.", "not_applied")
+        kept[change.number] = _own(change)
+
     def _refuse_taken(self, receipt: Receipt) -> None:
         if (receipt.company_id, receipt.path, receipt.key) in self._receipts:
             raise ReceiptTaken("The idempotency key is already used.")
+
+
+def _own(change: ConnectorChange) -> ConnectorChange:
+    """The change with connectors that nobody else holds."""
+    before, after = (codec.decode_state(codec.encode_state(state)) for state in (change.before, change.after))
+    return replace(change, before=before, after=after)
 
 
 def _asked(run: Run, query: RunQuery) -> bool:

@@ -8,11 +8,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
 from actors.ports import StoreFailed
-from daemon.stores import codec, connection, sqlite_journal, sqlite_shelves
+from daemon.stores import connection, sqlite_connectors, sqlite_journal, sqlite_shelves
 from daemon.stores.engine import SqliteEngine, migrate
 from daemon.stores.loads import Loads
 from daemon.stores.migrations import read_migrations
-from daemon.stores.sqlite_shelves import DROP_MAX, text
+from daemon.stores.sqlite_rows import text
+from daemon.stores.sqlite_shelves import DROP_MAX
 from daemon.stores.writer import BATCH_MAX, Writer
 
 if TYPE_CHECKING:
@@ -21,7 +22,15 @@ if TYPE_CHECKING:
 
     from actors.ports import Commit, Receipt
     from actors.run import Run
-    from daemon.ports import Account, Recorded, RunQuery, StoredConnector, TemplateDocument
+    from daemon.ports import (
+        Account,
+        CompanyKey,
+        ConnectorChange,
+        Recorded,
+        RunQuery,
+        StoredConnector,
+        TemplateDocument,
+    )
 
 T = TypeVar("T")
 
@@ -120,18 +129,39 @@ class SqliteStore:
         at = text(self._clock())
         return await self._writer.submit(lambda db: sqlite_shelves.revoked(db, at))
 
-    async def put_connector(self, stored: StoredConnector) -> None:
-        """Keep a connector in place of any earlier one of the same tool-id."""
-        encoded = codec.encode_connector(stored.connector)
-        await self._writer.submit(lambda db: sqlite_shelves.put_connector(db, stored, encoded))
+    async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
+        """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
+        await self._writer.submit(lambda db: sqlite_connectors.put_connector(db, stored, change))
 
-    async def delete_connector(self, company_id: str, tool_id: str) -> bool:
-        """Forget a connector; False when there was none."""
-        return await self._writer.submit(lambda db: sqlite_shelves.delete_connector(db, company_id, tool_id))
+    async def delete_connector(self, change: ConnectorChange) -> bool:
+        """Forget the connector that the change names and keep the change; False, and nothing kept, without one."""
+        return await self._writer.submit(lambda db: sqlite_connectors.delete_connector(db, change))
 
     async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
         """A company's connectors by tool-id, in order."""
-        return await self._read(lambda db: sqlite_shelves.connectors_of(db, company_id))
+        return await self._read(lambda db: sqlite_connectors.connectors_of(db, company_id))
+
+    async def connector_changes(
+        self, company_id: str, tool_id: str, before: int | None, limit: int
+    ) -> Sequence[ConnectorChange]:
+        """At most `limit` changes of a tool's connector, newest first, those with a number below `before`."""
+        return await self._read(lambda db: sqlite_connectors.connector_changes(db, company_id, tool_id, before, limit))
+
+    async def company_key(self, company_id: str) -> CompanyKey | None:
+        """A company's key."""
+        return await self._read(lambda db: sqlite_connectors.company_key(db, company_id))
+
+    async def add_company_key(self, key: CompanyKey) -> CompanyKey:
+        """Keep a company's key unless it has one; returns the one that counts."""
+        return await self._writer.submit(lambda db: sqlite_connectors.add_company_key(db, key))
+
+    async def company_keys(self, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
+        """At most `limit` keys that are not wrapped by the key of that id, by company behind the company `after`."""
+        return await self._read(lambda db: sqlite_connectors.company_keys(db, not_by, after, limit))
+
+    async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
+        """Put other wrappings in place of the earlier ones, all or none."""
+        await self._writer.submit(lambda db: sqlite_connectors.rewrap_company_keys(db, keys))
 
     async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
         """The receipt kept under that key."""

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.ports import Recorded
 from daemon.stores import codec
-from daemon.stores.sqlite_rows import Rows
-from daemon.stores.sqlite_shelves import ADD_RECEIPTS, receipt_row, text
+from daemon.stores.sqlite_rows import Rows, text
+from daemon.stores.sqlite_shelves import ADD_RECEIPTS, receipt_row
 
 if TYPE_CHECKING:
     import sqlite3

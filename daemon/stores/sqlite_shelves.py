@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from actors.ports import Receipt, ReceiptTaken
-from daemon.ports import Account, Company, EmailTaken, SchemaMismatch, StoredConnector, TemplateDocument, User
+from daemon.ports import Account, Company, EmailTaken, SchemaMismatch, TemplateDocument, User
 from daemon.stores import codec
-from daemon.stores.sqlite_rows import Rows
+from daemon.stores.sqlite_rows import Rows, text
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
 
 DROP_MAX = 1_000
 
@@ -29,11 +28,6 @@ _KEEP_RECEIPT = Rows(
     after="ON CONFLICT (company_id, path, key) DO UPDATE SET run_id = coalesce(excluded.run_id, run_id), "
     "status = excluded.status, headers = excluded.headers, body = excluded.body WHERE receipts.status IS NULL",
 )
-
-
-def text(at: datetime) -> str:
-    """A time as it is stored, so that it sorts."""
-    return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
 def register(db: sqlite3.Connection, account: Account, receipt: Receipt | None, at: str) -> None:
@@ -82,39 +76,6 @@ def revoked(db: sqlite3.Connection, at: str) -> dict[str, datetime]:
     db.execute("DELETE FROM revocations WHERE expires_at <= ?", (at,))
     rows = db.execute("SELECT token_id, expires_at FROM revocations")
     return {token_id: datetime.fromisoformat(expires_at) for token_id, expires_at in rows}
-
-
-def put_connector(db: sqlite3.Connection, stored: StoredConnector, connector: bytes) -> None:
-    """Keep a connector in place of an earlier one."""
-    times = (text(stored.created_at), text(stored.updated_at))
-    row = (stored.company_id, stored.connector.tool_id, connector, stored.sealed_secret, *times, stored.updated_by)
-    db.execute("INSERT OR REPLACE INTO connectors VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-
-
-def delete_connector(db: sqlite3.Connection, company_id: str, tool_id: str) -> bool:
-    """Drop a connector."""
-    statement = "DELETE FROM connectors WHERE company_id = ? AND tool_id = ?"
-    return db.execute(statement, (company_id, tool_id)).rowcount == 1
-
-
-def connectors_of(db: sqlite3.Connection, company_id: str) -> Sequence[StoredConnector]:
-    """The connectors of a company, by tool-id."""
-    rows = db.execute(
-        "SELECT connector, sealed_secret, created_at, updated_at, updated_by FROM connectors "
-        "WHERE company_id = ? ORDER BY tool_id",
-        (company_id,),
-    )
-    return [
-        StoredConnector(
-            company_id=company_id,
-            connector=codec.decode_connector(connector),
-            sealed_secret=sealed_secret,
-            created_at=datetime.fromisoformat(created_at),
-            updated_at=datetime.fromisoformat(updated_at),
-            updated_by=updated_by,
-        )
-        for connector, sealed_secret, created_at, updated_at, updated_by in rows
-    ]
 
 
 def keep_receipt(db: sqlite3.Connection, receipt: Receipt, at: str) -> None:

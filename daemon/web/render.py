@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.calls import shown
+from actors.calls import Connector, shown
 from actors.run import Run, Visit
 from actors.template import Template
 from daemon.catalog import Entry
-from daemon.ports import Account, Recorded, StoredConnector
+from daemon.ports import Account, ConnectorChange, Recorded, StoredConnector
 
 
 def run(run: Run) -> dict[str, Any]:
@@ -142,14 +142,38 @@ def _node(one: Template, step_id: str) -> dict[str, Any]:
 
 def connector(stored: StoredConnector) -> dict[str, Any]:
     """A connector as stored; of its secret only whether there is one."""
-    one = stored.connector
     return {
-        "tool_id": one.tool_id,
+        "tool_id": stored.connector.tool_id,
+        **_target(stored.connector),
+        "auth_token_set": stored.sealed_secret is not None,
+        "version": stored.connector.version,
+        "created_at": stored.created_at,
+        "updated_at": stored.updated_at,
+        "updated_by": stored.updated_by,
+    }
+
+
+def connector_change(change: ConnectorChange) -> dict[str, Any]:
+    """A change of a connector: who, when, from what, to what; of its secret only what became of it."""
+    return {
+        "number": change.number,
+        "tool_id": change.tool_id,
+        "version": change.version,
+        "at": change.at,
+        "by": change.by,
+        "secret": change.secret,
+        "before": None if change.before is None else _target(change.before),
+        "after": None if change.after is None else _target(change.after),
+    }
+
+
+def _target(one: Connector) -> dict[str, Any]:
+    """What a connector calls, and how."""
+    return {
         "base_url": one.base_url,
         "method": one.method,
         "path": one.path,
         "auth_type": one.auth_type,
-        "auth_token_set": stored.sealed_secret is not None,
         "auth_header": one.auth_header,
         "query_map": one.query_map,
         "body_map": one.body_map,
@@ -158,10 +182,6 @@ def connector(stored: StoredConnector) -> dict[str, Any]:
         "idempotent": one.idempotent,
         "timeout_s": one.timeout_s,
         "retries": one.retries,
-        "version": one.version,
-        "created_at": stored.created_at,
-        "updated_at": stored.updated_at,
-        "updated_by": stored.updated_by,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aiohttp import HttpVersion11, web
 
+from daemon.web import openapi
 from daemon.web.auth import gateway
 from daemon.web.handlers import accounts, connectors, events, runs, service, templates
 from daemon.web.idempotency import Once
@@ -29,10 +30,21 @@ ROUTES = (
     ("GET", "/connectors/{tool_id}", connectors.show),
     ("PUT", "/connectors/{tool_id}", connectors.put),
     ("DELETE", "/connectors/{tool_id}", connectors.delete),
+    ("GET", "/connectors/{tool_id}/changes", connectors.changes),
     ("POST", "/connectors/{tool_id}/test", connectors.test),
     ("GET", "/health", service.health),
+    ("GET", "/openapi.json", openapi.show),
+    ("GET", "/docs", openapi.page),
 )
-COLLECTIONS = frozenset({"/process-templates", "/process-runs", "/process-runs/{run_id}/events", "/connectors"})
+COLLECTIONS = frozenset(
+    {
+        "/process-templates",
+        "/process-runs",
+        "/process-runs/{run_id}/events",
+        "/connectors",
+        "/connectors/{tool_id}/changes",
+    }
+)
 
 
 def application(services: Services) -> web.Application:

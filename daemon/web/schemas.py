@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
+from yarl import URL
 
 from actors.run import DONE
 
@@ -33,6 +34,14 @@ def _email(value: str) -> str:
     if len(value) > 254 or not EMAIL.fullmatch(value):  # noqa: PLR2004 - RFC 5321
         raise ValueError("is not of the form of an e-mail address")
     return value
+
+
+def _on_the_wire(value: str) -> str:
+    """A URL in ASCII, its host in Punycode: people are shown what is called, not what looks like it."""
+    try:
+        return str(URL(value))
+    except ValueError:
+        raise ValueError("is no URL") from None
 
 
 def _printable(value: str) -> str:
@@ -140,7 +149,7 @@ class ConnectorTarget(Body):
             raise ValueError("has a fragment, which is never sent")
         if any(character.isspace() or ord(character) < 33 for character in value):  # noqa: PLR2004 - as above
             raise ValueError("holds white space")
-        return value
+        return value if value.isascii() else _on_the_wire(value)
 
     @field_validator("path")
     @classmethod

@@ -260,7 +260,7 @@ async def house(store: Store, *, entries: Iterable[Entry] = ENTRIES.values(), **
     journal, hands = Slow(store), Hands(timers)
     catalog = Catalog(entries, store)
     await catalog.open()
-    toolbox = Toolbox(store, Vault(KeyRing("", {}).rotated()), utc_now)
+    toolbox = Toolbox(store, Vault(KeyRing("", {}).rotated(), store, utc_now), utc_now)
     bounds = {"mailbox_max": 1_000, "steps_max": STEPS_MAX, **how}
     around = Surroundings(journal, catalog, toolbox, hands, feed, **bounds)
     directory = Directory(around, idle_s=0, report=lambda key, error: reported.append((key, error)), repeat_s=0)

@@ -21,7 +21,9 @@ async def one_round(echo_port: int, port: int, token: str, connections: int, req
     """Each kind of request once, one after the other."""
     body = f'{{"gate": "{GATE}", "decision": "approved"}}'.encode()
     read = {"Authorization": f"Bearer {token}"}
-    echo = await fire(echo_port, (Shot(None, wire("POST", "/echo", body)) for _ in range(requests * ECHO_TIMES)), connections)
+    echo = await fire(
+        echo_port, (Shot(None, wire("POST", "/echo", body)) for _ in range(requests * ECHO_TIMES)), connections
+    )
     starts, run_ids = await started(port, requests, connections, token)
     reads = (Shot(i, wire("GET", f"/process-runs/{i}", headers=read)) for i in run_ids)
     resumes = (Shot(i, resume(i, "approved", token)) for i in run_ids)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
@@ -19,10 +20,11 @@ from actors.template import ConditionFailed
 from daemon.connectors.attempts import Clock, Limits
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
-from daemon.connectors.secrets import AUTH_TOKEN, Vault
+from daemon.connectors.secrets import AUTH_TOKEN, DataKey, Vault, wrapped
 from daemon.effects import Dispatcher
 from daemon.keyring import KeyRing
 from daemon.ports import StoredConnector
+from daemon.stores.memory import MemoryStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LOOPBACK = parse_networks("127.0.0.0/8, ::1/128")
@@ -134,7 +136,10 @@ class House:
         self.far = far
         self.time = FakeClock()
         self.shelf = Shelf()
-        self.vault = Vault(KeyRing("", {}).rotated())
+        ring, key, keys = KeyRing("", {}).rotated(), secrets.token_bytes(32), MemoryStore()
+        keys._company_keys["co"] = wrapped(ring, "co", key, NOW)
+        self.data_key = DataKey(key)
+        self.vault = Vault(ring, keys, lambda: NOW)
         self.posted: list[Outcome] = []
         self.woken: list[Wake] = []
         self.changed = asyncio.Event()
@@ -159,7 +164,7 @@ class House:
         """Put a live connector to the far side on the shelf."""
         whole = {"version": 1, "base_url": self.far.url, "method": "POST", "path": "/do", "reversible": True}
         connector = Connector(tool_id="lab", **{**whole, **fields})
-        sealed = None if secret is None else self.vault.seal("co", "lab", AUTH_TOKEN, secret)
+        sealed = None if secret is None else self.data_key.seal(("co", "lab", AUTH_TOKEN), secret)
         self.shelf.connectors["co", "lab"] = StoredConnector("co", connector, sealed, NOW, NOW, "user")
         return connector
 

@@ -194,6 +194,13 @@ async def test_an_answer_over_the_bound_is_refused_also_when_packed(
     assert (failed.code, failed.maybe_sent, failed.status_code) == ("too_large", True, 200)
 
 
+async def test_the_bound_of_an_answer_can_be_set(far: FarSide) -> None:
+    far.answers = [answering(b"x" * 1024), answering(b"x" * 1025)]
+    async with HttpConnector(EgressGuard(LOOPBACK), body_bytes_max=1024) as http:
+        assert len((await send(http, far.url)).body) == 1024
+        assert (await failure(http, far.url)).detail == "The answer is larger than 1024 bytes."
+
+
 async def test_a_packed_answer_is_unpacked(far: FarSide, http: HttpConnector) -> None:
     far.answers = [answering(gzip.compress(b'{"a": 1}'), Content_Encoding="gzip", Content_Type=JSON)]
     assert (await send(http, far.url)).body == {"a": 1}

@@ -1,4 +1,4 @@
-"""Accounts, connectors, receipts, templates and revocations: kept as given, and for their company alone."""
+"""Accounts, receipts, templates and revocations: kept as given, and for their company alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from actors.ports import ReceiptTaken
 from daemon.ports import EmailTaken, SchemaMismatch, TemplateDocument
-from tests.histories import ACME, NOON, OTHER, account, receipt, stored_connector
+from tests.histories import ACME, NOON, OTHER, account, receipt
 
 if TYPE_CHECKING:
     from daemon.ports import Store
@@ -63,28 +63,6 @@ async def test_revoked_tokens_are_remembered_until_they_would_have_expired(store
     assert await store.revoked() == {"token-1": early, "token-2": late}
     clock.forward(hours=1)
     assert await store.revoked() == {"token-2": late}
-
-
-async def test_connectors_are_listed_by_tool_for_their_company_alone(store: Store) -> None:
-    for stored in (stored_connector("b"), stored_connector("a"), stored_connector("c", OTHER)):
-        await store.put_connector(stored)
-    assert list(await store.connectors_of(ACME)) == [stored_connector("a"), stored_connector("b")]
-    assert list(await store.connectors_of("company-new")) == []
-
-
-async def test_a_connector_takes_the_place_of_the_earlier_one(store: Store) -> None:
-    await store.put_connector(stored_connector())
-    changed = replace(stored_connector(version=2), sealed_secret=None, updated_by="bob")
-    await store.put_connector(changed)
-    assert list(await store.connectors_of(ACME)) == [changed]
-
-
-async def test_a_connector_is_deleted_once_and_by_its_company_alone(store: Store) -> None:
-    await store.put_connector(stored_connector())
-    assert await store.delete_connector(OTHER, "chart-fetch") is False
-    assert await store.delete_connector(ACME, "chart-fetch") is True
-    assert await store.delete_connector(ACME, "chart-fetch") is False
-    assert list(await store.connectors_of(ACME)) == []
 
 
 async def test_a_receipt_is_kept_for_its_company_path_and_key_alone(store: Store) -> None:

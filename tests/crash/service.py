@@ -169,7 +169,7 @@ async def together(requests: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return await asyncio.gather(*map(one, requests))
 
 
-def environment(folder: Path) -> dict[str, str]:
+def environment(folder: Path, **settings: str) -> dict[str, str]:
     """The settings of a service on a folder; what the tester's own environment says of Penstock does not count."""
     own = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")}
     return {
@@ -178,11 +178,12 @@ def environment(folder: Path) -> dict[str, str]:
         "PENSTOCK_EGRESS_ALLOW": "127.0.0.0/8",
         "PENSTOCK_TEMPLATES_DIR": str(folder / "templates"),
         "PENSTOCK_DATA_DIR": str(folder / "data"),
+        **{f"PENSTOCK_{name.upper()}": value for name, value in settings.items()},
     }
 
 
 @asynccontextmanager
-async def serving(folder: Path, token: str = "") -> AsyncIterator[Service]:
+async def serving(folder: Path, token: str = "", **settings: str) -> AsyncIterator[Service]:
     """A service on the folder's data and templates; it is killed on the way out unless it has ended by itself."""
     log = folder / "service.log"
     with log.open("ab") as errors:
@@ -190,7 +191,7 @@ async def serving(folder: Path, token: str = "") -> AsyncIterator[Service]:
             *(sys.executable, "-m", "daemon", "serve", "--port", "0"),
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
-            env=environment(folder),
+            env=environment(folder, **settings),
         )
     try:
         assert process.stdout is not None

@@ -51,7 +51,8 @@ def test_a_connector_is_live_only_when_it_is_said_to_be_reversible(reversible: b
         ("POST", {"query_map": {"a": "amount"}}, None),
         ("POST", {"body_map": {"a": "amount"}}, {"a": 12}),
         ("POST", {"body_map": {}}, {}),
-        ("GET", {"body_map": {"a": "amount"}}, {"a": 12}),
+        ("GET", {"body_map": {"a": "amount"}}, None),
+        ("DELETE", {"body_map": {"a": "amount"}}, None),
         ("POST", {"body_map": {"a": "amount"}, "query_map": {"b": "score"}}, {"a": 12}),
     ],
 )
@@ -76,6 +77,7 @@ def test_a_mapped_key_that_is_nowhere_is_missing(name: str) -> None:
         ("https://api.test/v1/", "/pay/", "https://api.test/v1/pay/"),
         ("https://api.test/v1", "pay/now", "https://api.test/v1/pay/now"),
         ("https://api.test/v1", "?fixed=1", "https://api.test/v1?fixed=1"),
+        ("https://api.test", "größe/%2F?a=%20", "https://api.test/gr%C3%B6%C3%9Fe/%2F?a=%20"),
     ],
 )
 def test_a_path_is_joined_to_the_base_with_one_slash(base_url: str, path: str, url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 
 import pytest
@@ -11,9 +12,11 @@ from daemon.connectors.egress import (
     EgressGuard,
     EgressRefused,
     GuardedResolver,
+    parse_hosts,
     parse_networks,
 )
 from daemon.connectors.origin import BadUrl, origin, parse_url, same_origin
+from daemon.targets import Targets
 
 
 def words(text: str) -> list[str]:
@@ -116,7 +119,7 @@ BAD_URLS = words("""
     http://example.com:0/ http://example.com:99999/ http://example.com:x/ http://2130706433/
     http://127.1/ http://0177.0.0.1/ http://0x7f.0.0.1/ http://0x7f000001/ http://127.0.0.1./
     http://example.0x7f/ http://1.2.3/ http://example.com\\@127.0.0.1/ http://%31%32%37.0.0.1/
-    http://[fe80::1%25eth0]/ http://[::1/ http://exam{ple.com/
+    http://[fe80::1%25eth0]/ http://[::1/ http://exam{ple.com/ http://[v1.x]/ http://a]b/ http:////x/ http:/x/
 """)
 
 
@@ -200,6 +203,65 @@ NAMES = {
 }
 
 
+def test_hosts_are_read_from_a_list() -> None:
+    assert parse_hosts(" api.Example.com., *.example.org,, b\u00fccher.example,10.0.0.1 , [::1]") == (
+        "api.example.com",
+        "*.example.org",
+        "xn--bcher-kva.example",
+        "10.0.0.1",
+        "::1",
+    )
+    assert parse_hosts("") == ()
+
+
+@pytest.mark.parametrize("text", [*words("* *. a.*.com a*.com a:80 http://a a/b a?b u@a ::1"), "a b"])
+def test_what_is_no_host_is_named_in_the_error(text: str) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(text)} is no host name"):
+        parse_hosts(f"example.com, {text}")
+
+
+HOSTS = parse_hosts("api.example.com, *.example.org, b\u00fccher.example, 8.8.8.8, 10.0.0.1, [2606:4700::1111]")
+
+
+@pytest.mark.parametrize(
+    "url",
+    words("""
+        http://api.example.com/x https://API.EXAMPLE.COM:8443 http://api.example.com./ http://a.example.org
+        http://a.b.example.org/ http://b\u00fccher.example/ http://XN--BCHER-KVA.example/ http://8.8.8.8/
+        http://[2606:4700:0:0::1111]/
+    """),
+)
+def test_a_host_on_the_list_may_be_called(url: str) -> None:
+    EgressGuard(hosts=HOSTS).check_url(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    words("""
+        http://example.com/ http://www.api.example.com/ http://api.example.com.evil.test/ http://example.org/
+        http://evilexample.org/ http://example.org.evil.test/ http://8.8.4.4/ http://1.1.1.1/ http://localhost/
+        http://[2606:4700::1112]/ http://127.0.0.1/
+    """),
+)
+def test_a_host_that_is_not_on_the_list_is_refused(url: str) -> None:
+    with pytest.raises(EgressRefused, match="is not among the hosts that may be called from here"):
+        EgressGuard(parse_networks("127.0.0.0/8"), HOSTS).check_url(url)
+
+
+def test_a_listed_address_has_to_be_allowed_all_the_same() -> None:
+    with pytest.raises(EgressRefused, match="a private address"):
+        EgressGuard(hosts=HOSTS).check_url("http://10.0.0.1/")
+
+
+async def test_a_name_that_is_not_on_the_list_is_not_resolved() -> None:
+    class Never(Stub):
+        async def resolve(self, *_: object, **__: object) -> list[ResolveResult]:
+            raise AssertionError("resolved")
+
+    with pytest.raises(EgressRefused, match="is not among the hosts"):
+        await GuardedResolver(EgressGuard(hosts=HOSTS), Never({})).resolve("public.test", 80)
+
+
 async def test_a_name_whose_addresses_are_all_public_resolves() -> None:
     found = await GuardedResolver(EgressGuard(), Stub(NAMES)).resolve("public.test", 80)
     assert [one["host"] for one in found] == NAMES["public.test"]
@@ -211,6 +273,11 @@ async def test_a_name_with_any_refused_address_or_none_is_refused(name: str) -> 
         await GuardedResolver(EgressGuard(), Stub(NAMES)).resolve(name, 80)
     assert "10.0.0.1" not in str(refused.value)
     assert "127.0.0.1" not in str(refused.value)
+
+
+async def test_the_question_before_a_test_does_not_wait_for_a_slow_name() -> None:
+    assert await Targets(EgressGuard()).refusal("http://localhost/") is not None
+    assert await Targets(EgressGuard(), resolve_s=0).refusal("http://localhost/") is None
 
 
 def test_a_socket_is_made_only_for_an_allowed_address() -> None:

@@ -34,6 +34,7 @@ def test_the_shipped_migrations_make_a_database(db: sqlite3.Connection) -> None:
     migrate(db, read_migrations(), "today")
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
     assert tables >= {"companies", "users", "revocations", "templates", "connectors", "runs", "commits", "receipts"}
+    assert tables >= {"company_keys", "connector_changes"}
 
 
 def test_each_migration_is_applied_once(db: sqlite3.Connection) -> None:

@@ -18,6 +18,7 @@ from tests.histories import (
     ACME,
     NOON,
     account,
+    change,
     commit,
     decide,
     receipt,
@@ -118,7 +119,7 @@ async def test_a_reopened_store_has_everything(path: Path) -> None:
         await store.append(decide(begun.run))
         await store.append(start("run-2", gates=()))
         await store.register(account(), None)
-        await store.put_connector(stored_connector())
+        await store.put_connector(stored_connector(), change())
         await store.revoke("token-1", NOON.replace(year=2030))
     async with opened(path) as store:
         assert await store.load(ACME, "run-1") == decide(begun.run).run
@@ -149,7 +150,7 @@ async def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(letter: P
 async def test_a_database_with_an_unknown_migration_is_refused(path: Path) -> None:
     async with opened(path):
         pass
-    beside(path, "INSERT INTO migrations VALUES (2, 'tomorrow', 'x', 'x')")
+    beside(path, "INSERT INTO migrations VALUES (9, 'tomorrow', 'x', 'x')")
     with pytest.raises(SchemaMismatch, match="tomorrow"):
         async with opened(path):
             pass
@@ -297,3 +298,13 @@ async def test_what_cannot_be_stored_is_refused_before_it_is_queued(path: Path) 
         await store.append(begun)
         await store.append(commit(begun.run, resting=False))
         assert not store.failed
+
+
+async def test_a_change_of_a_connector_stays_whoever_writes(path: Path) -> None:
+    async with opened(path) as store:
+        await store.put_connector(stored_connector(), change())
+    for statement in ("UPDATE connector_changes SET by = 'eve'", "DELETE FROM connector_changes"):
+        with pytest.raises(sqlite3.IntegrityError, match="is never"):
+            beside(path, statement)
+    async with opened(path) as store:
+        assert list(await store.connector_changes(ACME, "chart-fetch", None, 9)) == [change()]

@@ -131,6 +131,13 @@ async def test_a_secret_is_kept_while_the_origin_stays_the_same(ann: Person, bas
         ({"base_url": "https://api.test:99999"}, "/base_url"),
         ({"base_url": "https://a b.test"}, "/base_url"),
         ({"base_url": "https://api.test\r\nX: y"}, "/base_url"),
+        ({"base_url": "http://2130706433"}, "/base_url"),
+        ({"base_url": "http://127.1"}, "/base_url"),
+        ({"base_url": "http://api.test\\@evil.test"}, "/base_url"),
+        ({"base_url": "http://%61pi.test"}, "/base_url"),
+        ({"base_url": "http://[fe80::1%25eth0]"}, "/base_url"),
+        ({"path": "/a\\b"}, "/path"),
+        ({"path": "/a|b"}, "/path"),
         ({"method": "get"}, "/method"),
         ({"method": "TRACE"}, "/method"),
         ({"path": "/things/{id}"}, "/path"),
@@ -251,6 +258,45 @@ class TestWithoutPermission:
         run = await ann.start("quick")
         assert (run["status"], run["error"]["code"]) == ("failed", "egress_refused")
         assert far.seen == []
+
+
+class TestWithAListOfHosts:
+    """The operator names the hosts that may be called."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return settings.model_copy(update={"egress_hosts": "127.0.0.1, *.example.test"})
+
+    async def test_another_host_is_refused_for_tests_and_calls(self, ann: Person, far: FarSide) -> None:
+        for url in (far.url.replace("127.0.0.1", "127.0.0.2"), "http://localhost", "http://example.test"):
+            answer = await ann.post("/connectors/answers/test", {"base_url": url})
+            assert_invalid(answer, "/base_url")
+            assert "is not among the hosts" in answer.json["errors"][0]["detail"]
+            await ann.connect("answers", url)
+            run = await ann.start("quick")
+            assert (run["status"], run["error"]["code"]) == ("failed", "egress_refused")
+            assert "is not among the hosts" in run["error"]["detail"]
+        assert far.seen == []
+
+    async def test_a_listed_host_is_called(self, ann: Person, far: FarSide) -> None:
+        assert (await ann.post("/connectors/answers/test", {"base_url": far.url})).json["ok"] is True
+        await ann.connect("answers", far.url)
+        assert (await ann.start("quick"))["status"] == "completed"
+
+
+class TestWithABoundOfAnswers:
+    """The operator wants short answers."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return settings.model_copy(update={"answer_bytes_max": 1024})
+
+    async def test_an_answer_over_the_bound_fails_the_step_and_says_so(self, ann: Person, far: FarSide) -> None:
+        far.answer = "x" * 1024
+        await ann.connect("answers", far.url)
+        run = await ann.start("quick")
+        assert (run["status"], run["error"]["code"]) == ("failed", "too_large")
+        assert run["error"]["detail"] == "The answer is larger than 1024 bytes."
 
 
 async def test_a_redirect_is_not_followed(ann: Person, far: FarSide) -> None:

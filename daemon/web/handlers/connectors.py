@@ -8,6 +8,7 @@ from aiohttp import web
 
 from actors.calls import Connector
 from daemon.conditions import compile_rule
+from daemon.ports import Targets
 from daemon.web import render
 from daemon.web.auth import principal_of
 from daemon.web.bodies import page_limit, read
@@ -16,6 +17,7 @@ from daemon.web.replies import from_cursor, json_reply, next_page, to_cursor
 from daemon.web.schemas import ConnectorDefinition, ConnectorTarget, ConnectorTrial
 from daemon.web.services import SERVICES
 
+_NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 _TOOL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -43,16 +45,29 @@ async def put(request: web.Request) -> web.Response:
     tool_id = _tool_id(request)
     body, _ = await read(request, ConnectorDefinition, body_s=services.settings.body_s)
     connector = _connector(tool_id, body)
+    _checked(connector, services.targets)
     stored, new = await services.toolbox.put(principal.company_id, connector, body.auth_token, principal.email)
     return json_reply(render.connector(stored), 201 if new else 200)
 
 
 async def delete(request: web.Request) -> web.Response:
     """DELETE /connectors/{tool_id}."""
-    toolbox = request.app[SERVICES].toolbox
-    if not await toolbox.delete(principal_of(request).company_id, request.match_info["tool_id"]):
+    toolbox, principal = request.app[SERVICES].toolbox, principal_of(request)
+    if not await toolbox.delete(principal.company_id, request.match_info["tool_id"], principal.email):
         raise not_found()
     return web.Response(status=204)
+
+
+async def changes(request: web.Request) -> web.Response:
+    """GET /connectors/{tool_id}/changes."""
+    limit, cursor = page_limit(request), from_cursor(request, "changes", _NUMBER)
+    toolbox, company_id = request.app[SERVICES].toolbox, principal_of(request).company_id
+    before = None if cursor is None else int(cursor)
+    found = await toolbox.changes(company_id, request.match_info["tool_id"], before, limit + 1)
+    if found is None:
+        raise not_found()
+    headers = next_page(request, to_cursor("changes", str(found[limit - 1].number))) if len(found) > limit else None
+    return json_reply([render.connector_change(change) for change in found[:limit]], headers=headers)
 
 
 async def test(request: web.Request) -> web.Response:
@@ -61,6 +76,7 @@ async def test(request: web.Request) -> web.Response:
     tool_id = _tool_id(request)
     body, _ = await read(request, ConnectorTrial, body_s=services.settings.body_s)
     trial = _connector(tool_id, body)
+    _checked(trial, services.targets)
     if (refusal := await services.targets.refusal(trial.base_url)) is not None:
         raise invalid(("/base_url", refusal))
     return json_reply(await services.tester.test(principal.company_id, trial, body.auth_token))
@@ -81,3 +97,11 @@ def _connector(tool_id: str, body: ConnectorTarget) -> Connector:
             raise invalid(("/signal_rule", str(error))) from None
     fields = body.model_dump(exclude={"auth_token"})
     return Connector(tool_id=tool_id, version=0, **fields)
+
+
+def _checked(connector: Connector, targets: Targets) -> None:
+    """422 for what can never be called; whether it may be called from here is asked when it is."""
+    if (mistake := targets.mistake(connector.base_url)) is not None:
+        raise invalid(("/base_url", mistake))
+    if (mistake := targets.mistake(f"http://host.invalid/{connector.path}")) is not None:
+        raise invalid(("/path", mistake))

@@ -1,0 +1,121 @@
+"""Circuit breakers: a far side that is unwell is left alone for a while, each company's view of it on its own.
+
+Only what is unwell is remembered: a circuit exists from a first failure until the next success.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from daemon.connectors.http import PASSING, Answer, SendFailed
+from daemon.connectors.origin import origin
+
+CIRCUIT_OPEN = "circuit_open"
+UNWELL_FROM = 500
+Key = tuple[str, str, str, int]
+
+
+@dataclass(slots=True)
+class _Circuit:
+    """Failures in a row; open once there is an `until_s`, and on `trial` while one call finds out."""
+
+    failures: int = 0
+    since: datetime | None = None
+    until_s: float | None = None
+    trial: object | None = None
+
+
+class Breakers:
+    """One breaker for each company and origin; of more than `circuits_max` the longest untouched is forgotten."""
+
+    def __init__(
+        self,
+        *,
+        failures_max: int,
+        open_s: float,
+        circuits_max: int,
+        monotonic: Callable[[], float],
+        now: Callable[[], datetime],
+    ) -> None:
+        """Open after `failures_max` failures in a row, for `open_s` on the monotonic clock; `now` is for people."""
+        self._failures_max, self._open_s, self._circuits_max = failures_max, open_s, circuits_max
+        self._monotonic, self._now = monotonic, now
+        self._circuits: OrderedDict[Key, _Circuit] = OrderedDict()
+
+    def __len__(self) -> int:
+        """How many far sides are not quite well."""
+        return len(self._circuits)
+
+    async def through(
+        self, company_id: str, url: str, send: Callable[[], Awaitable[Answer]], *, counts: bool = True
+    ) -> Answer:
+        """What `send` gives; SendFailed `circuit_open` without calling it while the circuit is open.
+
+        A failure only opens the circuit when it `counts`: one of a call that is never repeated by itself cannot be
+        one of many in a row that nobody asked for, and each such call deserves its own answer.
+        """
+        key = (company_id, *origin(url))
+        ticket = object()
+        self._enter(key, ticket)
+        try:
+            answer = await send()
+            if counts or answer.status < UNWELL_FROM:
+                self._settle(key, ticket, well=answer.status < UNWELL_FROM)
+        except SendFailed as none:
+            if none.code in PASSING and counts:
+                self._settle(key, ticket, well=False)
+            elif none.status_code is not None and (counts or none.status_code < UNWELL_FROM):
+                self._settle(key, ticket, well=none.status_code < UNWELL_FROM)
+            raise
+        finally:
+            self._leave(key, ticket)
+        return answer
+
+    def _enter(self, key: Key, ticket: object) -> None:
+        """Let a call pass while the circuit is closed, and one for a trial when its time is over."""
+        circuit = self._circuits.get(key)
+        if circuit is None or circuit.until_s is None:
+            return
+        left_s = circuit.until_s - self._monotonic()
+        if left_s > 0 or circuit.trial is not None:
+            raise self._held_back(key, circuit, max(0.0, left_s))
+        circuit.trial = ticket
+
+    def _settle(self, key: Key, ticket: object, *, well: bool) -> None:
+        """Count how a call ended; while a circuit is open only its trial counts."""
+        circuit = self._circuits.get(key)
+        if circuit is not None and circuit.until_s is not None and circuit.trial is not ticket:
+            return
+        if well:
+            self._circuits.pop(key, None)
+            return
+        circuit = self._circuits.setdefault(key, _Circuit())
+        self._circuits.move_to_end(key)
+        circuit.failures += 1
+        if circuit.failures >= self._failures_max:
+            circuit.since = circuit.since or self._now()
+            circuit.until_s = self._monotonic() + self._open_s
+        if len(self._circuits) > self._circuits_max:
+            self._circuits.popitem(last=False)
+
+    def _leave(self, key: Key, ticket: object) -> None:
+        """A trial that found nothing out, because it was cut off or refused, makes room for another."""
+        with suppress(KeyError):
+            if self._circuits[key].trial is ticket:
+                self._circuits[key].trial = None
+
+    def _held_back(self, key: Key, circuit: _Circuit, left_s: float) -> SendFailed:
+        _, scheme, host, port = key
+        where = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        until = _moment(self._now() + timedelta(seconds=left_s)) if left_s else "the trial call under way has ended"
+        since = "" if circuit.since is None else f" since {_moment(circuit.since)}"
+        detail = f"Calls to {where} are held back{since} until {until}, after {circuit.failures} failures in a row."
+        return SendFailed(CIRCUIT_OPEN, detail, retry_after_s=left_s)
+
+
+def _moment(at: datetime) -> str:
+    return at.isoformat(timespec="seconds").replace("+00:00", "Z")

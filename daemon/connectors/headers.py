@@ -1,0 +1,27 @@
+"""The headers by which the far side knows a call: its key, where it comes from, and its place in a trace."""
+
+from __future__ import annotations
+
+import hashlib
+
+from actors.messages import Call
+
+
+def headers_of(call: Call) -> dict[str, str]:
+    """What every call carries beside its credential."""
+    return {
+        "Idempotency-Key": call.key,
+        "X-Penstock-Run": call.run_id,
+        "X-Penstock-Step": call.step_id,
+        "traceparent": traceparent(call),
+    }
+
+
+def traceparent(call: Call) -> str:
+    """The W3C trace context of a call: the caller's trace, else one per run; a span per visit."""
+    span = hashlib.sha256(call.key.encode()).hexdigest()[:16]
+    if call.traceparent is not None:
+        version, trace, _, flags = call.traceparent.split("-")
+        return f"{version}-{trace}-{span}-{flags}"
+    trace = hashlib.sha256(call.run_id.encode()).hexdigest()[:32]
+    return f"00-{trace}-{span}-01"

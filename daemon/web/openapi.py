@@ -1,0 +1,219 @@
+"""The contract as OpenAPI 3.1, from the models that check requests and the shapes of the answers; and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from aiohttp import web
+from pydantic import TypeAdapter
+
+from daemon.jsonio import dumps
+from daemon.web import schemas, shapes
+from daemon.web.replies import JSON
+from daemon.web.services import SERVICES
+
+REF = "#/components/schemas/{model}"
+CSP = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
+STYLE = "body{font:1rem/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}pre{overflow:auto}"
+PAGED = ("limit", "cursor")
+KEYED = ("Idempotency-Key",)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What is said of one method of one path: what it takes, what it answers, how it can refuse."""
+
+    summary: str
+    answer: Any
+    status: int = 200
+    body: Any = None
+    query: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    problems: tuple[int, ...] = ()
+    open: bool = False
+
+
+Run = shapes.RunShape
+DECIDE = (400, 403, 404, 408, 409, 412, 413, 415, 422, 503)
+SEND = (400, 404, 408, 413, 415, 422, 503)
+OPERATIONS: Mapping[tuple[str, str], Operation] = {
+    ("POST", "/auth/register"): Operation(
+        "Make a company and its first user",
+        shapes.SessionShape,
+        201,
+        schemas.Registration,
+        (),
+        KEYED,
+        (400, 408, 409, 413, 415, 422, 429, 503),
+        open=True,
+    ),
+    ("POST", "/auth/login"): Operation(
+        "A token for who knows the password",
+        shapes.SessionShape,
+        200,
+        schemas.Login,
+        problems=(400, 401, 408, 413, 415, 422, 429, 503),
+        open=True,
+    ),
+    ("POST", "/auth/logout"): Operation("Revoke the token at once and for good", None, 204, problems=(503,)),
+    ("GET", "/auth/me"): Operation("Who the token stands for", shapes.AccountShape),
+    ("GET", "/process-templates/"): Operation(
+        "The templates", list[shapes.TemplateShape], query=PAGED, problems=(400, 422)
+    ),
+    ("GET", "/process-templates/{vertical}"): Operation(
+        "A template with its inputs", shapes.TemplateDetailShape, problems=(404,)
+    ),
+    ("GET", "/process-templates/{vertical}/canvas"): Operation(
+        "A template as a graph", shapes.CanvasShape, problems=(404,)
+    ),
+    ("POST", "/process-runs/"): Operation(
+        "Start a run", Run, 201, schemas.NewRun, (), (*KEYED, "Prefer", "traceparent"), SEND
+    ),
+    ("GET", "/process-runs/"): Operation(
+        "The runs, newest first",
+        list[shapes.RunShape],
+        query=("status", "vertical", "parked_at", *PAGED),
+        problems=(400, 422, 503),
+    ),
+    ("GET", "/process-runs/{run_id}"): Operation("A run", Run, problems=(404, 503)),
+    ("POST", "/process-runs/{run_id}/resume"): Operation(
+        "Decide at a gate", Run, 200, schemas.Verdict, (), (*KEYED, "If-Match", "Prefer", "traceparent"), DECIDE
+    ),
+    ("POST", "/process-runs/{run_id}/cancel"): Operation(
+        "End a run where it stands", Run, 200, schemas.Cancellation, (), KEYED, (*SEND, 409)
+    ),
+    ("POST", "/process-runs/{run_id}/retry"): Operation(
+        "Go on from the failed step", Run, 200, schemas.Nothing, (), (*KEYED, "Prefer"), (*SEND, 409)
+    ),
+    ("GET", "/process-runs/{run_id}/events"): Operation(
+        "The history; with Accept: text/event-stream live",
+        list[shapes.EventShape],
+        query=("after", *PAGED),
+        headers=("Last-Event-ID",),
+        problems=(400, 404, 422, 503),
+    ),
+    ("GET", "/connectors/"): Operation("The connectors", list[shapes.ConnectorShape], query=PAGED, problems=(400, 422)),
+    ("GET", "/connectors/{tool_id}"): Operation("A connector", shapes.ConnectorShape, problems=(404,)),
+    ("PUT", "/connectors/{tool_id}"): Operation(
+        "Bind a tool; 201 when it is new", shapes.ConnectorShape, 200, schemas.ConnectorDefinition, problems=SEND
+    ),
+    ("DELETE", "/connectors/{tool_id}"): Operation("Unbind a tool", None, 204, problems=(404, 503)),
+    ("GET", "/connectors/{tool_id}/changes"): Operation(
+        "Who changed a connector, when, from what, to what",
+        list[shapes.ConnectorChangeShape],
+        query=PAGED,
+        problems=(400, 404, 422, 503),
+    ),
+    ("POST", "/connectors/{tool_id}/test"): Operation(
+        "Try a connector; touches no run", shapes.TrialShape, 200, schemas.ConnectorTrial, problems=SEND
+    ),
+    ("GET", "/health"): Operation("How the service is; 503 when it cannot serve", shapes.HealthShape, open=True),
+}
+
+
+def document(version: str) -> dict[str, Any]:
+    """The OpenAPI document."""
+    models: dict[str, Any] = {}
+    paths: dict[str, dict[str, Any]] = {}
+    for (method, path), operation in OPERATIONS.items():
+        paths.setdefault(path, {})[method.lower()] = _operation(path, operation, models)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Penstock",
+            "version": version,
+            "description": "Governed process runs: what is safe flows, everything else waits for a human.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": dict(sorted(models.items())),
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+        },
+        "security": [{"token": []}],
+    }
+
+
+async def show(request: web.Request) -> web.Response:
+    """GET /openapi.json."""
+    body = dumps(document(request.app[SERVICES].version))
+    return web.Response(body=body, headers={"Content-Type": JSON})
+
+
+async def page(request: web.Request) -> web.Response:
+    """GET /docs."""
+    found = document(request.app[SERVICES].version)
+    parts = [f"<h1>Penstock {escape(found['info']['version'])}</h1><p><a href='/openapi.json'>openapi.json</a></p>"]
+    for path, methods in found["paths"].items():
+        for method, operation in methods.items():
+            parts.append(f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation['summary'])}</p>")
+            parts.append(f"<details><summary>In full</summary><pre>{_readable(operation)}</pre></details>")
+    for name, schema in found["components"]["schemas"].items():
+        parts.append(f"<h2 id='{escape(name)}'>{escape(name)}</h2><pre>{_readable(schema)}</pre>")
+    html = f"<!doctype html><html lang=en><title>Penstock</title><style>{STYLE}</style>{''.join(parts)}"
+    return web.Response(text=html, content_type="text/html", headers={"Content-Security-Policy": CSP})
+
+
+def _operation(path: str, operation: Operation, models: dict[str, Any]) -> dict[str, Any]:
+    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
+    described: dict[str, Any] = {
+        "summary": operation.summary,
+        "parameters": [
+            *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names),
+            *({"name": name, "in": "query", "schema": {"type": "string"}} for name in operation.query),
+            *({"name": name, "in": "header", "schema": {"type": "string"}} for name in operation.headers),
+        ],
+        "responses": _responses(operation, models),
+    }
+    if operation.body is not None:
+        content = {"application/json": {"schema": _schema(operation.body, models)}}
+        described["requestBody"] = {
+            "required": bool(operation.body.model_json_schema().get("required")),
+            "content": content,
+        }
+    if operation.open:
+        described["security"] = []
+    return described
+
+
+def _responses(operation: Operation, models: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = {"description": operation.summary}
+    if operation.answer is not None:
+        answer["content"] = {"application/json": {"schema": _schema(operation.answer, models)}}
+    refused = {"application/problem+json": {"schema": _schema(shapes.ProblemShape, models)}}
+    statuses = sorted({*operation.problems, *(() if operation.open else (401,))})
+    return {
+        str(operation.status): answer,
+        **({"202": answer} if "Prefer" in operation.headers else {}),
+        **({"201": answer} if operation.body is schemas.ConnectorDefinition else {}),
+        **({"503": answer} if operation.answer is shapes.HealthShape else {}),
+        **{str(status): {"description": "Refused", "content": refused} for status in statuses},
+    }
+
+
+def _schema(model: Any, models: dict[str, Any]) -> dict[str, Any]:
+    """A reference to the schema of a model; the schema, and what that refers to, go among the models."""
+    schema = TypeAdapter(model).json_schema(ref_template=REF)
+    models.update(schema.pop("$defs", {}))
+    if "title" not in schema:
+        return schema
+    models[schema["title"]] = schema
+    return {"$ref": REF.format(model=schema["title"])}
+
+
+def _readable(value: Any) -> str:
+    return escape(_indented(value, 0))
+
+
+def _indented(value: Any, depth: int) -> str:
+    if isinstance(value, dict) and value:
+        pad = "  " * depth
+        return "\n" * bool(depth) + "\n".join(
+            f"{pad}{name}: {_indented(item, depth + 1)}" for name, item in value.items()
+        )
+    if isinstance(value, list):
+        return ", ".join(_indented(item, depth + 1) for item in value)
+    return str(value)

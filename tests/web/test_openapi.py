@@ -1,0 +1,73 @@
+"""Section 6: the OpenAPI document describes every route, and the answers are as it says."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import jsonschema_rs
+
+from daemon.web.openapi import OPERATIONS, document
+from daemon.web.routes import ROUTES
+from tests.web.support import House, Person
+
+UNDESCRIBED = {("GET", "/openapi.json"), ("GET", "/docs")}
+
+
+def described(name: str, *, many: bool = False) -> jsonschema_rs.Draft202012Validator:
+    ref = {"$ref": f"#/components/schemas/{name}"}
+    schema = {"type": "array", "items": ref} if many else ref
+    return jsonschema_rs.Draft202012Validator({**schema, "components": document("0")["components"]})
+
+
+def test_every_route_is_described_and_nothing_else() -> None:
+    routes = {(method, path) for method, path, _ in ROUTES}
+    assert {(method, path.rstrip("/")) for method, path in OPERATIONS} == routes - UNDESCRIBED
+
+
+def test_every_reference_leads_somewhere() -> None:
+    found = document("0")
+    names = re.findall(r'"\$ref": "#/components/schemas/(\w+)"', json.dumps(found))
+    assert set(names) <= set(found["components"]["schemas"])
+    assert "$defs" not in json.dumps(found)
+
+
+async def test_the_document_is_served_to_everybody(house: House) -> None:
+    answer = await house.send("GET", "/openapi.json")
+    assert (answer.status, answer.json["openapi"]) == (200, "3.1.0")
+    assert answer.json["paths"]["/process-runs/"]["post"]["requestBody"]["required"]
+
+
+async def test_the_page_asks_nothing_of_anybody_else(house: House) -> None:
+    page = await house.send("GET", "/docs")
+    assert page.status == 200
+    text = page.raw.decode()
+    assert "/process-runs/{run_id}/resume" in text
+    assert "<script" not in text
+    assert not re.search(r"(?:src|href)='?https?:", text)
+    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+
+
+async def test_answers_have_the_shapes_that_the_document_gives_them(ann: Person) -> None:
+    run = await ann.start("line", {"amount": 1})
+    ended = (await ann.resume(run, "signoff")).json
+    put: dict[str, Any] = {"base_url": "https://api.example.com", "auth_type": "bearer", "auth_token": "secret"}
+    answers = {
+        "SessionShape": ann.session,
+        "AccountShape": (await ann.get("/auth/me")).json,
+        "TemplateDetailShape": (await ann.get("/process-templates/line")).json,
+        "CanvasShape": (await ann.get("/process-templates/line/canvas")).json,
+        "ConnectorShape": (await ann.put("/connectors/tool", put)).json,
+        "HealthShape": (await ann.get("/health")).json,
+        "ProblemShape": (await ann.get("/process-runs/none")).json,
+    }
+    for name, answer in answers.items():
+        described(name).validate(answer)
+    for one in (run, ended, await ann.run(run)):
+        described("RunShape").validate(one)
+    changes = (await ann.get("/connectors/tool/changes")).json
+    described("ConnectorChangeShape", many=True).validate(changes)
+    described("EventShape", many=True).validate((await ann.get(f"/process-runs/{run['id']}/events")).json)
+    described("TemplateShape", many=True).validate((await ann.get("/process-templates/")).json)
+    described("RunShape", many=True).validate((await ann.get("/process-runs/")).json)
