@@ -44,7 +44,7 @@ class Once:
     def __init__(self, receipts: Receipts) -> None:
         """Keep receipts there."""
         self._receipts = receipts
-        self._under_way: dict[Place, asyncio.Future[None]] = {}
+        self._under_way: dict[Place, asyncio.Future[tuple[bytes, Reply] | None]] = {}
 
     async def answer(
         self,
@@ -52,17 +52,27 @@ class Once:
         body: Any,
         execute: Callable[[Slip], Awaitable[Reply]],
         finish: Callable[[Receipt, Slip], Awaitable[Reply]],
+        *,
+        shared: bool = True,
     ) -> Reply:
-        """What was answered under this key, or what `execute` answers now; `execute` keeps the receipt itself."""
+        """What was answered under this key, or what `execute` answers now; `execute` keeps the receipt itself.
+
+        Whoever waits for a request under way is given its answer, unless `shared` is off because the body does not
+        say everything that the answer depends on.
+        """
         slip = Slip(place, fingerprint(body))
         while (other := self._under_way.get(place)) is not None:
-            await asyncio.shield(other)
+            if (answered := await asyncio.shield(other)) is not None:
+                return _again(slip, *answered)
         done = self._under_way[place] = asyncio.get_running_loop().create_future()
         try:
-            return await self._answer(slip, execute, finish)
+            reply = await self._answer(slip, execute, finish)
+            done.set_result((slip.fingerprint, reply) if shared else None)
+            return reply
         finally:
             del self._under_way[place]
-            done.set_result(None)
+            if not done.done():
+                done.set_result(None)
 
     async def keep(self, receipt: Receipt) -> None:
         """Keep the answer for those who ask again; whoever was first stays first."""
@@ -85,10 +95,21 @@ class Once:
                 receipt = await self._receipts.receipt(*slip.place)
                 if receipt is None:
                     raise
-        if receipt.fingerprint != slip.fingerprint:
-            detail = "This Idempotency-Key was used with another body; a new request needs a new key."
-            raise Problem("idempotency_key_reused", detail)
+        _check(slip, receipt.fingerprint)
         return kept(receipt) if receipt.status is not None else await finish(receipt, slip)
+
+
+def _check(slip: Slip, fingerprint: bytes) -> None:
+    """Refuse a key that was used with another body."""
+    if fingerprint != slip.fingerprint:
+        detail = "This Idempotency-Key was used with another body; a new request needs a new key."
+        raise Problem("idempotency_key_reused", detail)
+
+
+def _again(slip: Slip, fingerprint: bytes, reply: Reply) -> Reply:
+    """What the request that was under way was answered, for one that waited for it."""
+    _check(slip, fingerprint)
+    return Reply(reply.status, reply.body, {**reply.headers, "Idempotency-Replayed": "true"})
 
 
 def fingerprint(body: Any) -> bytes:

@@ -204,6 +204,13 @@ async def test_a_registration_with_another_body_is_422_and_so_is_another_passwor
         assert_problem(await register(house, "k", **changed), 422, "idempotency_key_reused")
 
 
+async def test_another_password_at_the_same_time_gets_nothing_of_the_first_ones_session(house: House) -> None:
+    right = register(house, "k")
+    wrong = [register(house, "k", password=f"another horse {number}") for number in range(4)]
+    first, *others = await asyncio.gather(right, *wrong)
+    assert sorted(answer.status for answer in (first, *others)) == [201, 422, 422, 422, 422]
+
+
 async def test_a_refused_registration_is_refused_again(house: House) -> None:
     await register(house, "first")
     taken = await register(house, "k")

@@ -47,7 +47,7 @@ async def register(request: web.Request) -> web.Response:
         return await _again(services, body, receipt)
 
     public = {name: value for name, value in raw.items() if name != "password"}
-    return (await once.answer(("", PATH, key), public, execute, finish)).response()
+    return (await once.answer(("", PATH, key), public, execute, finish, shared=False)).response()
 
 
 async def log_in(request: web.Request) -> web.Response:
