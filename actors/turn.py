@@ -68,15 +68,15 @@ class Turn:
 
     def leave(self, step_id: str, branch: str) -> None:
         """Go on from a step over the edges of that branch; without one for `denied` the run ends as denied."""
-        node = self.template.node(step_id)
-        chosen = node.flow == "exclusive"
-        if branch == DENIED and not chosen:
+        if branch == DENIED:
             self._deny(step_id)
             return
+        node = self.template.node(step_id)
         if node.kind == "end":
             self.emit(RunEnded(self.at, "completed", outcome=node.outcome))
+        onward = branch == APPROVED and node.flow != "exclusive"
         for edge in self.template.leaving(step_id):
-            if edge.branch == branch or (branch == APPROVED and edge.branch != DENIED and not chosen):
+            if edge.branch == branch or (onward and edge.branch != DENIED):
                 self.enter(edge.target, step_id)
 
     def perform(self, visit: Visit, request: Request | Missing, reason: str | None = None) -> None:

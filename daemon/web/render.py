@@ -14,6 +14,7 @@ from daemon.ports import Account, ConnectorChange, Recorded, StoredConnector
 def run(run: Run) -> dict[str, Any]:
     """A run as the contract shows it."""
     parked = run.parked
+    gates = [_gate(visit) for visit in parked]
     ended = run.ended
     return {
         "id": run.id,
@@ -21,9 +22,9 @@ def run(run: Run) -> dict[str, Any]:
         "template": {"version": run.template_version, "digest": run.template_digest},
         "status": run.status,
         "parked_at": parked[0].step_id if parked else None,
-        "gate": _gate(parked[0]) if parked else None,
+        "gate": gates[0] if gates else None,
         "parked_gates": [visit.step_id for visit in parked],
-        "gates": [_gate(visit) for visit in parked],
+        "gates": gates,
         "auto_resolve": run.auto_resolve,
         "inputs": run.inputs,
         "facts": run.facts,

@@ -18,7 +18,7 @@ from tests.effects.world import JSON, Books, ledger, put, rests, start, write_te
 UNKNOWN = ("reset", "hang", "502", "effect-then-reset")
 REPEATED = (*UNKNOWN, "429")
 OUTCOMES = {"retry": "paid", "done": "paid", "denied": "denied"}
-# No company sees more failures in a row of one origin than this: with more of them its circuit would open.
+# No company sees more failures in a row of one origin than this: far from what opens a circuit, so that none waits.
 ROW = 4
 PER_COMPANY = ROW * len(HOSTS)
 
