@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Protocol
 
 from actors.decider import Step, outstanding, step
+from actors.failpoints import reach
 from actors.messages import Message, Rejected, Start
 from actors.ports import (
     Commit,
@@ -179,24 +180,33 @@ class Actor:
                 await self._load()
                 continue
             self._seen(done)
+            reach("before-reply")
             envelope.answer(done)
             return
         raise StoreFailed("The run is changed elsewhere faster than here.", "not_applied")
 
     async def _append(self, done: Step, envelope: Envelope) -> None:
         receipt = None if envelope.receipt is None else envelope.receipt(done.run, done.rejected)
+        if done.effects:
+            reach("before-intent")
         try:
             await self._around.journal.append(Commit(done.run, done.events, done.run.resting, receipt))
         except asyncio.CancelledError:
             envelope.fail(StoreFailed("The service stopped while this was being written.", "unknown"))
             raise
+        if done.effects:
+            reach("after-intent")
+        if envelope.reply is None:
+            reach("outcome-committed")
 
     def _seen(self, done: Step) -> None:
         self.run = done.run
         if done.run.ended is not None:
             self._around.effects.forget(*self.key)
         elif done.effects:
+            reach("before-perform")
             self._around.effects.perform(done.effects, recovered=False)
+        reach("before-publish")
         self._around.feed.publish(done.run, done.events)
 
     async def _ready(self, envelope: Envelope) -> Template | None:
@@ -210,6 +220,7 @@ class Actor:
 
     async def _load(self) -> None:
         """Take the run from the journal, and see to what it still wants done."""
+        reach("before-activation")
         run = await self._around.journal.load(*self.key)
         if run is None:
             self.run = self._template = None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from actors.actor import Actor, Answer, Envelope, ReceiptMaker, Stopped, Surroundings
+from actors.failpoints import reach
 from actors.ports import StoreFailed
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Directory:
             if actor.idle:
                 idle.append(actor)
         for actor in idle:
+            reach("before-passivation")
             del self._actors[actor.key]
         return len(idle)
 
@@ -140,6 +142,7 @@ class Directory:
         self._deliver(key, Envelope(None, reply))
         try:
             await reply
+            reach("recovery-half-way")
         except Exception as error:  # noqa: BLE001 - one broken run must not stop the service
             self.undelivered(key, Envelope(None), error)
 

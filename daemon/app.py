@@ -18,6 +18,7 @@ import structlog
 
 from actors.actor import Surroundings
 from actors.directory import Directory
+from actors.failpoints import reach
 from actors.messages import Outcome
 from actors.ports import StoreFailed
 from daemon.catalog import Catalog, load_folder, shipped
@@ -75,11 +76,13 @@ class Engine:
 
     async def drain(self, calls_s: float) -> None:
         """Take nothing new, let calls under way come back within that time, let the actors finish, answer the rest."""
+        reach("drain-begun")
         self.directory.refuse()
         self.feed.close()
         self.timers.close()
         await self.dispatcher.drain(calls_s)
         await self.directory.drain(ACTORS_DRAIN_S)
+        reach("drained")
 
 
 async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: None) -> int:

@@ -15,6 +15,7 @@ import yaml
 from pydantic import ValidationError
 
 from actors.canonical import canonical, digest
+from actors.failpoints import reach
 from actors.template import DryRun, Edge, Node, Template, problems
 from daemon.conditions import compile_condition
 from daemon.documents import Case, Document, Step, misplaced
@@ -69,6 +70,7 @@ class Catalog:
         for entry in self._all:
             one = entry.template
             await self._shelf.keep_template(TemplateDocument(one.digest, one.vertical, one.version, entry.document))
+            reach("template-kept")
 
     @property
     def entries(self) -> Sequence[Entry]:

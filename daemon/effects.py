@@ -14,6 +14,7 @@ from typing import Any, Protocol, assert_never
 import structlog
 
 from actors.calls import Connector, Request, prepare
+from actors.failpoints import reach
 from actors.messages import Call, Effect, Outcome, Wake
 from actors.ports import StoreFailed
 from actors.template import ConditionFailed, Node
@@ -185,8 +186,10 @@ class Dispatcher:
             outcome = self._broken(call, error)
         if outcome is None:
             return
+        reach("outcome-received")
         if not flight.halted:
             self._remember(call)
+        reach("before-outcome-posted")
         self._post(call.company_id, call.run_id, outcome)
 
     def _remember(self, call: Call) -> None:
@@ -249,6 +252,7 @@ class Dispatcher:
         )
         flight.on_wire = True
         try:
+            reach("before-send")
             url, counts = call.request.url or "", call.repeatable
             return await self._breakers.through(call.company_id, url, send, counts=counts)
         finally:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from actors.failpoints import reach
 from daemon.uuids import new_id
 
 KEY_BYTES = 32
@@ -91,6 +92,7 @@ def write_ring(path: Path, ring: KeyRing) -> None:
         file.write(json.dumps({"current": ring.current, "keys": keys}).encode())
         file.flush()
         os.fsync(file.fileno())
+    reach("key-file-written")
     beside.replace(path)
     folder = os.open(path.parent, os.O_RDONLY)
     try:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+from actors.failpoints import reach
 from actors.messages import Elapsed, Outcome, Wake
 
 
@@ -33,6 +34,7 @@ class Timers:
 
     def _due(self, wake: Wake) -> None:
         del self._set[wake.key]
+        reach("timer-due")
         self._post(wake.company_id, wake.run_id, Elapsed(step_id=wake.step_id, visit=wake.visit, at=self._now()))
 
 

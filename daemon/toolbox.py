@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from actors.calls import Connector, Connectors
+from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.connectors.origin import same_origin
 from daemon.connectors.secrets import AUTH_TOKEN, SealBroken, Vault
@@ -65,6 +66,7 @@ class Toolbox:
                 updated_by=by,
             )
             await self._shelf.put_connector(stored, _change(number, earlier, stored))
+            reach("connector-kept")
             self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
             return stored, earlier is None
 

@@ -17,6 +17,7 @@ from multidict import CIMultiDict
 
 from actors.calls import BODILESS, Connector, Request
 from actors.canonical import canonical
+from actors.failpoints import reach
 from daemon import jsonio
 from daemon.connectors.auth import credentials
 from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connector
@@ -139,6 +140,7 @@ class HttpConnector:
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
                 trace_request_ctx=trip,
             ) as response:
+                reach("after-send")
                 raw = await self._read(response)
                 latency_ms = round((time.monotonic() - begun) * 1000)
                 pause_s = retry_after_s(response.headers.get("Retry-After"), self._now())
@@ -186,6 +188,7 @@ class HttpConnector:
 async def _departed(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
     """Note that a request leaves; aiohttp says so just before it hands the first byte to the connection."""
     context.trace_request_ctx.left = True
+    reach("request-leaving")
 
 
 async def _once(request: aiohttp.ClientRequest, handler: ClientHandlerType) -> aiohttp.ClientResponse:

@@ -18,6 +18,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from actors.canonical import canonical
+from actors.failpoints import reach
 from daemon.keyring import KeyRing
 from daemon.ports import CompanyKey, CompanyKeys
 
@@ -103,7 +104,9 @@ class Vault:
                     anew.append(wrapped(ring, kept.company_id, unwrapped(ring, kept), kept.created_at))
                 except SealBroken:
                     unreadable += 1
+            reach("before-rewrap")
             await self._keys.rewrap_company_keys(anew)
+            reach("after-rewrap")
             after, done = page[-1].company_id, done + len(anew)
         return Rewrapped(done, unreadable)
 
@@ -120,7 +123,9 @@ class Vault:
         """A fresh key for a company, or the one that somebody else made meanwhile."""
         async with self._wrapping:
             fresh = wrapped(self._ring, company_id, AESGCM.generate_key(KEY_BYTES * 8), self._now())
-            return self._held(await self._keys.add_company_key(fresh))
+            kept = await self._keys.add_company_key(fresh)
+            reach("company-key-kept")
+            return self._held(kept)
 
     def _held(self, kept: CompanyKey) -> DataKey:
         key = self._unwrapped[kept.company_id] = DataKey(unwrapped(self._ring, kept))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.stores.migrations import Applied, Migration, pending
 from daemon.stores.sqlite_journal import Append, append_all
@@ -49,7 +50,7 @@ class SqliteEngine:
         """Move the log into the database when it has grown long; readers are not disturbed and not waited for."""
         if self._checkpoint_due:
             try:
-                await self._connection.run(lambda db: db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall())
+                await self._connection.run(_checkpoint)
             except sqlite3.Error as error:
                 _log.warning("store_checkpoint_failed", detail=str(error))
 
@@ -59,10 +60,18 @@ class SqliteEngine:
         return settled
 
 
+def _checkpoint(db: sqlite3.Connection) -> None:
+    reach("before-checkpoint")
+    db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    reach("after-checkpoint")
+
+
 def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[Settled]:
     """Run the works in one transaction; StoreFailed when it was rolled back or nobody knows."""
     try:
+        reach("before-begin")
         db.execute("BEGIN IMMEDIATE")
+        reach("after-begin")
         settled: list[Settled] = []
         for appends, group in groupby(works, _is_append):
             alike = list(group)
@@ -71,7 +80,9 @@ def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[S
         _roll_back(db)
         raise StoreFailed(f"The database could not write: {error}.", "not_applied") from error
     try:
+        reach("before-commit")
         db.execute("COMMIT")
+        reach("after-commit")
     except sqlite3.Error as error:
         with suppress(sqlite3.Error):
             db.execute("ROLLBACK")
@@ -141,16 +152,19 @@ def migrate(db: sqlite3.Connection, known: Sequence[Migration], at: str) -> None
     )
     rows = db.execute("SELECT number, name, checksum FROM migrations ORDER BY number")
     for migration in pending(known, [Applied(*row) for row in rows]):
+        reach("before-migration")
         db.execute("BEGIN IMMEDIATE")
         try:
             for statement in statements(migration.sql):
                 db.execute(statement)
+            reach("migration-unrecorded")
             row = (migration.number, migration.name, migration.checksum, at)
             db.execute("INSERT INTO migrations VALUES (?, ?, ?, ?)", row)
             db.execute("COMMIT")
         except BaseException:
             _roll_back(db)
             raise
+        reach("after-migration")
 
 
 def statements(script: str) -> list[str]:

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from actors.failpoints import reach
+
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
@@ -25,7 +27,11 @@ class Rows:
 
     def write(self, db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> int:
         """Run the statement over the rows, and return how many rows it changed."""
-        return sum(cursor.rowcount for cursor in self._run(db, rows))
+        written = 0
+        for cursor in self._run(db, rows):
+            written += cursor.rowcount
+            reach("between-statements")
+        return written
 
     def read(self, db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Run the statement over the rows, and return what it finds for all of them."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import structlog
 
+from actors.failpoints import reach
 from actors.ports import StoreFailed
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class Writer(Generic[C]):
             _log.warning("store_batch_not_applied", detail=str(failure), works=len(self._batch))
             self._refuse(self._batch, str(failure), unknown=False)
         else:
+            reach("before-settling")
             for (_, done), (value, refusal) in zip(self._batch, settled, strict=True):
                 if done.done():
                     continue

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from actors.canonical import canonical
+from actors.failpoints import reach
 from actors.ports import Receipt, ReceiptTaken
 from daemon.ports import Receipts
 from daemon.web.problems import Problem
@@ -76,8 +77,10 @@ class Once:
 
     async def keep(self, receipt: Receipt) -> None:
         """Keep the answer for those who ask again; whoever was first stays first."""
+        reach("before-receipt")
         try:
             await self._receipts.keep_receipt(receipt)
+            reach("receipt-kept")
         except ReceiptTaken:
             return
 
