@@ -47,13 +47,15 @@ ReceiptMaker = Callable[[Run, Rejected | None], Receipt]
 class Envelope:
     """A message on its way to an actor, with what its sender needs; without a message it only wakes the actor.
 
-    `template` pins a start; `receipt` makes the record of the answer that is committed with the turn.
+    `template` pins a start; `receipt` makes the record of the answer that is committed with the turn; `faults` counts
+    how often a fault of our own kept it from being applied.
     """
 
     message: Message | None
     reply: asyncio.Future[Answer | None] | None = None
     template: Template | None = None
     receipt: ReceiptMaker | None = None
+    faults: int = 0
 
     def answer(self, value: Answer | None) -> None:
         """Tell the sender, if there is one who still waits."""
@@ -87,6 +89,9 @@ class Home(Protocol):
 
     def undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
         """A message without a waiting sender was not applied."""
+
+    def unseen(self, key: tuple[str, str], error: Exception) -> None:
+        """What a turn has made durable was answered, but could not be performed or published."""
 
 
 class Actor:
@@ -145,12 +150,18 @@ class Actor:
                 envelope.fail(Stopped())
                 raise
             except Exception as error:  # noqa: BLE001 - the top of the actor's loop
-                self._doubt(error)
-                envelope.fail(error)
-                if envelope.reply is None:
-                    self._home.undelivered(self.key, envelope, error)
+                self._failed(envelope, error)
         self._task = self._mailbox = None
         self._home.left(self)
+
+    def _failed(self, envelope: Envelope, error: Exception) -> None:
+        self._doubt(error)
+        if envelope.reply is None:
+            self._home.undelivered(self.key, envelope, error)
+        elif envelope.reply.done():
+            self._home.unseen(self.key, error)
+        else:
+            envelope.fail(error)
 
     def _doubt(self, error: Exception) -> None:
         """In doubt, die: forget the run, unless it is certain that the journal still has it as it is here."""
@@ -179,9 +190,11 @@ class Actor:
             except VersionConflict:
                 await self._load()
                 continue
-            self._seen(done)
-            reach("before-reply")
-            envelope.answer(done)
+            try:
+                self._seen(done)
+                reach("before-reply")
+            finally:  # it is durable, whatever became of it behind the commit
+                envelope.answer(done)
             return
         raise StoreFailed("The run is changed elsewhere faster than here.", "not_applied")
 
@@ -201,13 +214,15 @@ class Actor:
 
     def _seen(self, done: Step) -> None:
         self.run = done.run
-        if done.run.ended is not None:
-            self._around.effects.forget(*self.key)
-        elif done.effects:
-            reach("before-perform")
-            self._around.effects.perform(done.effects, recovered=False)
-        reach("before-publish")
-        self._around.feed.publish(done.run, done.events)
+        try:
+            if done.run.ended is not None:
+                self._around.effects.forget(*self.key)
+            elif done.effects:
+                reach("before-perform")
+                self._around.effects.perform(done.effects, recovered=False)
+        finally:
+            reach("before-publish")
+            self._around.feed.publish(done.run, done.events)
 
     async def _ready(self, envelope: Envelope) -> Template | None:
         """The run's template, the run being loaded first where it is not; None when there is no such run."""

@@ -8,22 +8,24 @@ from typing import TYPE_CHECKING
 
 from actors.actor import Actor, Answer, Envelope, ReceiptMaker, Stopped, Surroundings
 from actors.failpoints import reach
+from actors.messages import CallFailed, CallReturned, Failure
 from actors.ports import StoreFailed
 
 if TYPE_CHECKING:
-    from actors.messages import Command, Outcome
+    from actors.messages import Command, Message, Outcome
     from actors.run import Run
     from actors.template import Template
 
 RECOVER_MAX = 64
 REPEAT_S = 1.0
+FAULTS_MAX = 5
 
 
 class Directory:
     """All live actors of a process, by run.
 
     `idle_s` is how long a run at rest stays in memory after its last message; `report` is told of a message that
-    could not be applied and has nobody who waits for an answer; `repeat_s` later it comes again, where that can help.
+    could not be applied and has nobody who waits for an answer; `repeat_s` later it comes again.
     """
 
     def __init__(
@@ -127,10 +129,26 @@ class Directory:
                 self._actors[actor.key] = actor
 
     def undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
-        """What nobody waits for was not applied: a passing fault of the store is waited out, all are reported."""
+        """What nobody waits for was not applied: it is reported and comes again.
+
+        A fault of the store is waited out. A fault of our own may never pass: after a few tries, each later than the
+        one before, an answer that cannot be applied gives way to the word that nobody knows it.
+        """
         self._report(key, error)
-        if isinstance(error, StoreFailed) and error.outcome == "not_applied":
-            asyncio.get_running_loop().call_later(self._repeat_s, self._deliver, key, envelope)
+        delay_s, message = self._repeat_s, envelope.message
+        if not isinstance(error, StoreFailed):
+            envelope.faults += 1
+            delay_s *= 2**envelope.faults
+            if envelope.faults == FAULTS_MAX:
+                message = _given_up(message)
+            elif envelope.faults > FAULTS_MAX:
+                return
+        again = Envelope(message, faults=envelope.faults)
+        asyncio.get_running_loop().call_later(delay_s, self._deliver, key, again)
+
+    def unseen(self, key: tuple[str, str], error: Exception) -> None:
+        """Report it, and wake the run so that it finds in the journal what it still wants done."""
+        self.undelivered(key, Envelope(None), error)
 
     def _deliver(self, key: tuple[str, str], envelope: Envelope) -> None:
         if not self._stopped:
@@ -151,3 +169,12 @@ class Directory:
         if actor is None:
             actor = self._actors[key] = Actor(key, self._around, self)
         return actor
+
+
+def _given_up(message: Message | None) -> Message | None:
+    """In place of an answer that cannot be applied: that its call has happened, and nobody knows with what outcome."""
+    if not isinstance(message, CallReturned | CallFailed):
+        return message
+    detail = "The answer of this call could not be taken in; nobody knows what it was."
+    error = Failure("internal_error", detail, message.step_id)
+    return CallFailed(step_id=message.step_id, visit=message.visit, error=error, unknown=True, at=message.at)

@@ -126,10 +126,12 @@ async def prune_vault_keys(settings: Settings) -> tuple[KeyRing, int]:
 
 async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
     folder = settings.data_dir
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = await stack.enter_async_context(
         SqliteStore.open(
-            folder / "penstock.db", batch_max=settings.batch_max, on_failed=lambda: life.stop(EXIT_STORE_FAILED)
+            folder / "penstock.db",
+            batch_max=settings.batch_max,
+            free_bytes_min=settings.disk_free_bytes_min,
+            on_failed=lambda: life.stop(EXIT_STORE_FAILED),
         )
     )
     catalog = await _catalog(settings, store)

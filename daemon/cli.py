@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,11 +15,11 @@ from rich.console import Console
 from actors.ports import StoreFailed
 from daemon import demo as demonstration
 from daemon import logs
-from daemon.app import prune_vault_keys
+from daemon.app import EXIT_STORE_FAILED, prune_vault_keys
 from daemon.app import serve as serve_until_stopped
 from daemon.catalog import TemplateRefused, load_text
 from daemon.keyring import KeyFileRefused, KeyRing, change_ring
-from daemon.ports import SchemaMismatch
+from daemon.ports import FolderInUse, SchemaMismatch
 from daemon.settings import Settings
 
 try:
@@ -27,6 +28,8 @@ except ImportError:  # the extra `speed` is not installed
     from asyncio import new_event_loop  # type: ignore[assignment]
 
 EXIT_CONFIG = 78
+# What an OSError says when the disk is at fault, and not what the settings ask for.
+OF_THE_DISK = frozenset({errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.ENXIO, errno.ESTALE})
 app = typer.Typer(
     name="penstock",
     help="Governed processes: what is safe flows, everything else waits at a gate for a human.",
@@ -127,7 +130,22 @@ def _rotated(path: Path) -> KeyRing:
 def _refused(refused: Exception) -> typer.Exit:
     """Say why not, and the exit that goes with it."""
     _err.print(f"penstock: {refused}", markup=False, highlight=False)
-    return typer.Exit(EXIT_CONFIG)
+    return typer.Exit(EXIT_STORE_FAILED if _of_the_store(refused) else EXIT_CONFIG)
+
+
+def _of_the_store(refused: BaseException | None) -> bool:
+    """Whether the disk or the database is at fault, so that the same settings may do another time."""
+    match refused:
+        case FolderInUse():
+            return False
+        case StoreFailed():
+            return True
+        case OSError(errno=int(number)):
+            return number in OF_THE_DISK
+        case KeyFileRefused():
+            return _of_the_store(refused.__cause__)
+        case _:
+            return False
 
 
 def _settings(**flags: Any) -> Settings:

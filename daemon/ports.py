@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 
 from actors.calls import Connector
 from actors.messages import Event
-from actors.ports import Journal, Receipt
+from actors.ports import Journal, Receipt, StoreFailed
 from actors.run import Run
 
 
@@ -19,6 +19,18 @@ class EmailTaken(Exception):
 
 class SchemaMismatch(Exception):
     """The store cannot be used by this version of the service; the text says why and what to do."""
+
+
+class FolderInUse(StoreFailed):
+    """Another process has the data folder."""
+
+
+class DiskFull(StoreFailed):
+    """There is no room to write; reads go on, and writes as soon as there is."""
+
+
+class StoreBroken(StoreFailed):
+    """The disk or the database failed in a way that this process must not write on; the outcome is still certain."""
 
 
 @dataclass(frozen=True, slots=True)

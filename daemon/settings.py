@@ -17,6 +17,9 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="address to listen on")
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8080, description="port to listen on; 0 takes a free one")
     data_dir: Path = Field(Path("var"), description="folder of the database and the keys")
+    disk_free_bytes_min: Annotated[int, Field(ge=0)] = Field(
+        8_388_608, description="nothing is written while the data folder has less room than this"
+    )
     templates_dir: Path | None = Field(None, description="folder with further process templates (*.yaml)")
     egress_allow: str = Field("", description="private networks that connectors may reach, separated by commas")
     egress_hosts: str = Field(

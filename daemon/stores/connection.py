@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiosqlite
 
-from actors.ports import StoreFailed
-from daemon.ports import SchemaMismatch
+from daemon.ports import FolderInUse, SchemaMismatch
+from daemon.stores.trouble import at_opening
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -57,14 +57,14 @@ class Connection(aiosqlite.Connection):
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the data folder for this process alone; StoreFailed when another one has it."""
+    """Hold the data folder for this process alone; FolderInUse when another one has it."""
     descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             detail = f"Another process uses the data folder {folder}; stop that one, or choose another folder."
-            raise StoreFailed(detail, "not_applied") from error
+            raise FolderInUse(detail, "not_applied") from error
         yield
     finally:
         os.close(descriptor)
@@ -79,7 +79,8 @@ def create(path: Path) -> None:
 async def writer(path: Path) -> AsyncIterator[Connection]:
     """The connection that writes; on the way out it moves the whole log into the database."""
     async with _open(path) as connection:
-        await connection.run(_configure_writer)
+        with at_opening(path):
+            await connection.run(_configure_writer)
         try:
             yield connection
         finally:
@@ -92,7 +93,8 @@ async def writer(path: Path) -> AsyncIterator[Connection]:
 async def reader(path: Path) -> AsyncIterator[Connection]:
     """A connection that can only read."""
     async with _open(path) as connection:
-        await connection.run(_configure_reader)
+        with at_opening(path):
+            await connection.run(_configure_reader)
         yield connection
 
 
@@ -102,10 +104,8 @@ async def _open(path: Path) -> AsyncIterator[Connection]:
         wanted = ".".join(map(str, SQLITE_MIN))
         raise SchemaMismatch(f"SQLite {wanted} or newer is needed; Python uses {sqlite3.sqlite_version} here.")
     connection = Connection(lambda: sqlite3.connect(path, isolation_level=None), 64)
-    try:
+    with at_opening(path):
         await connection
-    except sqlite3.Error as error:
-        raise StoreFailed(f"{path} cannot be opened: {error}.", "not_applied") from error
     try:
         yield connection
     finally:
@@ -114,13 +114,10 @@ async def _open(path: Path) -> AsyncIterator[Connection]:
 
 def configure(db: sqlite3.Connection, pragmas: Mapping[str, str | int]) -> None:
     """Set each pragma and read it back; SchemaMismatch when one did not take."""
-    try:
-        for name, wanted in pragmas.items():
-            db.execute(f"PRAGMA {name} = {wanted}").fetchall()
-            _check(db, name, wanted)
-        _check(db, "journal_mode", "wal")
-    except sqlite3.Error as error:
-        raise SchemaMismatch(f"The database cannot be used: {error}.") from error
+    for name, wanted in pragmas.items():
+        db.execute(f"PRAGMA {name} = {wanted}").fetchall()
+        _check(db, name, wanted)
+    _check(db, "journal_mode", "wal")
 
 
 def _check(db: sqlite3.Connection, name: str, wanted: str | int) -> None:

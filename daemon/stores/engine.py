@@ -14,8 +14,10 @@ import structlog
 
 from actors.failpoints import reach
 from actors.ports import StoreFailed
+from daemon.ports import DiskFull
 from daemon.stores.migrations import Applied, Migration, pending
 from daemon.stores.sqlite_journal import Append, append_all
+from daemon.stores.trouble import Log, check_room, is_broken, is_full, named, not_written
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,9 +39,13 @@ Settled = tuple[Any, Exception | None]
 class SqliteEngine:
     """Runs a batch in one transaction and one hop, and keeps the write-ahead log short between batches."""
 
-    def __init__(self, connection: Connection, path: Path) -> None:
+    def __init__(self, connection: Connection, path: Path, free_bytes_min: int = 0) -> None:
         self._connection = connection
+        self._folder = path.parent
         self._wal = path.with_name(path.name + "-wal")
+        self._log = Log(path)
+        self._free_bytes_min = free_bytes_min
+        self._full = False
         self._checkpoint_due = False
 
     async def apply(self, works: Sequence[Work]) -> Sequence[Settled]:
@@ -52,12 +58,28 @@ class SqliteEngine:
             try:
                 await self._connection.run(_checkpoint)
             except sqlite3.Error as error:
-                _log.warning("store_checkpoint_failed", detail=str(error))
+                if is_broken(error):
+                    raise not_written(error) from error
+                _log.warning("store_checkpoint_failed", detail=named(error))
 
     def _apply(self, works: Sequence[Work], db: sqlite3.Connection) -> Sequence[Settled]:
-        settled = commit_together(db, works)
+        try:
+            check_room(self._folder, self._free_bytes_min)
+            settled = commit_together(db, works, self._log.untouched)
+        except DiskFull as full:
+            self._turned(full=True, detail=str(full))
+            raise
+        self._turned(full=False)
         self._checkpoint_due = log_is_long(self._wal, LOG_BYTES_MAX)
         return settled
+
+    def _turned(self, *, full: bool, detail: str = "") -> None:
+        """Say so when the disk has become full, and when it has room again; not each time somebody tries."""
+        if full and not self._full:
+            _log.error("disk_full", detail=detail, hint="reads go on, and writes as soon as there is room")
+        elif self._full and not full:
+            _log.warning("disk_has_room_again")
+        self._full = full
 
 
 def _checkpoint(db: sqlite3.Connection) -> None:
@@ -66,8 +88,13 @@ def _checkpoint(db: sqlite3.Connection) -> None:
     reach("after-checkpoint")
 
 
-def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[Settled]:
-    """Run the works in one transaction; StoreFailed when it was rolled back or nobody knows."""
+def commit_together(
+    db: sqlite3.Connection, works: Sequence[Work], untouched: Callable[[], bool] = lambda: False
+) -> Sequence[Settled]:
+    """Run the works in one transaction; StoreFailed when it was rolled back or nobody knows.
+
+    `untouched` is asked after a commit for which there was no room: whether nothing of it has come to the disk.
+    """
     try:
         reach("before-begin")
         db.execute("BEGIN IMMEDIATE")
@@ -78,7 +105,7 @@ def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[S
             settled += _settle_appends(db, alike) if appends else [_attempt(db, work) for work in alike]
     except sqlite3.Error as error:
         _roll_back(db)
-        raise StoreFailed(f"The database could not write: {error}.", "not_applied") from error
+        raise not_written(error) from error
     try:
         reach("before-commit")
         db.execute("COMMIT")
@@ -86,7 +113,9 @@ def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[S
     except sqlite3.Error as error:
         with suppress(sqlite3.Error):
             db.execute("ROLLBACK")
-        raise StoreFailed(f"The database could not commit: {error}.", "unknown") from error
+        if is_full(error) and untouched():
+            raise not_written(error) from error
+        raise StoreFailed(f"The database could not commit: {named(error)}.", "unknown") from error
     return settled
 
 

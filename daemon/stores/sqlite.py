@@ -7,6 +7,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
+import structlog
+
 from actors.ports import StoreFailed
 from daemon.stores import connection, sqlite_connectors, sqlite_journal, sqlite_shelves
 from daemon.stores.engine import SqliteEngine, migrate
@@ -14,6 +16,7 @@ from daemon.stores.loads import Loads
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite_rows import text
 from daemon.stores.sqlite_shelves import DROP_MAX
+from daemon.stores.trouble import at_opening, named
 from daemon.stores.writer import BATCH_MAX, Writer
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     )
 
 T = TypeVar("T")
+_log = structlog.get_logger()
 
 
 def _now() -> datetime:
@@ -61,6 +65,7 @@ class SqliteStore:
         *,
         readers: int = 2,
         batch_max: int = BATCH_MAX,
+        free_bytes_min: int = 0,
         on_failed: Callable[[], None] | None = None,
         clock: Callable[[], datetime] = _now,
     ) -> AsyncIterator[SqliteStore]:
@@ -70,10 +75,11 @@ class SqliteStore:
             stack.enter_context(connection.locked(path.parent))
             connection.create(path)
             writing = await stack.enter_async_context(connection.writer(path))
-            await writing.run(lambda db: migrate(db, read_migrations(), text(clock())))
+            with at_opening(path):
+                await writing.run(lambda db: migrate(db, read_migrations(), text(clock())))
             reading = [await stack.enter_async_context(connection.reader(path)) for _ in range(readers)]
             writer: Writer[sqlite3.Connection] = Writer(
-                SqliteEngine(writing, path), batch_max=batch_max, on_failed=on_failed
+                SqliteEngine(writing, path, free_bytes_min), batch_max=batch_max, on_failed=on_failed
             )
             stack.push_async_callback(writer.close)
             yield cls(writer, reading, clock)
@@ -195,6 +201,8 @@ class SqliteStore:
         try:
             return await reader.run(lambda db: _at_one_point(db, query))
         except (sqlite3.Error, ValueError) as error:
+            detail = named(error) if isinstance(error, sqlite3.Error) else str(error)
+            _log.error("store_read_failed", detail=detail)
             raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
 
 

@@ -10,6 +10,7 @@ import structlog
 
 from actors.failpoints import reach
 from actors.ports import StoreFailed
+from daemon.ports import DiskFull, StoreBroken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,7 +32,8 @@ class Engine(Protocol[C_co]):
         """Commit the works together and return the value or the refusal of each.
 
         A work that refuses changes nothing and leaves the others alone. StoreFailed is raised with the outcome
-        `not_applied` when the whole batch was rolled back, and `unknown` when nobody can say.
+        `not_applied` when the whole batch was rolled back, and `unknown` when nobody can say; StoreBroken when it was
+        rolled back and nothing more may be written.
         """
 
     async def rest(self) -> None:
@@ -41,8 +43,8 @@ class Engine(Protocol[C_co]):
 class Writer(Generic[C]):
     """One task that takes whatever is queued and hands it to the engine as one batch; nobody who waits is forgotten.
 
-    A batch ends when the queue is empty or at `batch_max`. After a failure whose outcome is unknown the writer is
-    `failed` for good: all are answered, and `on_failed` is called once.
+    A batch ends when the queue is empty or at `batch_max`. After a failure whose outcome is unknown, or a
+    StoreBroken, the writer is `failed` for good: all are answered, and `on_failed` is called once.
     """
 
     def __init__(
@@ -117,8 +119,13 @@ class Writer(Generic[C]):
         except StoreFailed as failure:
             if failure.outcome == "unknown":
                 raise
-            _log.warning("store_batch_not_applied", detail=str(failure), works=len(self._batch))
-            self._refuse(self._batch, str(failure), unknown=False)
+            for _, done in self._batch:
+                _refuse(done, type(failure)(str(failure), "not_applied"))
+            if isinstance(failure, StoreBroken):
+                self._batch = []
+                raise
+            if not isinstance(failure, DiskFull):
+                _log.warning("store_batch_not_applied", detail=str(failure), works=len(self._batch))
         else:
             reach("before-settling")
             for (_, done), (value, refusal) in zip(self._batch, settled, strict=True):
@@ -133,15 +140,16 @@ class Writer(Generic[C]):
     def _end(self) -> None:
         """Answer all who still wait; only a closed writer with nothing left to do ends well."""
         self.failed = not self._closing or bool(self._batch or self._queue)
-        self._refuse(self._batch, "The store failed while it was writing this.", unknown=True)
-        self._refuse(self._queue, "The store has failed; nothing was written.", unknown=False)
+        for _, done in self._batch:
+            _refuse(done, StoreFailed("The store failed while it was writing this.", "unknown"))
+        for _, done in self._queue:
+            _refuse(done, StoreFailed("The store has failed; nothing was written.", "not_applied"))
         self._batch = []
         self._queue.clear()
         if self.failed and self._on_failed is not None:
             self._on_failed()
 
-    @staticmethod
-    def _refuse(items: Sequence[tuple[Callable[[C], Any], asyncio.Future[Any]]], detail: str, *, unknown: bool) -> None:
-        for _, done in items:
-            if not done.done():
-                done.set_exception(StoreFailed(detail, "unknown" if unknown else "not_applied"))
+
+def _refuse(done: asyncio.Future[Any], failure: StoreFailed) -> None:
+    if not done.done():
+        done.set_exception(failure)

@@ -13,7 +13,7 @@ from actors.ports import StoreFailed
 from daemon.identity import InvalidCredentials, NotAuthenticated
 from daemon.jsonio import dumps
 from daemon.passwords import Busy
-from daemon.ports import EmailTaken
+from daemon.ports import DiskFull, EmailTaken
 
 RETRY_AFTER_S = 1
 _STATUS = {
@@ -156,6 +156,9 @@ def _of_trouble(error: Exception) -> Problem | None:
             return unavailable("overloaded", "Too much is waiting here already; try again shortly.")
         case Stopped():
             return unavailable("draining", "The service is stopping; try again when it is back.")
+        case DiskFull():
+            detail = "There is no room to write this; reads go on, and writes as soon as there is room."
+            return unavailable("store_unavailable", detail, error.outcome)
         case StoreFailed():
             detail = "The store could not keep this; repeat the request with the same Idempotency-Key."
             return unavailable("store_unavailable", detail, error.outcome)

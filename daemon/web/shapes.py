@@ -273,9 +273,9 @@ class LiveShape(TypedDict):
 class HealthShape(TypedDict):
     """How the service is."""
 
-    status: Literal["ok", "draining", "failed"]
+    status: Literal["ok", "draining", "full", "failed"]
     version: str
-    store: Literal["ok", "failed"]
+    store: Literal["ok", "full", "failed"]
     runs: LiveShape
 
 

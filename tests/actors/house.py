@@ -83,10 +83,13 @@ class Hands:
     def __init__(self, timers: Timers) -> None:
         self.asked: list[tuple[str, bool]] = []
         self.forgotten: list[Key] = []
+        self.faults: list[Exception] = []
         self._timers = timers
         self._more = asyncio.Event()
 
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
+        if self.faults:
+            raise self.faults.pop(0)
         for effect in effects:
             match effect:
                 case Wake():
@@ -119,12 +122,16 @@ class Slow:
         self.faults_of_loads: list[Exception] = []
         self.conflicts = 0
         self.loads: Counter[Key] = Counter()
+        self._faultless = asyncio.Event()
 
     async def append(self, commit: Commit) -> None:
         self.reached.set()
         await self.open.wait()
         if self.faults:
-            raise self.faults.pop(0)
+            fault = self.faults.pop(0)
+            if not self.faults:
+                self._faultless.set()
+            raise fault
         try:
             await self.store.append(commit)
         except VersionConflict:
@@ -141,6 +148,11 @@ class Slow:
 
     async def unfinished(self) -> Sequence[Key]:
         return await self.store.unfinished()
+
+    async def faultless(self) -> None:
+        """Wait until all faults of appends have been met."""
+        async with asyncio.timeout(PATIENCE_S):
+            await self._faultless.wait()
 
     def hold(self) -> None:
         """Let nothing through from now on."""

@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from actors.decider import Step
+from actors.directory import FAULTS_MAX
 from actors.messages import CallSettled, Rejected, VerdictGiven
 from actors.ports import StoreFailed
 from tests.actors.house import COMPANY, House, Store, doubtful, house, passing
@@ -72,16 +73,75 @@ async def test_an_outcome_that_comes_again_is_never_taken_for_one_that_nobody_kn
     assert home.journal.loads[COMPANY, run.id] == 0
 
 
-async def test_an_outcome_that_cannot_be_applied_is_reported_and_does_not_come_again(home: House) -> None:
+async def test_an_outcome_that_met_a_fault_of_our_own_is_reported_and_comes_again(home: House) -> None:
     await home.live_tool("fetch")
     run = (await home.start("calls")).run
-    home.journal.faults.append(ValueError("a fault of our own"))
+    home.journal.faults += [own(), own()]
     home.returned(run)
+    parked = await home.until(run, lambda now: now.status == "parked")
+    assert parked.facts["fetch"] == {"it": "found"}
+    assert [repr(error) for _, error in home.reported] == [repr(own())] * 2
+
+
+async def test_an_outcome_that_can_never_be_applied_is_a_question_to_a_human(home: House) -> None:
+    await home.live_tool("fetch")
+    run = (await home.start("calls")).run
+    home.journal.faults += [own()] * FAULTS_MAX
+    home.returned(run)
+    parked = await home.until(run, lambda now: now.status == "parked")
+    gates = [(visit.step_id, visit.gate.reason) for visit in parked.open if visit.gate is not None]
+    assert gates == [("fetch", "outcome unknown")]
+    assert len(home.reported) == FAULTS_MAX
+
+
+async def test_what_nothing_can_help_is_not_tried_for_ever(home: House) -> None:
+    await home.live_tool("fetch")
+    run = (await home.start("calls")).run
+    home.journal.faults += [own()] * (FAULTS_MAX + 1)
+    home.returned(run)
+    await home.journal.faultless()
     await home.settled()
-    assert [repr(error) for _, error in home.reported] == ["ValueError('a fault of our own')"]
+    assert len(home.reported) == FAULTS_MAX + 1
     assert (await home.loaded(run.id)).status == "executing"
-    await home.resume(run, "signoff")
-    assert home.hands.asked == [("run-1:fetch:1", False), ("run-1:fetch:1", True)]
+
+
+async def test_a_fault_in_performing_does_not_unsay_what_is_durable_and_the_run_goes_on(home: House) -> None:
+    await home.live_tool("fetch")
+    home.hands.faults += [own(), own()]
+    run = (await home.start("calls")).run
+    assert run == await home.loaded(run.id)
+    await home.hands.reached(1)
+    assert home.hands.asked == [("run-1:fetch:1", True)]
+    assert [repr(error) for _, error in home.reported] == [repr(own())] * 2
+    home.returned(run)
+    await home.until(run, lambda now: now.status == "parked")
+
+
+async def test_a_fault_in_performing_does_not_keep_followers_from_hearing_of_it(home: House) -> None:
+    await home.live_tool("fetch")
+    home.hands.faults.append(own())
+    with home.feed.follow(COMPANY, "run-1") as follower:
+        run = (await home.start("calls")).run
+        assert (await follower.next())[0] == run
+
+
+async def test_a_fault_in_publishing_does_not_unsay_a_verdict(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> bool:
+        raise own()
+
+    run = (await home.start("sign")).run
+    with home.feed.follow(COMPANY, run.id) as follower:
+        monkeypatch.setattr(follower, "put", broken)
+        assert isinstance(await home.resume(run, "signoff"), Step)
+    ended = (await home.loaded(run.id)).ended
+    assert ended is not None
+    assert ended.outcome == "approved"
+    assert [repr(error) for _, error in home.reported] == [repr(own())]
+    assert isinstance(await home.resume(run, "signoff", "denied"), Rejected)
+
+
+def own() -> ValueError:
+    return ValueError("a fault of our own")
 
 
 async def test_the_loser_of_two_processes_reloads_and_decides_again(store: Store) -> None:

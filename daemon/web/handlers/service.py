@@ -5,6 +5,7 @@ from __future__ import annotations
 from aiohttp import web
 
 from actors.ports import StoreFailed
+from daemon.ports import DiskFull
 from daemon.web.replies import json_reply
 from daemon.web.services import SERVICES
 
@@ -15,6 +16,8 @@ async def health(request: web.Request) -> web.Response:
     store = "ok"
     try:
         await services.store.ping()
+    except DiskFull:
+        store = "full"
     except StoreFailed:
         store = "failed"
     status = "draining" if services.draining() else store

@@ -1,0 +1,107 @@
+"""What an error of SQLite means, and whether a commit that failed for want of space left anything behind."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from actors.ports import StoreFailed
+from daemon.ports import DiskFull, SchemaMismatch, StoreBroken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PRIMARY = 0xFF
+# After one of these nobody knows what the next write would meet: the disk, its mount or the file is not what it was.
+BROKEN = frozenset(
+    {
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_PROTOCOL,
+    }
+)
+WAL_HEADER_BYTES = 32
+FRAME_HEADER_BYTES = 24
+# The head of the index: last frame of the log, size of the database, checksum, salts (sqlite.org/walformat.html).
+_INDEX = struct.Struct("=14xHI12x8s")
+
+
+def is_full(error: sqlite3.Error) -> bool:
+    """Whether there was no room."""
+    return getattr(error, "sqlite_errorcode", 0) & PRIMARY == sqlite3.SQLITE_FULL
+
+
+def is_broken(error: sqlite3.Error) -> bool:
+    """Whether the disk or the file is not what it was, so that this process must not go on writing."""
+    return getattr(error, "sqlite_errorcode", 0) & PRIMARY in BROKEN
+
+
+def named(error: sqlite3.Error) -> str:
+    """An error with SQLite's own name for it, which says more than its sentence."""
+    return f"{error} ({getattr(error, 'sqlite_errorname', 'unnamed')})"
+
+
+def not_written(error: sqlite3.Error) -> StoreFailed:
+    """What it means that a transaction failed before its commit, and was rolled back."""
+    if is_full(error):
+        return DiskFull(f"There is no room for this: {named(error)}.", "not_applied")
+    if is_broken(error):
+        return StoreBroken(f"The database could not write: {named(error)}.", "not_applied")
+    return StoreFailed(f"The database could not write: {error}.", "not_applied")
+
+
+@contextmanager
+def at_opening(path: Path) -> Iterator[None]:
+    """Turn what SQLite says while a database is opened into StoreFailed or SchemaMismatch, which name the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & PRIMARY == sqlite3.SQLITE_NOTADB:
+            raise SchemaMismatch(f"{path} cannot be used: {named(error)}.") from error
+        raise StoreFailed(f"{path} cannot be used: {named(error)}.", "not_applied") from error
+
+
+class Log:
+    """The write-ahead log beside a database, looked at without SQLite."""
+
+    def __init__(self, database: Path) -> None:
+        """Look at the log of that database."""
+        self._log = database.with_name(database.name + "-wal")
+        self._index = database.with_name(database.name + "-shm")
+        self._open_index: int | None = None
+
+    def untouched(self) -> bool:
+        """Whether a commit that has just failed left nothing in the log; False when that is not certain.
+
+        A transaction takes effect only if all its frames are there. SQLite writes them one behind the other, and the
+        index goes on only after a commit; so nothing was written if the place behind the last frame of the index does
+        not carry the salts of this round of the log.
+        """
+        if self._open_index is None:
+            # Never closed: to close any descriptor of this file would drop the locks that SQLite holds on it.
+            self._open_index = os.open(self._index, os.O_RDONLY)
+        page_bytes, frames, salts = _INDEX.unpack(os.pread(self._open_index, _INDEX.size, 0))
+        page_bytes = 65_536 if page_bytes == 1 else page_bytes
+        place = WAL_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + page_bytes)
+        log = os.open(self._log, os.O_RDONLY)
+        try:
+            return os.pread(log, len(salts), place + 8) != bytes(salts)
+        finally:
+            os.close(log)
+
+
+def check_room(folder: Path, bytes_min: int) -> None:
+    """DiskFull when an ordinary user may write less than that there."""
+    found = os.statvfs(folder)
+    free = found.f_bavail * found.f_frsize
+    if free < bytes_min:
+        raise DiskFull(
+            f"{folder} has {free} bytes free, of {bytes_min} that must be; nothing was written.", "not_applied"
+        )
