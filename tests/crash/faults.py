@@ -24,7 +24,8 @@ def built(folder: Path) -> Path:
     library = folder / "faults.so"
     using = compiler()
     assert using is not None, "to build it needs a C compiler"
-    command = [using, "-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, SOURCE, "-ldl"]
+    flags = ("-O1", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC")
+    command: tuple[str | Path, ...] = (using, *flags, "-o", library, SOURCE, "-ldl")
     subprocess.run(command, check=True, capture_output=True)
     return library
 

@@ -1,0 +1,121 @@
+"""The test build in processes that are forked from one that has loaded everything: a start costs next to nothing.
+
+What is the same at every start is done once, as in tests/web: the shipped templates are read, and passwords are hashed
+as cheaply as argon2 allows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+from typing import Any, cast
+
+import aiohttp
+from argon2 import PasswordHasher
+
+from actors import failpoints
+from daemon import app, logs, passwords
+from daemon.catalog import shipped
+from daemon.settings import Settings
+from tests.crash.build import deadly
+from tests.crash.service import PATIENCE_S, Service
+
+SHIPPED = tuple(shipped())
+_forge = get_context("forkserver")
+_forge.set_forkserver_preload(["tests.crash.forked"])
+
+
+class Forked:
+    """A process, waited for as asyncio's own are."""
+
+    def __init__(self, process: ForkServerProcess) -> None:
+        self._process = process
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    async def wait(self) -> int:
+        await _readable(self._process.sentinel)
+        self._process.join()
+        assert self._process.exitcode is not None
+        return self._process.exitcode
+
+
+async def _readable(descriptor: int) -> None:
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+
+
+def _live(settings: dict[str, Any], spec: str, while_starting: bool, say: Connection, log: Path) -> None:
+    """Be the service; the failpoint is armed from the start, or once it serves."""
+    os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), sys.stderr.fileno())
+    logs.configure("info")
+    setattr(app, "shipped", lambda: list(SHIPPED))  # noqa: B010 - in this process alone
+    cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
+    setattr(passwords, "PasswordHasher", cheap)  # noqa: B010 - in this process alone
+
+    def arm() -> None:
+        if spec:
+            failpoints.arm(deadly(spec))
+
+    def announce(address: str) -> None:
+        if not while_starting:
+            arm()
+        say.send(address)
+
+    if while_starting:
+        arm()
+    sys.exit(asyncio.run(app.serve(Settings(**settings), announce)))
+
+
+@asynccontextmanager
+async def forked(folder: Path, spec: str = "", *, while_starting: bool = False) -> AsyncIterator[Service]:
+    """A service on the folder's data, without an address when it ended before it had one."""
+    settings = {
+        "data_dir": folder / "data",
+        "templates_dir": folder / "templates",
+        "egress_allow": "127.0.0.0/8",
+        "rate_limits": False,
+        "port": 0,
+        "idle_s": 0.0,
+    }
+    heard, say = _forge.Pipe(duplex=False)
+    log = folder / "service.log"
+    process = _forge.Process(target=_live, args=(settings, spec, while_starting, say, log))
+    process.start()
+    say.close()
+    forked = Forked(process)
+    try:
+        await _readable(heard.fileno())
+        try:
+            address = heard.recv()
+        except EOFError:
+            address = ""
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(60)) as session:
+            yield Service(cast("asyncio.subprocess.Process", forked), address, log, session)
+    finally:
+        if forked.returncode is None:
+            forked.kill()
+        await forked.wait()
+        heard.close()
+        process.close()
