@@ -16,7 +16,7 @@ from daemon.stores.loads import Loads
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite_rows import text
 from daemon.stores.sqlite_shelves import DROP_MAX
-from daemon.stores.trouble import at_opening, named
+from daemon.stores.trouble import at_opening, check_sound, named, stopped_short
 from daemon.stores.writer import BATCH_MAX, Writer
 
 if TYPE_CHECKING:
@@ -74,8 +74,11 @@ class SqliteStore:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             stack.enter_context(connection.locked(path.parent))
             connection.create(path)
+            unsure = stopped_short(path)
             writing = await stack.enter_async_context(connection.writer(path))
             with at_opening(path):
+                if unsure:
+                    await writing.run(check_sound)
                 await writing.run(lambda db: migrate(db, read_migrations(), text(clock())))
             reading = [await stack.enter_async_context(connection.reader(path)) for _ in range(readers)]
             writer: Writer[sqlite3.Connection] = Writer(

@@ -8,6 +8,8 @@ import struct
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import structlog
+
 from actors.ports import StoreFailed
 from daemon.ports import DiskFull, SchemaMismatch, StoreBroken
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PRIMARY = 0xFF
+CHECKED_BYTES_MAX = 512 * 1024 * 1024
+_log = structlog.get_logger()
 # After one of these nobody knows what the next write would meet: the disk, its mount or the file is not what it was.
 BROKEN = frozenset(
     {
@@ -66,6 +70,24 @@ def at_opening(path: Path) -> Iterator[None]:
         if getattr(error, "sqlite_errorcode", 0) & PRIMARY == sqlite3.SQLITE_NOTADB:
             raise SchemaMismatch(f"{path} cannot be used: {named(error)}.") from error
         raise StoreFailed(f"{path} cannot be used: {named(error)}.", "not_applied") from error
+
+
+def stopped_short(path: Path) -> bool:
+    """Whether whoever used this database last has left it without closing it."""
+    log = path.with_name(path.name + "-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def check_sound(db: sqlite3.Connection) -> None:
+    """StoreFailed when a page of the database is not what it should be; a very large one is left unchecked."""
+    (pages,), (page_bytes,) = db.execute("PRAGMA page_count").fetchone(), db.execute("PRAGMA page_size").fetchone()
+    if pages * page_bytes > CHECKED_BYTES_MAX:
+        _log.warning("database_not_checked", reason="it is large", bytes=pages * page_bytes)
+        return
+    (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        finding = " ".join(found.split())
+        raise StoreFailed(f"The database is damaged: {finding}. Restore a backup.", "not_applied")
 
 
 class Log:

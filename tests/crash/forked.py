@@ -16,17 +16,17 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import aiohttp
+import typer
 from argon2 import PasswordHasher
 
 from actors import failpoints
-from daemon import app, logs, passwords
+from daemon import app, cli, passwords
 from daemon.catalog import shipped
-from daemon.settings import Settings
 from tests.crash.build import deadly
-from tests.crash.service import PATIENCE_S, Service
+from tests.crash.service import PATIENCE_S, Service, environment
 
 SHIPPED = tuple(shipped())
 _forge = get_context("forkserver")
@@ -66,10 +66,9 @@ async def _readable(descriptor: int) -> None:
         loop.remove_reader(descriptor)
 
 
-def _live(settings: dict[str, Any], spec: str, while_starting: bool, say: Connection, log: Path) -> None:
+def _live(settings: dict[str, str], spec: str, while_starting: bool, say: Connection, log: Path) -> None:
     """Be the service; the failpoint is armed from the start, or once it serves."""
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), sys.stderr.fileno())
-    logs.configure("info")
     setattr(app, "shipped", lambda: list(SHIPPED))  # noqa: B010 - in this process alone
     cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
     setattr(passwords, "PasswordHasher", cheap)  # noqa: B010 - in this process alone
@@ -85,20 +84,18 @@ def _live(settings: dict[str, Any], spec: str, while_starting: bool, say: Connec
 
     if while_starting:
         arm()
-    sys.exit(asyncio.run(app.serve(Settings(**settings), announce)))
+    os.environ.update(settings)
+    setattr(cli, "_announce", announce)  # noqa: B010 - in this process alone
+    try:
+        cli.serve(port=0)
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)
 
 
 @asynccontextmanager
 async def forked(folder: Path, spec: str = "", *, while_starting: bool = False) -> AsyncIterator[Service]:
     """A service on the folder's data, without an address when it ended before it had one."""
-    settings = {
-        "data_dir": folder / "data",
-        "templates_dir": folder / "templates",
-        "egress_allow": "127.0.0.0/8",
-        "rate_limits": False,
-        "port": 0,
-        "idle_s": 0.0,
-    }
+    settings = {name: value for name, value in environment(folder, idle_s="0").items() if name.startswith("PENSTOCK_")}
     heard, say = _forge.Pipe(duplex=False)
     log = folder / "service.log"
     process = _forge.Process(target=_live, args=(settings, spec, while_starting, say, log))
