@@ -1,7 +1,7 @@
 """The test build in processes that are forked from one that has loaded everything: a start costs next to nothing.
 
-What is the same at every start is done once, as in tests/web: the shipped templates are read, and passwords are hashed
-as cheaply as argon2 allows.
+What is the same at every start is done once, as in tests/web: templates are read, and passwords are hashed as cheaply
+as argon2 allows.
 """
 
 from __future__ import annotations
@@ -22,13 +22,23 @@ import aiohttp
 import typer
 from argon2 import PasswordHasher
 
+import daemon
 from actors import failpoints
-from daemon import app, cli, passwords
-from daemon.catalog import shipped
+from daemon import catalog, cli, passwords
 from tests.crash.build import deadly
 from tests.crash.service import PATIENCE_S, Service, environment
 
-SHIPPED = tuple(shipped())
+# More steps than one turn takes.
+LONG = (
+    "vertical: long\nversion: 1\ntitle: Long\ndescription: Many steps.\n"
+    "inputs_schema: {type: object}\nexample: {}\nsteps:\n"
+    + "".join(
+        f"  - {{id: s{n}, kind: task, label: Step, tool: look, effect: read, next: s{n + 1}}}\n" for n in range(205)
+    )
+    + "  - {id: s205, kind: end, label: Over, outcome: over}\n"
+)
+_texts = (LONG, *(path.read_text(encoding="utf-8") for path in Path(daemon.__path__[0], "templates").glob("*.yaml")))
+KNOWN = {text: catalog.load_text(text, "known") for text in _texts}
 _forge = get_context("forkserver")
 _forge.set_forkserver_preload(["tests.crash.forked"])
 
@@ -69,7 +79,8 @@ async def _readable(descriptor: int) -> None:
 def _live(settings: dict[str, str], spec: str, while_starting: bool, say: Connection, log: Path) -> None:
     """Be the service; the failpoint is armed from the start, or once it serves."""
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), sys.stderr.fileno())
-    setattr(app, "shipped", lambda: list(SHIPPED))  # noqa: B010 - in this process alone
+    load = catalog.load_text
+    setattr(catalog, "load_text", lambda text, name: KNOWN.get(text) or load(text, name))  # noqa: B010 - as below
     cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
     setattr(passwords, "PasswordHasher", cheap)  # noqa: B010 - in this process alone
 
