@@ -18,6 +18,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 T = TypeVar("T")
+PROGRAM = (sys.executable, "-m", "daemon")
 READY = "Penstock is ready at "
 PATIENCE_S = 30.0
 AT_ONCE = 64
@@ -183,12 +184,14 @@ def environment(folder: Path, **settings: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def serving(folder: Path, token: str = "", **settings: str) -> AsyncIterator[Service]:
+async def serving(
+    folder: Path, token: str = "", program: tuple[str, ...] = PROGRAM, **settings: str
+) -> AsyncIterator[Service]:
     """A service on the folder's data and templates; it is killed on the way out unless it has ended by itself."""
     log = folder / "service.log"
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "daemon", "serve", "--port", "0"),
+            *(*program, "serve", "--port", "0"),
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
             env=environment(folder, **settings),

@@ -25,7 +25,7 @@ EXIT_STORE_FAILED, EXIT_CONFIG = 74, 78
 RUNS, LATER = 20, 20
 PAGE_BYTES, SECTOR_BYTES = 4096, 512
 FRAME_BYTES = 24 + PAGE_BYTES
-LAST_FRAMES = 12
+LAST_FRAMES = 150
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
             runs += await worked(again, LATER)
             histories = {run_id: await again.history(run_id) for run_id in runs}
             _, me = await again.send("GET", "/auth/me")
-            load = [asyncio.create_task(again.start("held", 20)) for _ in range(3)]
+            load = [asyncio.create_task(again.start("held", 5)) for _ in range(3)]
             await asyncio.wait(load, return_when=asyncio.FIRST_COMPLETED)
             await again.kill()
             await asyncio.gather(*load, return_exceptions=True)
