@@ -1,0 +1,175 @@
+"""The store of the simulation: a disk that outlives processes, and the journal that each process opens on it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from actors.ports import Commit, Receipt, ReceiptTaken, StoreFailed, VersionConflict
+from actors.run import Run
+from daemon.stores import codec
+from daemon.stores.writer import Writer
+
+if TYPE_CHECKING:
+    from tests.sim.process import Process
+
+Key = tuple[str, str]
+Place = tuple[str, str, str]
+Work = Callable[["Transaction"], None]
+LOAD_S = 0.01
+WRITE_S = 0.02
+
+
+@dataclass
+class Kept:
+    """What the disk has of a run."""
+
+    version: int = 0
+    resting: bool = True
+    snapshot: bytes = b""
+    commits: list[bytes] = field(default_factory=list)
+
+
+@dataclass
+class Disk:
+    """What is durable, whatever happens to processes."""
+
+    runs: dict[Key, Kept] = field(default_factory=dict)
+    receipts: dict[Place, Receipt] = field(default_factory=dict)
+    checks_versions: bool = True
+
+    def run(self, key: Key) -> Run | None:
+        kept = self.runs.get(key)
+        return None if kept is None else codec.decode_run(kept.snapshot)
+
+    def events(self, key: Key) -> list[Any]:
+        return [event for data in self.runs[key].commits for event in codec.decode_events(data)]
+
+
+class Transaction:
+    """What one batch would change."""
+
+    def __init__(self, disk: Disk) -> None:
+        self.disk = disk
+        self.commits: list[tuple[Commit, bytes, bytes]] = []
+        self.versions: dict[Key, int] = {}
+        self.receipts: dict[Place, Receipt] = {}
+
+    def append(self, commit: Commit, events: bytes, snapshot: bytes) -> None:
+        """Note a commit, or raise ReceiptTaken or VersionConflict."""
+        key, receipt = (commit.run.company_id, commit.run.id), commit.receipt
+        place = None if receipt is None else (receipt.company_id, receipt.path, receipt.key)
+        if place is not None and (place in self.receipts or place in self.disk.receipts):
+            raise ReceiptTaken("The idempotency key is already used.")
+        version = self.versions.get(key, self.disk.runs[key].version if key in self.disk.runs else 0)
+        if version != commit.expected_version and self.disk.checks_versions:
+            raise VersionConflict("The run has moved on since it was loaded.")
+        if place is not None and receipt is not None:
+            self.receipts[place] = receipt
+        self.versions[key] = commit.run.version
+        self.commits.append((commit, events, snapshot))
+
+    def keep(self) -> None:
+        """Make it durable, all at once."""
+        for commit, events, snapshot in self.commits:
+            kept = self.disk.runs.setdefault((commit.run.company_id, commit.run.id), Kept())
+            kept.version, kept.resting, kept.snapshot = commit.run.version, commit.resting, snapshot
+            kept.commits.append(events)
+        self.disk.receipts.update(self.receipts)
+
+
+class SimEngine:
+    """Commits batches to the disk, as slowly and as badly as the seed says."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+
+    async def apply(self, works: Sequence[Work]) -> Sequence[tuple[Any, Exception | None]]:
+        world = self._process.world
+        await world.pause(WRITE_S)
+        fault = world.store_fault()
+        if fault == "not_applied":
+            world.note(f"{self._process.name} store: not applied")
+            raise StoreFailed("The disk is full.", "not_applied")
+        await self._process.may_die("between write and sync")
+        if fault == "lost":
+            world.note(f"{self._process.name} store: unknown, and lost")
+            raise StoreFailed("The disk has gone.", "unknown")
+        await world.pause(WRITE_S)
+        # In one breath, so that of two processes one comes after the other, as with the lock of a database.
+        transaction = Transaction(world.disk)
+        settled = [_settled(work, transaction) for work in works]
+        transaction.keep()
+        for commit, _, _ in transaction.commits:
+            world.witness.durable(commit)
+        await self._process.may_die("between sync and answer")
+        if fault == "kept":
+            world.note(f"{self._process.name} store: unknown, and kept")
+            raise StoreFailed("The disk has gone.", "unknown")
+        await world.pause(WRITE_S)
+        return settled
+
+    async def rest(self) -> None:
+        """There is nothing to tidy up."""
+
+
+def _settled(work: Work, transaction: Transaction) -> tuple[Any, Exception | None]:
+    try:
+        work(transaction)
+    except (ReceiptTaken, VersionConflict) as refusal:
+        return None, refusal
+    return None, None
+
+
+class SimStore:
+    """The journal of one process, over the service's own group commit; it notices when two actors share a run."""
+
+    def __init__(self, process: Process, batch_max: int) -> None:
+        self._process = process
+        self._busy: set[Key] = set()
+        self.writer: Writer[Transaction] = Writer(
+            SimEngine(process), batch_max=batch_max, on_failed=process.store_failed
+        )
+
+    async def append(self, commit: Commit) -> None:
+        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
+        key = (commit.run.company_id, commit.run.id)
+        events, snapshot = codec.encode_events(commit.events), codec.encode_run(commit.run)
+        self._enter(key)
+        try:
+            await self.writer.submit(lambda transaction: transaction.append(commit, events, snapshot))
+        finally:
+            self._busy.discard(key)
+
+    async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
+        key, world = (company_id, run_id), self._process.world
+        self._enter(key)
+        try:
+            await world.pause(LOAD_S)
+            if world.load_fails():
+                world.note(f"{self._process.name} store: {run_id} not read")
+                raise StoreFailed("The disk could not be read.", "not_applied")
+            run = world.disk.run(key)
+            await world.pause(LOAD_S)
+        finally:
+            self._busy.discard(key)
+        world.witness.loaded(key, run)
+        return run
+
+    async def unfinished(self) -> Sequence[Key]:
+        """The (company_id, run_id) of every run that is not at rest."""
+        await self._process.world.pause(LOAD_S)
+        return sorted(key for key, kept in self._process.world.disk.runs.items() if not kept.resting)
+
+    def _enter(self, key: Key) -> None:
+        if key in self._busy:
+            self._process.world.witness.broke(f"{key[1]} has two live actors in {self._process.name}")
+        self._busy.add(key)
+
+
+async def never() -> None:
+    """Wait for what does not come."""
+    await asyncio.get_running_loop().create_future()

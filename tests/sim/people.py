@@ -1,0 +1,280 @@
+"""The people of the simulation: they start, decide, cancel, give up, ask again, and now and then pull the plug."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from actors.actor import Overloaded, Stopped
+from actors.decider import Step
+from actors.messages import Cancel, Command, GateOpened, Rejected, Resume, Retry, Start
+from actors.ports import Receipt, ReceiptTaken, StoreFailed
+from actors.run import Run
+from actors.template import Template
+from tests.property.templates import TOOLS
+from tests.sim.disk import Key
+from tests.sim.process import Process
+from tests.sim.world import CALM_S, COMPANIES, World
+
+PATH = "/process-runs"
+TRIES_MAX = 4
+PATIENCE_S = (0.0, 0.005, 0.5, 30.0, 30.0, 30.0)
+ROLES = ("owner", "owner", "owner", "manager", "member")
+WORDS = ("approved", "denied", "retry", "done", "on", "again", "?")
+
+
+@dataclass(frozen=True)
+class Order:
+    """Something to be said to a run, by somebody whose name nobody else has."""
+
+    key: Key
+    by: str
+    make: Callable[[], Command]
+    template: Template | None = None
+
+
+class People:
+    """They act one after the other; what they ask for goes on beside them."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.rng = world, world.rng
+        self.asking: list[asyncio.Task[None]] = []
+        self.runs: list[Key] = []
+        self._names = 0
+
+    async def act(self) -> None:
+        """Everything that happens in a seed, until faults are over and all stands still."""
+        world, slots = self.world, 1 if self.world.mix.alone else 2
+        await world.bind_all()
+        guards = [world.loop.create_task(world.keep_alive(slot)) for slot in range(slots)]
+        await asyncio.sleep(1.0)
+        for _ in range(world.mix.runs):
+            self.start()
+        for _ in range(world.mix.actions):
+            await asyncio.sleep(self.rng.choice((0.0, 0.01, 0.1, 1.0, 4.0)) * self.rng.random())
+            await self.rng.choice(ACTIONS)(self)
+            for process in world.up:
+                process.look()
+        world.calm = True
+        world.note("all faults are over")
+        await asyncio.sleep(CALM_S)
+        for process in world.up:
+            process.passivate()
+        world.witness.must(len(world.up) == slots, "a process is not up again")
+        world.witness.must(all(task.done() for task in self.asking), "somebody still waits for an answer")
+        world.witness.finished()
+        for guard in guards:
+            guard.cancel()
+
+    # ------------------------------------------------------------------------------------------------- what they say
+
+    def name(self) -> str:
+        self._names += 1
+        return f"person-{self._names}"
+
+    def start(self) -> None:
+        """Somebody starts a run."""
+        company, template = self.rng.choice(COMPANIES), self.rng.choice(self.world.templates)
+        key, by, auto = (company, f"run-{len(self.runs)}"), self.name(), self.rng.random() < 0.85  # noqa: PLR2004
+
+        def make() -> Command:
+            at, inputs = self.world.now(), {"amount": 12}
+            return Start(run_id=key[1], company_id=company, by=by, inputs=inputs, auto_resolve=auto, at=at)
+
+        self.runs.append(key)
+        self.say(Order(key, by, make, template))
+
+    async def decide(self) -> None:
+        """Somebody decides on a gate."""
+        key, run = self.one_run()
+        if run is not None:
+            self.say(self.verdict(key, run))
+
+    async def rush(self) -> None:
+        """Several decide on the same gate at once, and not alike."""
+        key, run = self.one_run()
+        if run is not None:
+            for _ in range(self.rng.randint(2, 5)):
+                self.say(self.verdict(key, run))
+
+    def verdict(self, key: Key, run: Run) -> Order:
+        """Mostly on a gate that is open, with a decision that it offers, having seen it or not."""
+        gates = [*[visit.step_id for visit in run.parked] * 6, *run.visits]
+        gate = self.rng.choice(gates)
+        visit = run.at(gate)
+        offered = visit.gate.decisions if visit is not None and visit.gate is not None else ()
+        decision = self.rng.choice((*offered[:1] * 6, *offered * 3, *WORDS) if offered else WORDS)
+        history = self.world.witness.shadows[key].history
+        digests = [event.digest for event in history if isinstance(event, GateOpened) and event.step_id == gate]
+        digest = self.rng.choice((None, None, None, *digests[-1:], *digests[:1]))
+        versions = self.rng.choice((None, None, None, frozenset({run.version})))
+        by, role = self.name(), self.rng.choice(ROLES)
+
+        def make() -> Command:
+            seen = {"digest": digest, "versions": versions}
+            return Resume(gate=gate, decision=decision, by=by, role=role, at=self.world.now(), **seen)  # type: ignore[arg-type]
+
+        return Order(key, by, make)
+
+    async def retry(self) -> None:
+        """Somebody has a failed step tried again."""
+        key, _ = self.one_run()
+        by = self.name()
+        self.say(Order(key, by, lambda: Retry(by=by, at=self.world.now())))
+
+    async def cancel(self) -> None:
+        """Somebody cancels a run, though not every time it crosses his mind."""
+        key, _ = self.one_run()
+        by = self.name()
+        if self.rng.random() < 0.3:  # noqa: PLR2004 - now and then
+            self.say(Order(key, by, lambda: Cancel(by=by, at=self.world.now())))
+
+    async def trespass(self) -> None:
+        """Somebody asks for the run of another company."""
+        (company, run_id), run = self.one_run()
+        stranger = (next(other for other in COMPANIES if other != company), run_id)
+        by = self.name()
+        if run is not None:
+            order = self.verdict((company, run_id), run)
+            self.say(Order(stranger, order.by, order.make))
+        else:
+            self.say(Order(stranger, by, lambda: Cancel(by=by, at=self.world.now())))
+
+    def one_run(self) -> tuple[Key, Run | None]:
+        """A run, and where it stands."""
+        key = self.rng.choice(self.runs)
+        shadow = self.world.witness.shadows.get(key)
+        return key, None if shadow is None else shadow.run
+
+    # ---------------------------------------------------------------------------------------------- how they say it
+
+    def say(self, order: Order) -> None:
+        """Send it, and see to it that it is answered, as far as this person cares."""
+        once = self.rng.random() < 0.6  # noqa: PLR2004 - with an Idempotency-Key
+        self.asking.append(self.world.loop.create_task(self._insist(order, once=once)))
+
+    async def _insist(self, order: Order, *, once: bool) -> None:
+        """Ask; whoever has a key asks again until there is an answer."""
+        for _ in range(TRIES_MAX if once else 1):
+            up = self.world.up
+            if up and await self._ask(self.rng.choice(up), order, once=once):
+                return
+            await asyncio.sleep(self.rng.choice((0.0, 0.2, 3.0)))
+
+    async def _ask(self, process: Process, order: Order, *, once: bool) -> bool:
+        """One request: whether it was answered; it may break off, when its process dies or its sender gives up."""
+        handling = process.spawn(self._handle(process, order, once=once))
+        patience_s, cut = self.rng.choice(PATIENCE_S), self.rng.random() < 0.5  # noqa: PLR2004 - a coin
+        await asyncio.wait((handling, process.gone), timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
+        if handling.done():
+            return not handling.cancelled() and handling.result()
+        if cut and not process.life.dead:
+            handling.cancel()
+        return False
+
+    async def _handle(self, process: Process, order: Order, *, once: bool) -> bool:
+        """What the service does with a request; whether there is nothing more to ask."""
+        said = await self._give(process, order, once=once)
+        self.world.note(f"{process.name} answers {order.by} on {order.key[1]}: {said}")
+        return not said.startswith("503")
+
+    async def _give(self, process: Process, order: Order, *, once: bool) -> str:
+        place = (order.key[0], PATH, order.by)
+
+        def receipt(run: Run, refused: Rejected | None) -> Receipt:
+            status = 200 if refused is None else 409
+            return Receipt(*place, b"print", run.id, status, "{}", str(run.version).encode())
+
+        disk = self.world.disk
+        await self.world.pause(0.005)
+        if once and place in disk.receipts:
+            return self._again(disk.receipts[place])
+        try:
+            answer = await process.ask(order.key, order.make(), order.template, receipt if once else None)
+        except ReceiptTaken:
+            return self._again(disk.receipts[place])
+        except Overloaded:
+            return "429"
+        except Stopped:
+            return "503 stopped"
+        except StoreFailed as failed:
+            return f"503 {failed.outcome}"
+        if isinstance(answer, Step):
+            return f"{'200' if answer.rejected is None else '409'} version {answer.run.version}"
+        known = order.key in self.world.witness.shadows
+        self.world.witness.must(known or answer.code == "not_found", f"{order.key} is said to be there")
+        return f"409 {answer.code}"
+
+    def _again(self, receipt: Receipt) -> str:
+        """The answer that was kept: it has happened."""
+        shadow = self.world.witness.shadows.get((receipt.company_id, receipt.run_id or ""))
+        version = int(receipt.body)
+        known = shadow is not None and version in shadow.states and receipt.key in shadow.spoke
+        self.world.witness.must(known or receipt.status != 200, f"{receipt.key} is answered as done and was not")  # noqa: PLR2004
+        return f"{receipt.status} version {version}, kept"
+
+    # ---------------------------------------------------------------------------------------------- what else happens
+
+    async def rebind(self) -> None:
+        """A tool is bound otherwise."""
+        await self.world.bind(self.rng.choice(COMPANIES), self.rng.choice(TOOLS))
+
+    async def housekeeping(self) -> None:
+        """Idle runs are let go."""
+        for process in self.world.up:
+            process.passivate()
+
+    async def pull_the_plug(self) -> None:
+        """A process is killed."""
+        if self.world.up:
+            self.rng.choice(self.world.up).kill("on a sudden")
+
+    async def terminate(self) -> None:
+        """A process is told to stop, and drains."""
+        if self.world.up:
+            process = self.rng.choice(self.world.up)
+            process.stopping = True
+            process.spawn(process.stop())
+
+    async def set_the_clock(self) -> None:
+        self.world.jump()
+
+    async def follow(self) -> None:
+        """Somebody waits for a run to rest."""
+        key, run = self.one_run()
+        if run is not None and self.world.up:
+            process = self.rng.choice(self.world.up)
+            if key not in process.feed._followers:
+                process.spawn(self._watch(process, key))
+
+    async def _watch(self, process: Process, key: Key) -> None:
+        with process.feed.follow(*key) as follower, suppress(TimeoutError, EOFError):
+            async with asyncio.timeout(10.0):
+                resting = False
+                while not resting:
+                    run, events = await follower.next()
+                    self.world.witness.seen(f"{process.name} follower", run, events)
+                    resting = run.resting
+
+    async def nothing(self) -> None:
+        """Time passes."""
+        await asyncio.sleep(self.rng.choice((0.1, 2.0, 12.0)))
+
+
+Action = Callable[[People], Awaitable[None]]
+ACTIONS: tuple[Action, ...] = (
+    *((People.decide,) * 10),
+    *((People.rush,) * 4),
+    *((People.housekeeping,) * 3),
+    *((People.retry,) * 2),
+    *((People.nothing,) * 2),
+    *((People.follow,) * 2),
+    People.cancel,
+    People.trespass,
+    People.rebind,
+    People.pull_the_plug,
+    People.terminate,
+    People.set_the_clock,
+)

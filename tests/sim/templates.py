@@ -1,0 +1,93 @@
+"""The templates that the simulation plays: any that can be built of sound blocks, and a few in which most can go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
+from typing import TypeVar, cast
+
+from hypothesis.strategies import DrawFn
+
+from actors.template import Template
+from tests.processes import ALWAYS, choice, end, gate, parallel, process, task
+from tests.property.templates import COMPOUND, Plan, finished
+
+T = TypeVar("T")
+DEPTH = 2
+
+
+class Seeded(Plan):
+    """A template in the making, whose choices are the seed's."""
+
+    def __init__(self, rng: Random) -> None:
+        super().__init__(cast("DrawFn", None))
+        self._rng = rng
+
+    def one(self, of: tuple[T, ...]) -> T:
+        return self._rng.choice(of)
+
+
+def anything(rng: Random) -> Template:
+    """Any sound template."""
+    plan = Seeded(rng)
+    start, way = plan.one(COMPOUND)(plan, rng.randint(1, DEPTH))
+    return finished(plan, start, way)
+
+
+def payments(_rng: Random) -> Template:
+    """Pay, again and again, each time after a verdict."""
+    return process(
+        gate("signoff"),
+        task("pay", effect="irreversible"),
+        choice("again", "high"),
+        end(),
+        ways="signoff -> pay -> again -[again]-> signoff\n again -[on]-> end",
+    )
+
+
+def orders(_rng: Random) -> Template:
+    """A call that is its own gate, in a loop that humans keep up."""
+    return process(
+        task("look"),
+        task("pay", "critical", "irreversible"),
+        choice("again", "high"),
+        end(),
+        ways="look -> pay -> again -[again]-> look\n again -[on]-> end",
+    )
+
+
+def rounds(_rng: Random) -> Template:
+    """A loop that nobody keeps up: it goes round until the bound on steps ends it."""
+    return process(
+        task("look"),
+        task("score"),
+        choice("again"),
+        end(),
+        ways="look -> score -> again -[again]-> look\n again -[on]-> end",
+        when={"again": ALWAYS},
+    )
+
+
+def branches(_rng: Random) -> Template:
+    """Calls beside gates."""
+    return process(
+        parallel("fork"),
+        task("look"),
+        task("pay", "high", "irreversible"),
+        task("score", "low", "reversible"),
+        parallel("join"),
+        choice("again", "high"),
+        end(),
+        ways="fork -> look -> join\n fork -> pay -> join\n fork -> score -> join -> again -[again]-> fork\n "
+        "again -[on]-> end",
+    )
+
+
+MAKERS: tuple[Callable[[Random], Template], ...] = (anything, anything, anything, payments, orders, rounds, branches)
+
+
+def draw(rng: Random, number: int) -> Template:
+    """One template, with a name and a digest of its own."""
+    made = rng.choice(MAKERS)(rng)
+    return replace(made, vertical=f"process-{number}", digest=f"sha256:{number}")

@@ -1,0 +1,291 @@
+"""The witness: it sees everything that is durable, sent, shown and answered, and says what must never have been."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from actors.actor import Actor
+from actors.calls import Request, shown
+from actors.canonical import digest
+from actors.decider import Step, outstanding
+from actors.messages import (
+    AUTOPILOT,
+    Call,
+    CallSettled,
+    Effect,
+    Event,
+    GateOpened,
+    Rejected,
+    RunEnded,
+    RunStarted,
+    StepCleared,
+    StepEntered,
+    VerdictGiven,
+    Wake,
+)
+from actors.ports import Commit
+from actors.run import RETRY, Run, evolve
+from actors.template import APPROVED, Template
+from tests.conversations import Conversation
+from tests.property.invariants import check_effects, check_history, check_open
+
+if TYPE_CHECKING:
+    from tests.sim.process import Process
+
+Key = tuple[str, str]
+Visited = tuple[str, int]
+
+
+@dataclass
+class Shadow:
+    """What is known of a run by its history alone."""
+
+    template: Template
+    talk: Conversation
+    states: dict[int, Run] = field(default_factory=dict)
+    calls: dict[str, Call] = field(default_factory=dict)
+    wakes: set[str] = field(default_factory=set)
+    verdicts: dict[Visited, VerdictGiven] = field(default_factory=dict)
+    settled: set[Visited] = field(default_factory=set)
+    gates: dict[Visited, GateOpened] = field(default_factory=dict)
+    human: set[Visited] = field(default_factory=set)
+    spoke: set[str] = field(default_factory=set)
+    wire: Counter[str] = field(default_factory=Counter)
+    acknowledged: dict[Visited, str] = field(default_factory=dict)
+
+    @property
+    def history(self) -> list[Event]:
+        return self.talk.history
+
+    @property
+    def run(self) -> Run:
+        return self.talk.run
+
+
+class Witness:
+    """Keeps the shadows of all runs; the first thing that is wrong ends the seed."""
+
+    def __init__(self, *, alone: bool) -> None:
+        self.alone = alone
+        self.wrong: list[str] = []
+        self.shadows: dict[Key, Shadow] = {}
+        self.templates: dict[str, Template] = {}
+        self.turns = self.acks = self.sends = 0
+
+    def broke(self, what: str) -> None:
+        """Note what must never be."""
+        self.wrong.append(what)
+
+    def must(self, holds: object, what: str) -> None:
+        if not holds:
+            self.broke(what)
+
+    # ------------------------------------------------------------------------------------------------------- durable
+
+    def durable(self, commit: Commit) -> None:
+        """A commit reached the disk: the history goes on without a gap, and folds to the run that was kept."""
+        run, self.turns = commit.run, self.turns + 1
+        shadow = self._shadow(run)
+        self.must(commit.expected_version == len(shadow.history), f"{run.id} has a gap or a fork at {run.version}")
+        if self.wrong:
+            return
+        for event in commit.events:
+            try:
+                self._event(shadow, event)
+            except (ValueError, KeyError) as error:
+                self.broke(f"{run.id} cannot have a {event.type}: {error}")
+                return
+        self.must(shadow.run == commit.run, f"the history of {run.id} does not fold to what was kept")
+        self.must(commit.resting == commit.run.resting, f"{run.id} was kept as resting, and is not, or the reverse")
+        shadow.states[run.version] = shadow.run
+        self._said(shadow, commit.events)
+        for effect in outstanding(shadow.run, shadow.template):
+            if isinstance(effect, Call):
+                shadow.calls[effect.key] = effect
+            else:
+                shadow.wakes.add(effect.key)
+        self._checked(shadow, lambda: (check_open(shadow.talk), check_effects(shadow.talk)))
+
+    def _shadow(self, run: Run) -> Shadow:
+        key = (run.company_id, run.id)
+        if key not in self.shadows:
+            template = self.templates[run.template_digest]
+            self.shadows[key] = Shadow(template, Conversation(template))
+        return self.shadows[key]
+
+    def _checked(self, shadow: Shadow, check: Any) -> None:
+        try:
+            check()
+        except AssertionError as error:
+            where = error.__traceback__
+            while where is not None and where.tb_next is not None:
+                where = where.tb_next
+            line = "" if where is None else f" at {where.tb_frame.f_code.co_name}:{where.tb_lineno}"
+            self.broke(f"an invariant of {shadow.run.id} does not hold{line}: {error}")
+
+    def _event(self, shadow: Shadow, event: Event) -> None:
+        match event:
+            case GateOpened():
+                self._opened(shadow, event)
+            case VerdictGiven():
+                self._judged(shadow, event)
+            case CallSettled():
+                self._settled(shadow, event)
+            case StepCleared() if event.by != AUTOPILOT:
+                shadow.human.add((event.step_id, event.visit))
+            case _:
+                pass
+        shadow.talk.state = evolve(shadow.talk.state, event)
+        shadow.history.append(event)
+
+    def _opened(self, shadow: Shadow, event: GateOpened) -> None:
+        run, visit = shadow.run, (event.step_id, event.visit)
+        self.must(visit not in shadow.verdicts, f"the gate {visit} of {run.id} opened after its verdict")
+        seen = {
+            "run": run.id,
+            "template": shadow.template.digest,
+            "step": event.step_id,
+            "visit": event.visit,
+            "facts": run.facts,
+            "effect": shown(event.request),
+        }
+        self.must(digest(seen) == event.digest, f"the digest of {visit} of {run.id} is not of what it shows")
+        shadow.gates[visit] = event
+
+    def _judged(self, shadow: Shadow, event: VerdictGiven) -> None:
+        run, visit = shadow.run, (event.step_id, event.visit)
+        self.must(visit in shadow.gates, f"a verdict on {visit} of {run.id}, which never opened")
+        self.must(visit not in shadow.verdicts, f"two verdicts on {visit} of {run.id}")
+        shadow.verdicts[visit] = event
+
+    def _settled(self, shadow: Shadow, event: CallSettled) -> None:
+        run, visit = shadow.run, (event.step_id, event.visit)
+        self.must(visit not in shadow.settled, f"{visit} of {run.id} was settled twice")
+        shadow.settled.add(visit)
+        key = event.output.get("key") if isinstance(event.output, dict) else None
+        own = f"{run.id}:{event.step_id}:{event.visit}"
+        self.must(key in (None, own), f"{own} has the output of {key}")
+
+    def _said(self, shadow: Shadow, events: Sequence[Event]) -> None:
+        """Each command carries a name of its own, under which nothing can happen twice."""
+        names = {
+            event.by
+            for event in events
+            if isinstance(event, RunStarted | VerdictGiven | RunEnded | StepEntered) and event.by is not None
+        }
+        for name in names:
+            self.must(name not in shadow.spoke, f"the command {name} counted twice in {shadow.run.id}")
+        shadow.spoke |= names
+
+    # ------------------------------------------------------------------------------------------------------- visible
+
+    def loaded(self, key: Key, run: Run | None) -> None:
+        """A run was read: it is one of its durable states."""
+        shadow = self.shadows.get(key)
+        if run is not None:
+            self.must(shadow is not None and shadow.states.get(run.version) == run, f"{key[1]} was read as it never was")
+
+    def seen(self, where: str, run: Run, events: Sequence[Event] = ()) -> None:
+        """Somebody was shown a run, and what had just happened to it: all of it is durable."""
+        shadow = self.shadows.get((run.company_id, run.id))
+        if shadow is None or shadow.states.get(run.version) != run:
+            self.broke(f"{where}: {run.id} was seen at version {run.version}, which is not durable")
+            return
+        told = shadow.history[run.version - len(events) : run.version]
+        self.must(told == list(events), f"{where}: {run.id} was seen with events that are not its history")
+
+    def asked(self, where: str, effects: Sequence[Effect]) -> None:
+        """Effects were asked for: a durable state wants each of them, exactly so."""
+        for effect in effects:
+            shadow = self.shadows.get((effect.company_id, effect.run_id))
+            if isinstance(effect, Wake):
+                wanted = shadow is not None and effect.key in shadow.wakes
+            else:
+                wanted = shadow is not None and shadow.calls.get(effect.key) == effect
+            self.must(wanted, f"{where}: {effect.key} was asked for before it was durable")
+
+    def answered(self, process: Process, key: Key, answer: Step | Rejected) -> None:
+        """Somebody was told that something happened: it is durable, and a visit is closed for one of them only."""
+        if isinstance(answer, Rejected):
+            return
+        self.acks += 1
+        self.must((answer.run.company_id, answer.run.id) == key, f"{key} was answered with the run {answer.run.id}")
+        self.seen(f"{process.name} reply", answer.run, answer.events)
+        if self.wrong:
+            return
+        for event in answer.events:
+            if isinstance(event, VerdictGiven):
+                visit, others = (event.step_id, event.visit), self.shadows[key].acknowledged
+                self.must(visit not in others, f"two were told that they closed {visit} of {key[1]}")
+                others[visit] = event.by
+
+    # ------------------------------------------------------------------------------------------------------ the wire
+
+    def sent(self, process: Process, key: str, request: Request) -> None:
+        """A call left: it is durable, allowed, as it was shown, and not a second one that must not be."""
+        self.sends += 1
+        run_id, step_id, number = key.rsplit(":", 2)
+        shadow = next((one for (_, name), one in self.shadows.items() if name == run_id), None)
+        if shadow is None or key not in shadow.calls:
+            self.broke(f"{process.name}: {key} was sent before it was durable")
+            return
+        visit, node, run = (step_id, int(number)), shadow.template.node(step_id), shadow.run
+        shadow.wire[key] += 1
+        self.must(request == shadow.calls[key].request, f"{key} was sent otherwise than it was fixed")
+        self.must(f"https://{run.company_id}." in (request.url or ""), f"{key} went to the far side of somebody else")
+        if visit in shadow.gates and visit in shadow.verdicts:
+            self.must(request == shadow.gates[visit].request, f"{key} was sent otherwise than it was shown")
+        if node.effect == "irreversible":
+            self.must(request.idempotent or shadow.wire[key] == 1, f"{key} is irreversible and was sent twice")
+        self._governed(shadow, visit, key)
+        if self.alone:
+            self.must(visit not in shadow.settled, f"{key} is settled and was sent again")
+            self.must((run.company_id, run_id) not in process.over, f"{key} was sent after the run had ended")
+
+    def _governed(self, shadow: Shadow, visit: Visited, key: str) -> None:
+        node, verdict = shadow.template.node(visit[0]), shadow.verdicts.get(visit)
+        approved = (verdict is not None and verdict.decision == APPROVED) or visit in shadow.human
+        if node.gate or not shadow.run.auto_resolve:
+            self.must(approved, f"{key} was sent without a verdict")
+        elif node.effect == "irreversible":
+            allowed = any(one.decision not in ("denied", RETRY) for one in shadow.verdicts.values())
+            self.must(allowed or approved, f"{key} is irreversible and was sent before anybody allowed anything")
+
+    # --------------------------------------------------------------------------------------------------------- rest
+
+    def left(self, process: Process, actor: Actor) -> None:
+        """An actor has nothing in its mailbox: it knows what is durable, and what it waits for is under way."""
+        shadow, run = self.shadows.get(actor.key), actor.run
+        if shadow is None or process.stopping:
+            return
+        soon = process.repeats.get(actor.key, -1.0) >= process.world.loop.time()
+        if run is None:
+            excused = soon or process.recovering or not self.alone
+            self.must(shadow.run.resting or excused, f"{actor.key[1]} was forgotten and is not at rest")
+            return
+        self.must(not self.alone or run == shadow.run, f"{actor.key[1]} is live as of another state than the durable")
+        for effect in outstanding(run, shadow.template):
+            self.must(soon or process.sees_to(effect), f"{effect.key} is wanted and nobody sees to it")
+
+    def passivated(self, process: Process, actors: Sequence[Actor]) -> None:
+        """Actors were let go: each was at rest, with nothing to do and nothing under way."""
+        for actor in actors:
+            shadow = self.shadows.get(actor.key)
+            self.must(actor.task is None, f"{actor.key[1]} was let go at work")
+            if shadow is None or actor.run is None:
+                continue
+            self.must(actor.run.resting, f"{actor.key[1]} was let go while it waits for something")
+            flying = actor.run.ended is None and process.dispatcher._flights.get(actor.key)
+            self.must(not flying or not self.alone, f"{actor.key[1]} was let go with a call under way")
+
+    def finished(self) -> None:
+        """All faults are over and time has passed: every run stands still, and its whole history holds."""
+        for (_, run_id), shadow in self.shadows.items():
+            self.must(shadow.run.resting, f"{run_id} is stuck: {[(v.step_id, v.status) for v in shadow.run.open]}")
+            self._checked(shadow, lambda s=shadow: check_history(s.history))
+            for visit, by in shadow.acknowledged.items():
+                verdict = shadow.verdicts.get(visit)
+                self.must(verdict is not None and verdict.by == by, f"a verdict of {by} on {run_id} was lost")

@@ -1,0 +1,229 @@
+"""The world of one seed: the disk, the far sides, the processes, the people, and all that can go wrong with them."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any, Literal
+
+import structlog
+
+from actors import turn
+from actors.calls import Connector
+from daemon.ports import ConnectorChange, StoredConnector
+from daemon.stores.memory import MemoryStore
+from tests.property.templates import TOOLS
+from tests.sim.disk import Disk
+from tests.sim.loop import SimLoop
+from tests.sim.process import Process
+from tests.sim.templates import draw
+from tests.sim.witness import Witness
+
+MORNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
+COMPANIES = ("acme", "umbra")
+SILENT = 50
+CALM_S = 240.0
+
+StoreFault = Literal["not_applied", "lost", "kept"]
+FarSideWay = Literal["well", "hit", "late", "never", "lost", "status", "refused", "broken"]
+WAYS: tuple[FarSideWay, ...] = ("hit", "late", "never", "lost", "lost", "status", "refused", "broken")
+
+
+@dataclass(frozen=True)
+class Mix:
+    """What a seed is like: how large its bounds are and how often each thing goes wrong."""
+
+    disorder: float
+    alone: bool
+    runs: int
+    actions: int
+    mailbox_max: int
+    batch_max: int
+    calls_max: int
+    failures_max: int
+    steps_max: int
+    turn_steps_max: int
+    idle_s: float
+    not_applied: float
+    unknown: float
+    unread: float
+    death: float
+    trouble: float
+    echo: float
+
+    @classmethod
+    def of(cls, rng: Random) -> Mix:
+        return cls(
+            disorder=rng.choice((0.0, 0.2, 0.7)),
+            alone=rng.random() < 0.85,
+            runs=rng.randint(1, 3),
+            actions=rng.randint(12, 30),
+            mailbox_max=rng.choice((2, 4, 1_000)),
+            batch_max=rng.choice((1, 3, 256)),
+            calls_max=rng.choice((1, 2, 256)),
+            failures_max=rng.choice((2, 20)),
+            steps_max=40,
+            turn_steps_max=rng.choice((1, 3, 200)),
+            idle_s=rng.choice((0.0, 0.0, 1.0)),
+            not_applied=rng.choice((0.0, 0.0, 0.1, 0.3)),
+            unknown=rng.choice((0.0, 0.0, 0.03, 0.1)),
+            unread=rng.choice((0.0, 0.0, 0.1, 0.3)),
+            death=rng.choice((0.0, 0.02, 0.05)),
+            trouble=rng.choice((0.0, 0.2, 0.5)),
+            echo=rng.choice((0.0, 0.1, 0.3)),
+        )
+
+
+class World:
+    """Everything that outlives a process, and the seed's word on what happens next."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = Random(f"world {seed}")
+        self.mix = Mix.of(self.rng)
+        self.loop = SimLoop(Random(f"order {seed}"), self.mix.disorder)
+        self.witness = Witness(alone=self.mix.alone)
+        self.disk, self.shelf = Disk(), MemoryStore()
+        self.calm = False
+        self.trace: list[str] = []
+        self.templates = [draw(self.rng, number) for number in range(self.rng.randint(1, 2))]
+        self.witness.templates = {template.digest: template for template in self.templates}
+        self.processes: list[Process] = []
+        self.deaths = 0
+        self._jumped_s = 0.0
+        self._versions: dict[tuple[str, str], int] = {}
+
+    # ------------------------------------------------------------------------------------------------------ the clock
+
+    def now(self) -> datetime:
+        """The time of day, which people may set; the loop's own time never jumps."""
+        return MORNING + timedelta(seconds=self.loop.time() + self._jumped_s)
+
+    def jump(self) -> None:
+        """Somebody sets the clock."""
+        self._jumped_s += self.rng.choice((-7_200.0, -1.5, 3.0, 7_200.0))
+        self.note("the clock jumps")
+
+    def note(self, what: str) -> None:
+        """One line of the trace."""
+        self.trace.append(f"{self.loop.time():10.4f} {what}")
+
+    def hash(self) -> str:
+        """What two runs of one seed have in common."""
+        text = "\n".join((*self.trace, *self.witness.wrong, f"{self.loop.steps} steps"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    # --------------------------------------------------------------------------------------------------- the seed's say
+
+    async def pause(self, most_s: float) -> None:
+        """Take a moment, or only let others go first, or not even that."""
+        lot = self.rng.random()
+        if lot < 0.2:  # noqa: PLR2004 - a lot
+            return
+        await asyncio.sleep(0.0 if lot < 0.4 else most_s * self.rng.random())  # noqa: PLR2004 - a lot
+
+    def _happens(self, chance: float) -> bool:
+        return not self.calm and chance > 0 and self.rng.random() < chance
+
+    def store_fault(self) -> StoreFault | None:
+        """How a write goes wrong, if it does."""
+        if self._happens(self.mix.not_applied):
+            return "not_applied"
+        if self._happens(self.mix.unknown):
+            return self.rng.choice(("lost", "kept"))
+        return None
+
+    def load_fails(self) -> bool:
+        return self._happens(self.mix.unread)
+
+    def dies(self) -> bool:
+        return self._happens(self.mix.death)
+
+    def far_side(self, timeout_s: float) -> tuple[FarSideWay, float]:
+        """How a far side answers a call, and after how long."""
+        delay_s = self.rng.choice((0.0, 0.01, 0.3, 1.0)) * self.rng.random()
+        if not self._happens(self.mix.trouble):
+            return "well", delay_s
+        how = self.rng.choice(WAYS)
+        return how, timeout_s * self.rng.uniform(0.9, 1.05) if how == "late" else delay_s
+
+    def echoes(self) -> Iterator[float]:
+        """After how long an outcome comes once more."""
+        while self._happens(self.mix.echo):
+            yield self.rng.choice((0.0, 0.05, 2.0, 10.0))
+
+    # ---------------------------------------------------------------------------------------------------- the tools
+
+    async def bind(self, company: str, tool: str) -> None:
+        """Somebody binds a tool, anew or otherwise; processes that run know of it at once."""
+        live = self.rng.random() < 0.9  # noqa: PLR2004 - mostly
+        version = self._versions[company, tool] = self._versions.get((company, tool), 0) + 1
+        connector = Connector(
+            tool,
+            version,
+            f"https://{company}.test",
+            "POST",
+            f"/{tool}",
+            body_map=self.rng.choice((None, {"amount": "amount"})),
+            signal_rule=self.rng.choice((None, "hit")),
+            reversible=live,
+            idempotent=self.rng.random() < 0.25,  # noqa: PLR2004 - now and then
+            timeout_s=self.rng.choice((1.0, 4.0)),
+            retries=self.rng.choice((0, 2)),
+        )
+        at = self.now()
+        stored = StoredConnector(company, connector, None, at, at, "ann")
+        change = ConnectorChange(company, tool, version, version, at, "ann", "none", None, connector)
+        await self.shelf.put_connector(stored, change)
+        for process in self.processes:
+            process.toolbox._held.pop(company, None)
+            process.toolbox._public.pop(company, None)
+        self.note(f"{company} binds {tool}, version {version}")
+
+    async def bind_all(self) -> None:
+        for company in COMPANIES:
+            for tool in TOOLS:
+                if self.rng.random() < 0.8:  # noqa: PLR2004 - mostly
+                    await self.bind(company, tool)
+
+    # -------------------------------------------------------------------------------------------------- the processes
+
+    async def keep_alive(self, slot: int) -> None:
+        """Start a process, and another one whenever it is gone."""
+        born = 0
+        while True:
+            born += 1
+            process = Process(self, f"{'ab'[slot]}{born}")
+            self.note(f"{process.name} starts")
+            recovering = process.spawn(process.recover())
+            await asyncio.wait((recovering, process.gone), return_when=asyncio.FIRST_COMPLETED)
+            self.processes.append(process)
+            how = await process.gone
+            self.processes.remove(process)
+            self.deaths += 1
+            self.note(f"{process.name} {how}")
+            await asyncio.sleep(self.rng.choice((0.0, 0.1, 2.0)))
+
+    @property
+    def up(self) -> list[Process]:
+        """The processes that take commands."""
+        return [process for process in self.processes if not process.stopping]
+
+
+@contextmanager
+def bounds(turn_steps_max: int) -> Iterator[None]:
+    """Short turns, so that runs have to be woken for more; and no log."""
+    before, log = turn.TURN_STEPS_MAX, structlog.get_config()
+    turn.TURN_STEPS_MAX = turn_steps_max
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(SILENT))
+    try:
+        yield
+    finally:
+        turn.TURN_STEPS_MAX = before
+        structlog.configure(**log)
+
+
