@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from actors.ports import Commit, Receipt, ReceiptTaken, StoreFailed, VersionConflict
 from actors.run import Run
@@ -38,7 +38,7 @@ class Disk:
 
     runs: dict[Key, Kept] = field(default_factory=dict)
     receipts: dict[Place, Receipt] = field(default_factory=dict)
-    checks_versions: bool = True
+    checks_versions: ClassVar[bool] = True
 
     def run(self, key: Key) -> Run | None:
         kept = self.runs.get(key)

@@ -111,6 +111,8 @@ class People:
         digest = self.rng.choice((None, None, None, *digests[-1:], *digests[:1]))
         versions = self.rng.choice((None, None, None, frozenset({run.version})))
         by, role = self.name(), self.rng.choice(ROLES)
+        if digest is not None:
+            self.world.witness.seen_by[by] = digest
 
         def make() -> Command:
             seen = {"digest": digest, "versions": versions}

@@ -73,6 +73,7 @@ class Witness:
         self.wrong: list[str] = []
         self.shadows: dict[Key, Shadow] = {}
         self.templates: dict[str, Template] = {}
+        self.seen_by: dict[str, str] = {}
         self.turns = self.acks = self.sends = 0
 
     def broke(self, what: str) -> None:
@@ -160,6 +161,11 @@ class Witness:
         self.must(visit in shadow.gates, f"a verdict on {visit} of {run.id}, which never opened")
         self.must(visit not in shadow.verdicts, f"two verdicts on {visit} of {run.id}")
         shadow.verdicts[visit] = event
+        seen = self.seen_by.get(event.by)
+        if seen is not None and not self.wrong:
+            gate = shadow.gates[visit]
+            self.must(seen == gate.digest, f"{event.by} had seen something else at {visit} of {run.id}")
+            self.must(event.request == gate.request, f"{event.by} allowed something else at {visit} of {run.id}")
 
     def _settled(self, shadow: Shadow, event: CallSettled) -> None:
         run, visit = shadow.run, (event.step_id, event.visit)
@@ -236,8 +242,10 @@ class Witness:
         shadow.wire[key] += 1
         self.must(request == shadow.calls[key].request, f"{key} was sent otherwise than it was fixed")
         self.must(f"https://{run.company_id}." in (request.url or ""), f"{key} went to the far side of somebody else")
-        if visit in shadow.gates and visit in shadow.verdicts:
-            self.must(request == shadow.gates[visit].request, f"{key} was sent otherwise than it was shown")
+        if visit in shadow.verdicts:
+            self.must(request == shadow.verdicts[visit].request, f"{key} was sent otherwise than it was allowed")
+            seen = node.effect != "irreversible" or request == shadow.gates[visit].request
+            self.must(seen, f"{key} is irreversible and was sent otherwise than it was shown")
         if node.effect == "irreversible":
             self.must(request.idempotent or shadow.wire[key] == 1, f"{key} is irreversible and was sent twice")
         self._governed(shadow, visit, key)

@@ -1,0 +1,212 @@
+"""Faults to be planted into the service, each as one patch, so that the simulation can be seen to find them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from actors import decider
+from actors.actor import Actor, Envelope
+from actors.decider import Step
+from actors.directory import Directory
+from actors.messages import Call, CallReturned, Effect, Outcome
+from actors.run import Run
+from actors.template import Template
+from actors.values import changed
+from daemon.effects import Dispatcher, Flight
+from tests.sim.disk import Disk, Key
+
+Plant = tuple[Any, str, Any]
+Planting = Callable[[], Sequence[Plant]]
+
+
+def double_accept() -> Sequence[Plant]:
+    """The directory looks, waits, and then takes what it had seen: two make an actor for the same run."""
+    ask = Directory.ask
+
+    async def check_then_await(self: Directory, key: Key, *args: Any, **how: Any) -> Any:
+        if key not in self._actors:
+            actor = Actor(key, self._around, self)
+            await asyncio.sleep(0)
+            self._actors[key] = actor
+        return await ask(self, key, *args, **how)
+
+    return [(Directory, "ask", check_then_await)]
+
+
+def reply_before_commit() -> Sequence[Plant]:
+    """Who asks is told before it is durable."""
+    append = Actor._append
+
+    async def hasty(self: Actor, done: Step, envelope: Envelope) -> None:
+        envelope.answer(done)
+        await append(self, done, envelope)
+
+    return [(Actor, "_append", hasty)]
+
+
+def effect_before_commit() -> Sequence[Plant]:
+    """Effects are asked for before what wants them is durable."""
+    append = Actor._append
+
+    async def hasty(self: Actor, done: Step, envelope: Envelope) -> None:
+        self._around.effects.perform(done.effects, recovered=False)
+        await append(self, done, envelope)
+
+    return [(Actor, "_append", hasty)]
+
+
+def publish_before_commit() -> Sequence[Plant]:
+    """Followers see what is not durable yet."""
+    append = Actor._append
+
+    async def hasty(self: Actor, done: Step, envelope: Envelope) -> None:
+        self._around.feed.publish(done.run, done.events)
+        await append(self, done, envelope)
+
+    return [(Actor, "_append", hasty)]
+
+
+def passivation_during_a_call() -> Sequence[Plant]:
+    """An actor counts as idle as soon as its mailbox is empty."""
+    return [(Actor, "idle", property(lambda self: self._task is None))]
+
+
+def lost_timer() -> Sequence[Plant]:
+    """A wake-up that a restart has to set anew is not set."""
+    perform = Dispatcher.perform
+
+    def forgetful(self: Dispatcher, effects: Sequence[Effect], *, recovered: bool) -> None:
+        perform(self, [one for one in effects if isinstance(one, Call) or not recovered], recovered=recovered)
+
+    return [(Dispatcher, "perform", forgetful)]
+
+
+def sent_again_after_a_restart() -> Sequence[Plant]:
+    """Whether a call may have been made before the restart is not asked."""
+    refused = Dispatcher._refused
+
+    def careless(self: Dispatcher, flight: Flight) -> Outcome | None:
+        flight.recovered = False
+        return refused(self, flight)
+
+    return [(Dispatcher, "_refused", careless)]
+
+
+def no_doubt() -> Sequence[Plant]:
+    """After a failure an actor goes on with the state that it has."""
+    return [(Actor, "_doubt", lambda _self, _error: None)]
+
+
+def stale_outcome() -> Sequence[Plant]:
+    """What came of an earlier visit is taken for what came of this one."""
+    returned = decider._returned
+
+    def credulous(turn: Any, message: CallReturned) -> None:
+        here = turn.run.at(message.step_id)
+        returned(turn, message if here is None else changed(message, visit=here.visit))
+
+    return [(decider, "_returned", credulous)]
+
+
+def forgotten_caller() -> Sequence[Plant]:
+    """A drain ends the actors and says nothing to those who wait in their mailboxes."""
+
+    def silent(self: Actor) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    return [(Actor, "stop", silent)]
+
+
+def receipt_left_out() -> Sequence[Plant]:
+    """The answer under an Idempotency-Key is not kept with what it answers."""
+    append = Actor._append
+
+    async def without(self: Actor, done: Step, envelope: Envelope) -> None:
+        await append(self, done, Envelope(envelope.message, envelope.reply, envelope.template))
+
+    return [(Actor, "_append", without)]
+
+
+def no_version_check() -> Sequence[Plant]:
+    """Whoever writes last wins."""
+    return [(Disk, "checks_versions", False)]
+
+
+def unbounded_mailbox() -> Sequence[Plant]:
+    """A mailbox takes whatever comes."""
+    deliver = Actor.deliver
+
+    def greedy(self: Actor, envelope: Envelope) -> None:
+        mailbox_max, self._around = self._around.mailbox_max, changed(self._around, mailbox_max=10**6)
+        deliver(self, envelope)
+        self._around = changed(self._around, mailbox_max=mailbox_max)
+
+    return [(Actor, "deliver", greedy)]
+
+
+def one_house_for_all() -> Sequence[Plant]:
+    """An actor is found by its run alone, whoever asks."""
+    actor = Directory._actor
+
+    def blind(self: Directory, key: Key) -> Actor:
+        return next((one for other, one in self._actors.items() if other[1] == key[1]), None) or actor(self, key)
+
+    return [(Directory, "_actor", blind)]
+
+
+def calls_after_the_end() -> Sequence[Plant]:
+    """A run that was cancelled keeps calling."""
+    return [(Dispatcher, "forget", lambda _self, _company_id, _run_id: None)]
+
+
+def settled_call_sent_again() -> Sequence[Plant]:
+    """What is outstanding leaves nothing out that was once asked for."""
+    outstanding = decider.outstanding
+
+    def everything(run: Run, template: Template) -> tuple[Effect, ...]:
+        done = [v for v in run.trace if v.status == "done" and v.request is not None and v.request.mode == "live"]
+        old = [Call(run.company_id, run.id, v.step_id, v.visit, request=v.request, repeatable=True) for v in done[-1:]]  # type: ignore[arg-type]
+        return (*outstanding(run, template), *old)
+
+    return [(decider, "outstanding", everything)]
+
+
+PLANTS: dict[str, Planting] = {
+    planting.__name__.replace("_", "-"): planting
+    for planting in (
+        double_accept,
+        reply_before_commit,
+        effect_before_commit,
+        publish_before_commit,
+        passivation_during_a_call,
+        lost_timer,
+        sent_again_after_a_restart,
+        no_doubt,
+        stale_outcome,
+        forgotten_caller,
+        receipt_left_out,
+        no_version_check,
+        unbounded_mailbox,
+        one_house_for_all,
+        calls_after_the_end,
+        settled_call_sent_again,
+    )
+}
+
+
+@contextmanager
+def planted(name: str | None) -> Iterator[None]:
+    """The service with that fault in it; as it is when none is named."""
+    plants = () if name is None else PLANTS[name]()
+    before = [(owner, attribute, owner.__dict__[attribute]) for owner, attribute, _ in plants]
+    for owner, attribute, value in plants:
+        setattr(owner, attribute, value)
+    try:
+        yield
+    finally:
+        for owner, attribute, value in before:
+            setattr(owner, attribute, value)
