@@ -19,7 +19,6 @@ Key = tuple[str, str]
 Place = tuple[str, str, str]
 Work = Callable[["Transaction"], None]
 LOAD_S = 0.01
-WRITE_S = 0.02
 
 
 @dataclass
@@ -88,7 +87,7 @@ class SimEngine:
 
     async def apply(self, works: Sequence[Work]) -> Sequence[tuple[Any, Exception | None]]:
         world = self._process.world
-        await world.pause(WRITE_S)
+        await world.pause(world.write_s())
         fault = world.store_fault()
         if fault == "not_applied":
             world.note(f"{self._process.name} store: not applied")
@@ -97,7 +96,7 @@ class SimEngine:
         if fault == "lost":
             world.note(f"{self._process.name} store: unknown, and lost")
             raise StoreFailed("The disk has gone.", "unknown")
-        await world.pause(WRITE_S)
+        await world.pause(world.write_s())
         # In one breath, so that of two processes one comes after the other, as with the lock of a database.
         transaction = Transaction(world.disk)
         settled = [_settled(work, transaction) for work in works]
@@ -108,7 +107,7 @@ class SimEngine:
         if fault == "kept":
             world.note(f"{self._process.name} store: unknown, and kept")
             raise StoreFailed("The disk has gone.", "unknown")
-        await world.pause(WRITE_S)
+        await world.pause(world.write_s())
         return settled
 
     async def rest(self) -> None:

@@ -16,6 +16,7 @@ from actors.template import Template
 from tests.property.templates import TOOLS
 from tests.sim.disk import Key
 from tests.sim.process import Process
+from tests.sim.witness import Sight
 from tests.sim.world import CALM_S, COMPANIES, World
 
 PATH = "/process-runs"
@@ -111,8 +112,7 @@ class People:
         digest = self.rng.choice((None, None, None, *digests[-1:], *digests[:1]))
         versions = self.rng.choice((None, None, None, frozenset({run.version})))
         by, role = self.name(), self.rng.choice(ROLES)
-        if digest is not None:
-            self.world.witness.seen_by[by] = digest
+        self.world.witness.sights[by] = Sight(digest, versions)
 
         def make() -> Command:
             seen = {"digest": digest, "versions": versions}
@@ -130,7 +130,7 @@ class People:
         """Somebody cancels a run, though not every time it crosses his mind."""
         key, _ = self.one_run()
         by = self.name()
-        if self.rng.random() < 0.3:  # noqa: PLR2004 - now and then
+        if self.rng.random() < 0.5:  # noqa: PLR2004 - a coin
             self.say(Order(key, by, lambda: Cancel(by=by, at=self.world.now())))
 
     async def trespass(self) -> None:
@@ -154,7 +154,7 @@ class People:
 
     def say(self, order: Order) -> None:
         """Send it, and see to it that it is answered, as far as this person cares."""
-        once = self.rng.random() < 0.6  # noqa: PLR2004 - with an Idempotency-Key
+        once = self.rng.random() < 0.7  # noqa: PLR2004 - with an Idempotency-Key
         self.asking.append(self.world.loop.create_task(self._insist(order, once=once)))
 
     async def _insist(self, order: Order, *, once: bool) -> None:
@@ -168,7 +168,7 @@ class People:
     async def _ask(self, process: Process, order: Order, *, once: bool) -> bool:
         """One request: whether it was answered; it may break off, when its process dies or its sender gives up."""
         handling = process.spawn(self._handle(process, order, once=once))
-        patience_s, cut = self.rng.choice(PATIENCE_S), self.rng.random() < 0.5  # noqa: PLR2004 - a coin
+        patience_s, cut = self.rng.choice(PATIENCE_S), not once and self.rng.random() < 0.5  # noqa: PLR2004 - a coin
         await asyncio.wait((handling, process.gone), timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
         if handling.done():
             return not handling.cancelled() and handling.result()
@@ -178,7 +178,8 @@ class People:
 
     async def _handle(self, process: Process, order: Order, *, once: bool) -> bool:
         """What the service does with a request; whether there is nothing more to ask."""
-        said = await self._give(process, order, once=once)
+        async with process.under_way.setdefault(order.by, asyncio.Lock()):
+            said = await self._give(process, order, once=once)
         self.world.note(f"{process.name} answers {order.by} on {order.key[1]}: {said}")
         return not said.startswith("503")
 
@@ -193,20 +194,24 @@ class People:
         await self.world.pause(0.005)
         if once and place in disk.receipts:
             return self._again(disk.receipts[place])
+        witness = self.world.witness
+        witness.tries(order.by)
         try:
             answer = await process.ask(order.key, order.make(), order.template, receipt if once else None)
         except ReceiptTaken:
             return self._again(disk.receipts[place])
-        except Overloaded:
-            return "429"
-        except Stopped:
-            return "503 stopped"
+        except (Overloaded, Stopped) as none:
+            witness.refused(order.key, order.by)
+            return f"503 {none!r}"
         except StoreFailed as failed:
+            if failed.outcome == "not_applied":
+                witness.refused(order.key, order.by)
             return f"503 {failed.outcome}"
         if isinstance(answer, Step):
             return f"{'200' if answer.rejected is None else '409'} version {answer.run.version}"
-        known = order.key in self.world.witness.shadows
-        self.world.witness.must(known or answer.code == "not_found", f"{order.key} is said to be there")
+        witness.refused(order.key, order.by)
+        known = order.key in witness.shadows
+        witness.must(known or answer.code == "not_found", f"{order.key} is said to be there")
         return f"409 {answer.code}"
 
     def _again(self, receipt: Receipt) -> str:

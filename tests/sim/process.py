@@ -101,6 +101,7 @@ class Process:
         self.gone: asyncio.Future[str] = world.loop.create_future()
         self.stopping, self.recovering = False, True
         self.waiting: set[str] = set()
+        self.under_way: dict[str, asyncio.Lock] = {}
         self.over: set[Key] = set()
         self.repeats: dict[Key, float] = {}
         self._context = contextvars.copy_context()

@@ -65,6 +65,14 @@ class Shadow:
         return self.talk.run
 
 
+@dataclass(frozen=True)
+class Sight:
+    """What a person says to have seen of a gate."""
+
+    digest: str | None = None
+    versions: frozenset[int] | None = None
+
+
 class Witness:
     """Keeps the shadows of all runs; the first thing that is wrong ends the seed."""
 
@@ -73,7 +81,8 @@ class Witness:
         self.wrong: list[str] = []
         self.shadows: dict[Key, Shadow] = {}
         self.templates: dict[str, Template] = {}
-        self.seen_by: dict[str, str] = {}
+        self.sights: dict[str, Sight] = {}
+        self.told_no: set[str] = set()
         self.turns = self.acks = self.sends = 0
 
     def broke(self, what: str) -> None:
@@ -161,11 +170,14 @@ class Witness:
         self.must(visit in shadow.gates, f"a verdict on {visit} of {run.id}, which never opened")
         self.must(visit not in shadow.verdicts, f"two verdicts on {visit} of {run.id}")
         shadow.verdicts[visit] = event
-        seen = self.seen_by.get(event.by)
-        if seen is not None and not self.wrong:
+        sight = self.sights.get(event.by)
+        if sight is not None and not self.wrong:
             gate = shadow.gates[visit]
-            self.must(seen == gate.digest, f"{event.by} had seen something else at {visit} of {run.id}")
-            self.must(event.request == gate.request, f"{event.by} allowed something else at {visit} of {run.id}")
+            self.must(sight.digest in (None, gate.digest), f"{event.by} had seen something else at {visit} of {run.id}")
+            fits = sight.versions is None or run.version in sight.versions
+            self.must(fits, f"{event.by} had seen another version of {run.id}")
+            same = sight == Sight() or event.request == gate.request
+            self.must(same, f"{event.by} allowed something else at {visit} of {run.id}")
 
     def _settled(self, shadow: Shadow, event: CallSettled) -> None:
         run, visit = shadow.run, (event.step_id, event.visit)
@@ -184,6 +196,7 @@ class Witness:
         }
         for name in names:
             self.must(name not in shadow.spoke, f"the command {name} counted twice in {shadow.run.id}")
+            self.must(name not in self.told_no, f"the command {name} counted after its sender was told that it did not")
         shadow.spoke |= names
 
     # ------------------------------------------------------------------------------------------------------- visible
@@ -228,6 +241,18 @@ class Witness:
                 self.must(visit not in others, f"two were told that they closed {visit} of {key[1]}")
                 others[visit] = event.by
 
+    def tries(self, name: str) -> None:
+        """Somebody says it, or says it again."""
+        self.told_no.discard(name)
+
+    def refused(self, key: Key, name: str) -> None:
+        """Somebody was told that nothing of it happened: nothing has, and nothing will."""
+        if self.alone:
+            shadow = self.shadows.get(key)
+            counted = shadow is not None and name in shadow.spoke
+            self.must(not counted, f"{name} was told that nothing happened to {key[1]}, and it did")
+            self.told_no.add(name)
+
     # ------------------------------------------------------------------------------------------------------ the wire
 
     def sent(self, process: Process, key: str, request: Request) -> None:
@@ -267,14 +292,17 @@ class Witness:
     def left(self, process: Process, actor: Actor) -> None:
         """An actor has nothing in its mailbox: it knows what is durable, and what it waits for is under way."""
         shadow, run = self.shadows.get(actor.key), actor.run
-        if shadow is None or process.stopping:
+        if shadow is None:
+            return
+        fresh = run is None or run == shadow.run or not self.alone
+        self.must(fresh, f"{actor.key[1]} is live as of another state than the durable one")
+        if process.stopping:
             return
         soon = process.repeats.get(actor.key, -1.0) >= process.world.loop.time()
         if run is None:
             excused = soon or process.recovering or not self.alone
             self.must(shadow.run.resting or excused, f"{actor.key[1]} was forgotten and is not at rest")
             return
-        self.must(not self.alone or run == shadow.run, f"{actor.key[1]} is live as of another state than the durable")
         for effect in outstanding(run, shadow.template):
             self.must(soon or process.sees_to(effect), f"{effect.key} is wanted and nobody sees to it")
 

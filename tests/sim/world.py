@@ -28,6 +28,7 @@ MORNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 COMPANIES = ("acme", "umbra")
 SILENT = 50
 CALM_S = 240.0
+WRITE_S = 0.02
 
 StoreFault = Literal["not_applied", "lost", "kept"]
 FarSideWay = Literal["well", "hit", "late", "never", "lost", "status", "refused", "broken"]
@@ -52,6 +53,7 @@ class Mix:
     not_applied: float
     unknown: float
     unread: float
+    slow: float
     death: float
     trouble: float
     echo: float
@@ -62,7 +64,7 @@ class Mix:
             disorder=rng.choice((0.0, 0.2, 0.7)),
             alone=rng.random() < 0.85,
             runs=rng.randint(1, 3),
-            actions=rng.randint(12, 30),
+            actions=rng.randint(15, 40),
             mailbox_max=rng.choice((2, 4, 1_000)),
             batch_max=rng.choice((1, 3, 256)),
             calls_max=rng.choice((1, 2, 256)),
@@ -73,6 +75,7 @@ class Mix:
             not_applied=rng.choice((0.0, 0.0, 0.1, 0.3)),
             unknown=rng.choice((0.0, 0.0, 0.03, 0.1)),
             unread=rng.choice((0.0, 0.0, 0.1, 0.3)),
+            slow=rng.choice((0.0, 0.0, 0.05, 0.2)),
             death=rng.choice((0.0, 0.02, 0.05)),
             trouble=rng.choice((0.0, 0.2, 0.5)),
             echo=rng.choice((0.0, 0.1, 0.3)),
@@ -136,6 +139,10 @@ class World:
         if self._happens(self.mix.unknown):
             return self.rng.choice(("lost", "kept"))
         return None
+
+    def write_s(self) -> float:
+        """How long a write takes at most: mostly little, now and then longer than anybody wants to wait."""
+        return self.rng.choice((0.5, 9.0)) if self._happens(self.mix.slow) else WRITE_S
 
     def load_fails(self) -> bool:
         return self._happens(self.mix.unread)
