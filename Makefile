@@ -1,5 +1,6 @@
 PYTHON ?= python3
 SECONDS ?= 60
+SEEDS ?= 1000
 
 BIN := .venv/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
@@ -9,7 +10,7 @@ PURE_TESTS := tests/unit tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test coverage check load bench crash effects lock clean
+.PHONY: help install run demo test coverage check load bench crash effects sim lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -47,6 +48,9 @@ crash: .venv/developed ## kill the service under load, again and again, and comp
 
 effects: .venv/developed ## count what reaches the outside, at full scale: at most once, shadow, what was shown
 	@$(BIN)/python -m tests.effects
+
+sim: .venv/developed ## play seeds on a virtual clock, with faults, against what is always true: SEEDS=1000
+	@$(BIN)/python -m tests.sim --seeds $(SEEDS)
 
 # The runtime lock takes its versions from the wider one, so that the two always agree.
 lock: .venv/made ## write the lock files anew from pyproject.toml

@@ -12,6 +12,7 @@ from daemon.connectors.http import Answer, HttpConnector, SendFailed
 if TYPE_CHECKING:
     from tests.sim.process import Process
 
+WIRE_WEIGHT = 4.0  # most is at stake while a call is out
 STATUSES = (400, 404, 429, 500, 502, 503)
 
 
@@ -38,7 +39,7 @@ class FarSide(HttpConnector):
             raise SendFailed("connect_failed", "The far side refused the connection.")
         world.witness.sent(self._process, key, request)
         world.note(f"{self._process.name} wire: {key} {how}")
-        await self._process.may_die("on the wire")
+        await self._process.may_die("on the wire", WIRE_WEIGHT)
         if how == "broken":
             raise RuntimeError("a fault of our own")
         if how == "never" or delay_s >= timeout_s:

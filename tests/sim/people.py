@@ -21,6 +21,7 @@ from tests.sim.world import CALM_S, COMPANIES, World
 
 PATH = "/process-runs"
 TRIES_MAX = 4
+RUNS_MAX = 6
 PATIENCE_S = (0.0, 0.005, 0.5, 30.0, 30.0, 30.0)
 ROLES = ("owner", "owner", "owner", "manager", "member")
 WORDS = ("approved", "denied", "retry", "done", "on", "again", "?")
@@ -78,7 +79,7 @@ class People:
     def start(self) -> None:
         """Somebody starts a run."""
         company, template = self.rng.choice(COMPANIES), self.rng.choice(self.world.templates)
-        key, by, auto = (company, f"run-{len(self.runs)}"), self.name(), self.rng.random() < 0.85  # noqa: PLR2004
+        key, by, auto = (company, f"run-{len(self.runs)}"), self.name(), self.rng.random() < 0.85
 
         def make() -> Command:
             at, inputs = self.world.now(), {"amount": 12}
@@ -130,7 +131,7 @@ class People:
         """Somebody cancels a run, though not every time it crosses his mind."""
         key, _ = self.one_run()
         by = self.name()
-        if self.rng.random() < 0.5:  # noqa: PLR2004 - a coin
+        if self.rng.random() < 0.5:
             self.say(Order(key, by, lambda: Cancel(by=by, at=self.world.now())))
 
     async def trespass(self) -> None:
@@ -145,16 +146,17 @@ class People:
             self.say(Order(stranger, by, lambda: Cancel(by=by, at=self.world.now())))
 
     def one_run(self) -> tuple[Key, Run | None]:
-        """A run, and where it stands."""
-        key = self.rng.choice(self.runs)
-        shadow = self.world.witness.shadows.get(key)
-        return key, None if shadow is None else shadow.run
+        """A run, and where it stands; mostly one that waits for people."""
+        shadows = self.world.witness.shadows
+        asking = [key for key in self.runs if key in shadows and shadows[key].run.status in ("parked", "failed")]
+        key = self.rng.choice((*asking * 4, *self.runs))
+        return key, shadows[key].run if key in shadows else None
 
     # ---------------------------------------------------------------------------------------------- how they say it
 
     def say(self, order: Order) -> None:
         """Send it, and see to it that it is answered, as far as this person cares."""
-        once = self.rng.random() < 0.7  # noqa: PLR2004 - with an Idempotency-Key
+        once = self.rng.random() < 0.7
         self.asking.append(self.world.loop.create_task(self._insist(order, once=once)))
 
     async def _insist(self, order: Order, *, once: bool) -> None:
@@ -168,7 +170,7 @@ class People:
     async def _ask(self, process: Process, order: Order, *, once: bool) -> bool:
         """One request: whether it was answered; it may break off, when its process dies or its sender gives up."""
         handling = process.spawn(self._handle(process, order, once=once))
-        patience_s, cut = self.rng.choice(PATIENCE_S), not once and self.rng.random() < 0.5  # noqa: PLR2004 - a coin
+        patience_s, cut = self.rng.choice(PATIENCE_S), not once and self.rng.random() < 0.5
         await asyncio.wait((handling, process.gone), timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
         if handling.done():
             return not handling.cancelled() and handling.result()
@@ -201,15 +203,17 @@ class People:
         except ReceiptTaken:
             return self._again(disk.receipts[place])
         except (Overloaded, Stopped) as none:
-            witness.refused(order.key, order.by)
+            witness.refused(process, order.key, order.by)
             return f"503 {none!r}"
         except StoreFailed as failed:
             if failed.outcome == "not_applied":
-                witness.refused(order.key, order.by)
+                witness.refused(process, order.key, order.by)
+            else:
+                witness.doubted(process, order.by)
             return f"503 {failed.outcome}"
         if isinstance(answer, Step):
             return f"{'200' if answer.rejected is None else '409'} version {answer.run.version}"
-        witness.refused(order.key, order.by)
+        witness.refused(process, order.key, order.by)
         known = order.key in witness.shadows
         witness.must(known or answer.code == "not_found", f"{order.key} is said to be there")
         return f"409 {answer.code}"
@@ -219,10 +223,15 @@ class People:
         shadow = self.world.witness.shadows.get((receipt.company_id, receipt.run_id or ""))
         version = int(receipt.body)
         known = shadow is not None and version in shadow.states and receipt.key in shadow.spoke
-        self.world.witness.must(known or receipt.status != 200, f"{receipt.key} is answered as done and was not")  # noqa: PLR2004
+        self.world.witness.must(known or receipt.status != 200, f"{receipt.key} is answered as done and was not")
         return f"{receipt.status} version {version}, kept"
 
     # ---------------------------------------------------------------------------------------------- what else happens
+
+    async def begin(self) -> None:
+        """Another run is started, as long as there are few."""
+        if len(self.runs) < RUNS_MAX:
+            self.start()
 
     async def rebind(self) -> None:
         """A tool is bound otherwise."""
@@ -278,6 +287,7 @@ ACTIONS: tuple[Action, ...] = (
     *((People.retry,) * 2),
     *((People.nothing,) * 2),
     *((People.follow,) * 2),
+    People.begin,
     People.cancel,
     People.trespass,
     People.rebind,

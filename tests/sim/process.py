@@ -1,4 +1,4 @@
-"""One process of the service: its real parts, wired as the composition root wires them, on the loop of the simulation."""
+"""One process of the service: its real parts, wired as the composition root wires them, on the simulation's loop."""
 
 from __future__ import annotations
 
@@ -148,9 +148,9 @@ class Process:
             self.world.note(f"{self.name} dies {where}")
             self._end("killed")
 
-    async def may_die(self, where: str) -> None:
+    async def may_die(self, where: str, weight: float = 1.0) -> None:
         """One of the places at which the seed may kill the process."""
-        if self.world.dies():
+        if self.world.dies(weight):
             self.kill(where)
             await never()
 

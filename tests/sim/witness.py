@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 from actors.actor import Actor
 from actors.calls import Request, shown
@@ -83,6 +84,7 @@ class Witness:
         self.templates: dict[str, Template] = {}
         self.sights: dict[str, Sight] = {}
         self.told_no: set[str] = set()
+        self.in_doubt: dict[str, str] = {}
         self.turns = self.acks = self.sends = 0
 
     def broke(self, what: str) -> None:
@@ -117,7 +119,8 @@ class Witness:
                 shadow.calls[effect.key] = effect
             else:
                 shadow.wakes.add(effect.key)
-        self._checked(shadow, lambda: (check_open(shadow.talk), check_effects(shadow.talk)))
+        self._checked(shadow, partial(check_open, shadow.talk))
+        self._checked(shadow, partial(check_effects, shadow.talk))
 
     def _shadow(self, run: Run) -> Shadow:
         key = (run.company_id, run.id)
@@ -126,7 +129,7 @@ class Witness:
             self.shadows[key] = Shadow(template, Conversation(template))
         return self.shadows[key]
 
-    def _checked(self, shadow: Shadow, check: Any) -> None:
+    def _checked(self, shadow: Shadow, check: Callable[[], None]) -> None:
         try:
             check()
         except AssertionError as error:
@@ -205,7 +208,9 @@ class Witness:
         """A run was read: it is one of its durable states."""
         shadow = self.shadows.get(key)
         if run is not None:
-            self.must(shadow is not None and shadow.states.get(run.version) == run, f"{key[1]} was read as it never was")
+            self.must(
+                shadow is not None and shadow.states.get(run.version) == run, f"{key[1]} was read as it never was"
+            )
 
     def seen(self, where: str, run: Run, events: Sequence[Event] = ()) -> None:
         """Somebody was shown a run, and what had just happened to it: all of it is durable."""
@@ -245,9 +250,13 @@ class Witness:
         """Somebody says it, or says it again."""
         self.told_no.discard(name)
 
-    def refused(self, key: Key, name: str) -> None:
+    def doubted(self, process: Process, name: str) -> None:
+        """Somebody was told that nobody knows: what this process then says to a repeat is of the repeat alone."""
+        self.in_doubt[name] = process.name
+
+    def refused(self, process: Process, key: Key, name: str) -> None:
         """Somebody was told that nothing of it happened: nothing has, and nothing will."""
-        if self.alone:
+        if self.alone and self.in_doubt.get(name) != process.name:
             shadow = self.shadows.get(key)
             counted = shadow is not None and name in shadow.spoke
             self.must(not counted, f"{name} was told that nothing happened to {key[1]}, and it did")
@@ -321,7 +330,7 @@ class Witness:
         """All faults are over and time has passed: every run stands still, and its whole history holds."""
         for (_, run_id), shadow in self.shadows.items():
             self.must(shadow.run.resting, f"{run_id} is stuck: {[(v.step_id, v.status) for v in shadow.run.open]}")
-            self._checked(shadow, lambda s=shadow: check_history(s.history))
+            self._checked(shadow, partial(check_history, shadow.history))
             for visit, by in shadow.acknowledged.items():
                 verdict = shadow.verdicts.get(visit)
                 self.must(verdict is not None and verdict.by == by, f"a verdict of {by} on {run_id} was lost")

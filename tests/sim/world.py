@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
-from typing import Any, Literal
+from typing import Literal
 
 import structlog
 
@@ -64,7 +64,7 @@ class Mix:
             disorder=rng.choice((0.0, 0.2, 0.7)),
             alone=rng.random() < 0.85,
             runs=rng.randint(1, 3),
-            actions=rng.randint(15, 40),
+            actions=rng.randint(15, 50),
             mailbox_max=rng.choice((2, 4, 1_000)),
             batch_max=rng.choice((1, 3, 256)),
             calls_max=rng.choice((1, 2, 256)),
@@ -125,9 +125,9 @@ class World:
     async def pause(self, most_s: float) -> None:
         """Take a moment, or only let others go first, or not even that."""
         lot = self.rng.random()
-        if lot < 0.2:  # noqa: PLR2004 - a lot
+        if lot < 0.2:
             return
-        await asyncio.sleep(0.0 if lot < 0.4 else most_s * self.rng.random())  # noqa: PLR2004 - a lot
+        await asyncio.sleep(0.0 if lot < 0.4 else most_s * self.rng.random())
 
     def _happens(self, chance: float) -> bool:
         return not self.calm and chance > 0 and self.rng.random() < chance
@@ -147,8 +147,8 @@ class World:
     def load_fails(self) -> bool:
         return self._happens(self.mix.unread)
 
-    def dies(self) -> bool:
-        return self._happens(self.mix.death)
+    def dies(self, weight: float) -> bool:
+        return self._happens(self.mix.death * weight)
 
     def far_side(self, timeout_s: float) -> tuple[FarSideWay, float]:
         """How a far side answers a call, and after how long."""
@@ -167,7 +167,7 @@ class World:
 
     async def bind(self, company: str, tool: str) -> None:
         """Somebody binds a tool, anew or otherwise; processes that run know of it at once."""
-        live = self.rng.random() < 0.9  # noqa: PLR2004 - mostly
+        live = self.rng.random() < 0.9
         version = self._versions[company, tool] = self._versions.get((company, tool), 0) + 1
         connector = Connector(
             tool,
@@ -178,7 +178,7 @@ class World:
             body_map=self.rng.choice((None, {"amount": "amount"})),
             signal_rule=self.rng.choice((None, "hit")),
             reversible=live,
-            idempotent=self.rng.random() < 0.25,  # noqa: PLR2004 - now and then
+            idempotent=self.rng.random() < 0.25,
             timeout_s=self.rng.choice((1.0, 4.0)),
             retries=self.rng.choice((0, 2)),
         )
@@ -194,7 +194,7 @@ class World:
     async def bind_all(self) -> None:
         for company in COMPANIES:
             for tool in TOOLS:
-                if self.rng.random() < 0.8:  # noqa: PLR2004 - mostly
+                if self.rng.random() < 0.8:
                     await self.bind(company, tool)
 
     # -------------------------------------------------------------------------------------------------- the processes
@@ -232,5 +232,3 @@ def bounds(turn_steps_max: int) -> Iterator[None]:
     finally:
         turn.TURN_STEPS_MAX = before
         structlog.configure(**log)
-
-
