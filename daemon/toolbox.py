@@ -42,7 +42,10 @@ class Toolbox:
         held = self._held.get(company_id)
         if held is None:
             found = await self._shelf.connectors_of(company_id)
-            held = self._hold(company_id, {one.connector.tool_id: one for one in found})
+            # What was read is old when somebody has changed a connector meanwhile.
+            held = self._held.get(company_id)
+            if held is None:
+                held = self._hold(company_id, {one.connector.tool_id: one for one in found})
         return held
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:

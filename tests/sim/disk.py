@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from actors.ports import Commit, Receipt, ReceiptTaken, StoreFailed, VersionConflict
 from actors.run import Run
+from daemon.ports import ConnectorChange, StoredConnector
 from daemon.stores import codec
+from daemon.stores.memory import MemoryStore
 from daemon.stores.writer import Writer
 
 if TYPE_CHECKING:
     from tests.sim.process import Process
+    from tests.sim.world import World
 
 Key = tuple[str, str]
 Place = tuple[str, str, str]
 Work = Callable[["Transaction"], None]
 LOAD_S = 0.01
+LOAD_WEIGHT = 0.2
+WRITE_S = 0.02
 
 
 @dataclass
@@ -148,6 +153,7 @@ class SimStore:
         self._enter(key)
         try:
             await world.pause(LOAD_S)
+            await self._process.may_die("in a load", LOAD_WEIGHT)
             if world.load_fails():
                 world.note(f"{self._process.name} store: {run_id} not read")
                 raise StoreFailed("The disk could not be read.", "not_applied")
@@ -167,6 +173,30 @@ class SimStore:
         if key in self._busy:
             self._process.world.witness.broke(f"{key[1]} has two live actors in {self._process.name}")
         self._busy.add(key)
+
+
+class Shelf(MemoryStore):
+    """The connectors of all companies, a moment away and not always to be read."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world.now)
+        self._world = world
+
+    async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
+        """A company's connectors by tool-id, in order."""
+        await self._world.pause(LOAD_S)
+        if self._world.load_fails():
+            self._world.note(f"shelf: {company_id} not read")
+            raise StoreFailed("The disk could not be read.", "not_applied")
+        found = await super().connectors_of(company_id)
+        await self._world.pause(LOAD_S)
+        return found
+
+    async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
+        """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
+        await self._world.pause(WRITE_S)
+        await super().put_connector(stored, change)
+        await self._world.pause(WRITE_S)
 
 
 async def never() -> None:

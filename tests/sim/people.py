@@ -235,7 +235,10 @@ class People:
 
     async def rebind(self) -> None:
         """A tool is bound otherwise."""
-        await self.world.bind(self.rng.choice(COMPANIES), self.rng.choice(TOOLS))
+        if self.world.up:
+            process = self.rng.choice(self.world.up)
+            binding = self.world.bind(process.toolbox, self.rng.choice(COMPANIES), self.rng.choice(TOOLS))
+            process.spawn(binding)
 
     async def housekeeping(self) -> None:
         """Idle runs are let go."""

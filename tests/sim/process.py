@@ -99,7 +99,7 @@ class Process:
         self.world, self.name = world, name
         self.life = Life(name)
         self.gone: asyncio.Future[str] = world.loop.create_future()
-        self.stopping, self.recovering = False, True
+        self.stopping, self.recovered = False, asyncio.Event()
         self.waiting: set[str] = set()
         self.under_way: dict[str, asyncio.Lock] = {}
         self.over: set[Key] = set()
@@ -157,7 +157,7 @@ class Process:
     async def recover(self) -> None:
         """Wake every run that is not at rest, as the service does before it listens."""
         await self.directory.recover()
-        self.recovering = False
+        self.recovered.set()
 
     def store_failed(self) -> None:
         """The store has failed for good: the process stops, as the service does."""
@@ -168,6 +168,7 @@ class Process:
     async def stop(self, why: str = "it was told to") -> None:
         """Drain as the service does, then exit; whoever waits has been answered by then."""
         self.stopping = True
+        await self.recovered.wait()
         self.world.note(f"{self.name} stops: {why}")
         self.directory.refuse()
         self.feed.close()
@@ -213,6 +214,11 @@ class Process:
             self.world.witness.must(asking <= self.world.mix.mailbox_max, f"the mailbox of {key[1]} is too full")
             if actor.run is not None:
                 self.world.witness.seen(f"{self.name} reader", actor.run)
+        for (company, tool), version in self.world.bound.items():
+            held = self.toolbox._held.get(company)
+            if held is not None and self.world.mix.alone:
+                fresh = tool in held and held[tool].connector.version >= version
+                self.world.witness.must(fresh, f"{self.name} still has an earlier {tool} of {company}")
 
     def sees_to(self, effect: Effect) -> bool:
         """Whether an effect is under way here, or what came of it is."""

@@ -309,7 +309,7 @@ class Witness:
             return
         soon = process.repeats.get(actor.key, -1.0) >= process.world.loop.time()
         if run is None:
-            excused = soon or process.recovering or not self.alone
+            excused = soon or not process.recovered.is_set() or not self.alone
             self.must(shadow.run.resting or excused, f"{actor.key[1]} was forgotten and is not at rest")
             return
         for effect in outstanding(run, shadow.template):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -15,12 +15,12 @@ import structlog
 
 from actors import turn
 from actors.calls import Connector
-from daemon.ports import ConnectorChange, StoredConnector
-from daemon.stores.memory import MemoryStore
+from actors.ports import StoreFailed
+from daemon.toolbox import Toolbox
 from tests.property.templates import TOOLS
-from tests.sim.disk import Disk
+from tests.sim.disk import WRITE_S, Disk, Shelf
 from tests.sim.loop import SimLoop
-from tests.sim.process import Process
+from tests.sim.process import Process, vault
 from tests.sim.templates import draw
 from tests.sim.witness import Witness
 
@@ -28,7 +28,6 @@ MORNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 COMPANIES = ("acme", "umbra")
 SILENT = 50
 CALM_S = 240.0
-WRITE_S = 0.02
 
 StoreFault = Literal["not_applied", "lost", "kept"]
 FarSideWay = Literal["well", "hit", "late", "never", "lost", "status", "refused", "broken"]
@@ -90,7 +89,7 @@ class World:
         self.mix = Mix.of(self.rng)
         self.loop = SimLoop(Random(f"order {seed}"), self.mix.disorder)
         self.witness = Witness(alone=self.mix.alone)
-        self.disk, self.shelf = Disk(), MemoryStore()
+        self.disk, self.shelf = Disk(), Shelf(self)
         self.calm = False
         self.trace: list[str] = []
         self.templates = [draw(self.rng, number) for number in range(self.rng.randint(1, 2))]
@@ -98,7 +97,7 @@ class World:
         self.processes: list[Process] = []
         self.deaths = 0
         self._jumped_s = 0.0
-        self._versions: dict[tuple[str, str], int] = {}
+        self.bound: dict[tuple[str, str], int] = {}
 
     # ------------------------------------------------------------------------------------------------------ the clock
 
@@ -165,37 +164,36 @@ class World:
 
     # ---------------------------------------------------------------------------------------------------- the tools
 
-    async def bind(self, company: str, tool: str) -> None:
-        """Somebody binds a tool, anew or otherwise; processes that run know of it at once."""
-        live = self.rng.random() < 0.9
-        version = self._versions[company, tool] = self._versions.get((company, tool), 0) + 1
-        connector = Connector(
+    def connector(self, company: str, tool: str) -> Connector:
+        """One of the ways to bind a tool."""
+        return Connector(
             tool,
-            version,
+            1,
             f"https://{company}.test",
             "POST",
             f"/{tool}",
             body_map=self.rng.choice((None, {"amount": "amount"})),
             signal_rule=self.rng.choice((None, "hit")),
-            reversible=live,
+            reversible=self.rng.random() < 0.9,
             idempotent=self.rng.random() < 0.25,
             timeout_s=self.rng.choice((1.0, 4.0)),
             retries=self.rng.choice((0, 2)),
         )
-        at = self.now()
-        stored = StoredConnector(company, connector, None, at, at, "ann")
-        change = ConnectorChange(company, tool, version, version, at, "ann", "none", None, connector)
-        await self.shelf.put_connector(stored, change)
-        for process in self.processes:
-            process.toolbox._held.pop(company, None)
-            process.toolbox._public.pop(company, None)
-        self.note(f"{company} binds {tool}, version {version}")
 
     async def bind_all(self) -> None:
+        """Before the service is there, most tools are bound."""
+        toolbox = Toolbox(self.shelf, vault(), self.now)
         for company in COMPANIES:
             for tool in TOOLS:
                 if self.rng.random() < 0.8:
-                    await self.bind(company, tool)
+                    await self.bind(toolbox, company, tool)
+
+    async def bind(self, toolbox: Toolbox, company: str, tool: str) -> None:
+        """Somebody binds a tool, anew or otherwise."""
+        with suppress(StoreFailed):
+            stored, _ = await toolbox.put(company, self.connector(company, tool), None, "ann")
+            version = self.bound[company, tool] = stored.connector.version
+            self.note(f"{company} binds {tool}, version {version}")
 
     # -------------------------------------------------------------------------------------------------- the processes
 
