@@ -45,7 +45,7 @@ def hunt(seeds: range) -> int:
         if one.wrong is not None:
             broken += 1
             if broken <= SHOWN_MAX:
-                print(one, f"again: python -m tests.sim --first {one.seed} --seeds 1", sep="\n", end="\n\n")
+                print(one, f"again: python -m tests.sim --first {one.seed} --seeds 1", sep="\n", end="\n\n", flush=True)
     seconds = time.monotonic() - begun
     print(
         f"{len(seeds):,} seeds in {seconds:,.0f} s: {turns:,} turns, {acks:,} acknowledged, {sends:,} calls sent, "
@@ -60,7 +60,7 @@ def found(name: str, seeds: range) -> bool:
     if first is None:
         print(f"{name:28} not found within {len(seeds):,} seeds")
         return False
-    print(f"{name:28} found after {first.seed - seeds.start + 1:,} seeds: {first.wrong}")
+    print(f"{name:28} found after {first.seed - seeds.start + 1:,} seeds: {first.wrong}", flush=True)
     return True
 
 

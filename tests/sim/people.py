@@ -251,7 +251,10 @@ class People:
             self.rng.choice(self.world.up).kill("on a sudden")
 
     async def terminate(self) -> None:
-        """A process is told to stop, and drains."""
+        """A process is told to stop, and drains; now and then in the middle of a rush."""
+        if self.rng.random() < 0.5:
+            await self.rush()
+            await asyncio.sleep(self.rng.choice((0.0, 0.02)))
         if self.world.up:
             process = self.rng.choice(self.world.up)
             process.stopping = True

@@ -163,6 +163,15 @@ def calls_after_the_end() -> Sequence[Plant]:
     return [(Dispatcher, "forget", lambda _self, _company_id, _run_id: None)]
 
 
+def outcome_lost() -> Sequence[Plant]:
+    """An outcome that the store could not take does not come again."""
+
+    def resigned(self: Directory, key: Key, _envelope: Envelope, error: Exception) -> None:
+        self._report(key, error)
+
+    return [(Directory, "undelivered", resigned)]
+
+
 def settled_call_sent_again() -> Sequence[Plant]:
     """What is outstanding leaves nothing out that was once asked for."""
     outstanding = decider.outstanding
@@ -193,6 +202,7 @@ PLANTS: dict[str, Planting] = {
         unbounded_mailbox,
         one_house_for_all,
         calls_after_the_end,
+        outcome_lost,
         settled_call_sent_again,
     )
 }

@@ -77,7 +77,7 @@ class Mix:
             slow=rng.choice((0.0, 0.0, 0.05, 0.2)),
             death=rng.choice((0.0, 0.02, 0.05)),
             trouble=rng.choice((0.0, 0.2, 0.5)),
-            echo=rng.choice((0.0, 0.1, 0.3)),
+            echo=rng.choice((0.0, 0.2, 0.5)),
         )
 
 
@@ -141,7 +141,7 @@ class World:
 
     def write_s(self) -> float:
         """How long a write takes at most: mostly little, now and then longer than anybody wants to wait."""
-        return self.rng.choice((0.5, 9.0)) if self._happens(self.mix.slow) else WRITE_S
+        return self.rng.choice((0.5, 9.0, 9.0)) if self._happens(self.mix.slow) else WRITE_S
 
     def load_fails(self) -> bool:
         return self._happens(self.mix.unread)
@@ -160,7 +160,7 @@ class World:
     def echoes(self) -> Iterator[float]:
         """After how long an outcome comes once more."""
         while self._happens(self.mix.echo):
-            yield self.rng.choice((0.0, 0.05, 2.0, 10.0))
+            yield self.rng.choice((0.0, 0.05, 0.3, 1.0, 10.0))
 
     # ---------------------------------------------------------------------------------------------------- the tools
 
