@@ -16,7 +16,7 @@ from actors.template import Template
 from tests.property.templates import TOOLS
 from tests.sim.disk import Key
 from tests.sim.process import Process
-from tests.sim.witness import Sight
+from tests.sim.shadow import Sight
 from tests.sim.world import CALM_S, COMPANIES, World
 
 PATH = "/process-runs"

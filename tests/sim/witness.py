@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -32,46 +30,10 @@ from actors.run import RETRY, Run, evolve
 from actors.template import APPROVED, Template
 from tests.conversations import Conversation
 from tests.property.invariants import check_effects, check_history, check_open
+from tests.sim.shadow import Key, Shadow, Sight, Visited
 
 if TYPE_CHECKING:
     from tests.sim.process import Process
-
-Key = tuple[str, str]
-Visited = tuple[str, int]
-
-
-@dataclass
-class Shadow:
-    """What is known of a run by its history alone."""
-
-    template: Template
-    talk: Conversation
-    states: dict[int, Run] = field(default_factory=dict)
-    calls: dict[str, Call] = field(default_factory=dict)
-    wakes: set[str] = field(default_factory=set)
-    verdicts: dict[Visited, VerdictGiven] = field(default_factory=dict)
-    settled: set[Visited] = field(default_factory=set)
-    gates: dict[Visited, GateOpened] = field(default_factory=dict)
-    human: set[Visited] = field(default_factory=set)
-    spoke: set[str] = field(default_factory=set)
-    wire: Counter[str] = field(default_factory=Counter)
-    acknowledged: dict[Visited, str] = field(default_factory=dict)
-
-    @property
-    def history(self) -> list[Event]:
-        return self.talk.history
-
-    @property
-    def run(self) -> Run:
-        return self.talk.run
-
-
-@dataclass(frozen=True)
-class Sight:
-    """What a person says to have seen of a gate."""
-
-    digest: str | None = None
-    versions: frozenset[int] | None = None
 
 
 class Witness:

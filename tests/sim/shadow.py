@@ -1,0 +1,48 @@
+"""What the witness knows of a run, and what a person says to have seen of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from actors.messages import Call, Event, GateOpened, VerdictGiven
+from actors.run import Run
+from actors.template import Template
+from tests.conversations import Conversation
+
+Key = tuple[str, str]
+Visited = tuple[str, int]
+
+
+@dataclass
+class Shadow:
+    """What is known of a run by its history alone."""
+
+    template: Template
+    talk: Conversation
+    states: dict[int, Run] = field(default_factory=dict)
+    calls: dict[str, Call] = field(default_factory=dict)
+    wakes: set[str] = field(default_factory=set)
+    verdicts: dict[Visited, VerdictGiven] = field(default_factory=dict)
+    settled: set[Visited] = field(default_factory=set)
+    gates: dict[Visited, GateOpened] = field(default_factory=dict)
+    human: set[Visited] = field(default_factory=set)
+    spoke: set[str] = field(default_factory=set)
+    wire: Counter[str] = field(default_factory=Counter)
+    acknowledged: dict[Visited, str] = field(default_factory=dict)
+
+    @property
+    def history(self) -> list[Event]:
+        return self.talk.history
+
+    @property
+    def run(self) -> Run:
+        return self.talk.run
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a person says to have seen of a gate."""
+
+    digest: str | None = None
+    versions: frozenset[int] | None = None
