@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from actors.failpoints import reach
+from daemon.folders import sync_folder
 from daemon.uuids import new_id
 
 KEY_BYTES = 32
@@ -94,11 +95,7 @@ def write_ring(path: Path, ring: KeyRing) -> None:
         os.fsync(file.fileno())
     reach("key-file-written")
     beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 from actors.ports import StoreFailed
+from daemon.folders import make_folder
 from daemon.stores import connection, sqlite_connectors, sqlite_journal, sqlite_shelves
 from daemon.stores.engine import SqliteEngine, migrate
 from daemon.stores.loads import Loads
@@ -71,7 +72,7 @@ class SqliteStore:
     ) -> AsyncIterator[SqliteStore]:
         """Open the database, made and migrated as needed; StoreFailed or SchemaMismatch say why it cannot be used."""
         async with AsyncExitStack() as stack:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_folder(path.parent)
             stack.enter_context(connection.locked(path.parent))
             connection.create(path)
             unsure = stopped_short(path)

@@ -1,0 +1,28 @@
+"""Folders that are still there after a power cut: a name is safe once the folder that it stands in was synced."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder for its owner alone, unless it is there, and every folder above it, and make their names safe."""
+    if not folder.is_dir():
+        make_folder(folder.parent)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        sync_folder(folder.parent)
+        return
+    # Whoever made it may not have synced the one above, and may not let us either: then there is nothing we could do.
+    with suppress(OSError):
+        sync_folder(folder.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder safe."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,65 @@
+"""`penstock`, with checkpoints as often as a test wants them and, where one is asked for, a fault planted.
+
+The faults live here and nowhere else: no switch of the service turns them on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import partial
+from typing import Any
+
+from actors.ports import Commit
+from daemon import keyring
+from daemon.cli import app
+from daemon.stores import connection, engine
+from daemon.stores.sqlite import SqliteStore
+
+FAULT, LOG_BYTES, RECORDER = "POWER_FAULT", "POWER_LOG_BYTES", "POWER_RECORDER"
+LATE_S = 0.03
+
+
+def synchronous(level: int) -> None:
+    """Let SQLite sync less, and believe it."""
+    for name in ("WRITER_PRAGMAS", "READER_PRAGMAS"):
+        setattr(connection, name, {**getattr(connection, name), "synchronous": level})
+
+
+def reply_early() -> None:
+    """Answer first and commit a little later."""
+    append, kept = SqliteStore.append, set[asyncio.Task[None]]()
+
+    async def late(store: SqliteStore, commit: Commit) -> None:
+        await asyncio.sleep(LATE_S)
+        await append(store, commit)
+
+    async def early(store: SqliteStore, commit: Commit) -> None:
+        task = asyncio.create_task(late(store, commit))
+        kept.add(task)
+        task.add_done_callback(kept.discard)
+
+    SqliteStore.append = early  # type: ignore[method-assign]
+
+
+class Careless:
+    """The module `os`, but that a sync does nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return (lambda _descriptor: None) if name == "fsync" else getattr(os, name)
+
+
+FAULTS = {
+    "synchronous=NORMAL": partial(synchronous, 1),
+    "synchronous=OFF": partial(synchronous, 0),
+    "reply before commit": reply_early,
+    "keys not synced": lambda: setattr(keyring, "os", Careless()),
+}
+
+if __name__ == "__main__":
+    if os.environ.get(FAULT):
+        FAULTS[os.environ[FAULT]]()
+    if os.environ.get(LOG_BYTES):
+        assert engine.LOG_BYTES_MAX
+        engine.LOG_BYTES_MAX = int(os.environ[LOG_BYTES])
+    app()

@@ -1,0 +1,241 @@
+"""A few lives of the service on one folder, all of it recorded, and those who use it meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import jwt
+
+from tests.crash.service import PATIENCE_S, PERSON, READY, environment, write_templates
+from tests.power.recording import Log, Record, read
+from tests.power.served import FAULT, LOG_BYTES
+
+CALLERS = 24
+WRAPPER = (sys.executable, "-m", "tests.power.served")
+TOOLS = ("look", "note", "file")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is recorded: how many runs in each life, how long the write-ahead log may grow, which fault is planted."""
+
+    runs: int = 100
+    lives: int = 3
+    log_bytes: int = 256 * 1024
+    fault: str = ""
+    seed: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A record, the folder it is about, and what the service runs with."""
+
+    root: Path
+    templates: Path
+    records: list[Record]
+
+
+@dataclass
+class Company:
+    """A company with somebody who may do everything."""
+
+    email: str
+    id: str
+    token: str
+    runs: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Caller:
+    """Talks to a running service, and notes what it was told as soon as it knows."""
+
+    address: str
+    session: aiohttp.ClientSession
+    log: Log
+    chance: random.Random
+    companies: list[Company]
+    calm: bool
+
+    async def send(self, method: str, path: str, body: Any, company: Company | None, key: str = "") -> Any:
+        """One request that has to be answered with success; what comes back."""
+        headers = {"Authorization": f"Bearer {company.token}"} if company else {}
+        if key:
+            headers["Idempotency-Key"] = key
+        async with self.session.request(method, self.address + path, json=body, headers=headers) as response:
+            text = await response.text()
+        assert response.status < 300, (method, path, response.status, text)
+        if key and company:
+            self.log.told("answer", company=company.id, key=key, status=response.status, body=text)
+        return json.loads(text) if text else None
+
+    async def register(self, number: int) -> Company:
+        """A new company."""
+        person = {**PERSON, "email": f"person-{number}@example.test"}
+        session = await self.send("POST", "/auth/register", person, None)
+        company = Company(person["email"], session["company"]["id"], session["token"])
+        self.log.told("account", company=company.id, email=company.email)
+        self.log.told("token", token=company.token)
+        self.companies.append(company)
+        return company
+
+    async def log_in_and_out(self, company: Company) -> None:
+        """A second token, which then no longer counts."""
+        who = {"email": company.email, "password": PERSON["password"]}
+        token = (await self.send("POST", "/auth/login", who, None))["token"]
+        self.log.told("token", token=token)
+        await self.send("POST", "/auth/logout", None, Company(company.email, company.id, token))
+        claims = jwt.decode(token, options={"verify_signature": False})
+        self.log.told("revoked", token=token, token_id=claims["jti"])
+
+    async def connect(self, company: Company) -> None:
+        """A connector, changed or new, with a secret of its own; it stays shadowed."""
+        tool = self.chance.choice(TOOLS)
+        secret = self.chance.randbytes(8).hex()
+        how = {"base_url": "https://api.test", "auth_type": "bearer", "auth_token": secret, "reversible": False}
+        await self.send("PUT", f"/connectors/{tool}", how, company)
+        (change, *_) = await self.send("GET", f"/connectors/{tool}/changes?limit=1", None, company)
+        self.log.told("connector", company=company.id, tool=tool, version=change["version"])
+
+    def told(self, company: Company, run: dict[str, Any]) -> dict[str, Any]:
+        """Note where a run stands."""
+        facts = {name: run[name] for name in ("id", "version", "status")}
+        self.log.told("run", company=company.id, **facts)
+        return run
+
+    async def drive(self, number: int) -> None:
+        """Start a run, look at another one, decide on this one or leave it where it is."""
+        company = self.chance.choice(self.companies)
+        inputs = {"note": self.chance.randbytes(self.chance.choice((20, 100, 600))).hex()}
+        body = {"vertical": "held", "inputs": inputs}
+        run = self.told(company, await self.send("POST", "/process-runs/", body, company, f"start-{number}"))
+        company.runs.append(run["id"])
+        if self.calm:
+            other = self.chance.choice(company.runs)
+            self.told(company, await self.send("GET", f"/process-runs/{other}", None, company))
+        fate = self.chance.choice(("approved", "approved", "denied", "cancelled", "left"))
+        path = f"/process-runs/{run['id']}"
+        if fate == "cancelled":
+            self.told(company, await self.send("POST", f"{path}/cancel", {"reason": "over"}, company, f"end-{number}"))
+        elif fate != "left":
+            verdict = {"gate": "signoff", "decision": fate}
+            self.told(company, await self.send("POST", f"{path}/resume", verdict, company, f"end-{number}"))
+            self.log.told("verdict", company=company.id, run=run["id"], gate="signoff", decision=fate)
+
+    async def load(self, numbers: range) -> None:
+        """Drive as many runs from many callers at once."""
+        waiting = iter(numbers)
+
+        async def one() -> None:
+            for number in waiting:
+                await self.drive(number)
+                if number % 40 == 20:
+                    company = self.chance.choice(self.companies)
+                    await self.connect(company)
+                    await self.log_in_and_out(company)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(CALLERS):
+                group.create_task(one())
+
+
+@dataclass
+class Scene:
+    """Where a recording is made."""
+
+    folder: Path
+    log: Log
+    plan: Plan
+    env: dict[str, str]
+    chance: random.Random
+    companies: list[Company] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def life(self) -> AsyncIterator[tuple[Process, Caller]]:
+        """The service from its start to its end."""
+        with (self.folder / "service.log").open("ab") as errors:
+            command = (*WRAPPER, "serve", "--port", "0")
+            process = await asyncio.create_subprocess_exec(*command, stdout=PIPE, stderr=errors, env=self.env)
+        try:
+            assert process.stdout is not None
+            line = (await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)).decode()
+            assert line.startswith(READY), (self.folder / "service.log").read_text(encoding="utf-8")
+            async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S)) as session:
+                address, calm = line.removeprefix(READY).strip(), not self.plan.fault
+                yield process, Caller(address, session, self.log, self.chance, self.companies, calm)
+        finally:
+            if process.returncode is None:
+                with self.log.still():
+                    process.kill()
+                    await process.wait()
+
+    async def rotate(self, which: str, file: str) -> None:
+        """A fresh key, from the command line."""
+        process = await asyncio.create_subprocess_exec(*WRAPPER, which, "rotate", stdout=PIPE, env=self.env)
+        out, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        found = re.search(r": (\S+) (signs|wraps)", out.decode())
+        assert found, out
+        self.log.told("key", file=file, id=found[1])
+
+    async def prune(self) -> None:
+        """Drop the keys that nothing needs any more; from now on nobody may count on them."""
+        self.log.told("pruning")
+        process = await asyncio.create_subprocess_exec(*WRAPPER, "secrets", "prune", stdout=PIPE, env=self.env)
+        out, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        found = re.search(r"; (\S+) is kept", out.decode())
+        assert found, out
+        self.log.told("key", file="vault.key", id=found[1])
+
+
+async def live(scene: Scene, number: int) -> None:
+    """One life: first registrations, then load, keys rotated meanwhile; it ends by a signal or by the power."""
+    runs = range(number * scene.plan.runs, (number + 1) * scene.plan.runs)
+    async with scene.life() as (process, caller):
+        company = await caller.register(number)
+        await caller.connect(company)
+        middle = runs.start + len(runs) // 2
+        await caller.load(range(runs.start, middle))
+        if not scene.plan.fault.startswith("synchronous"):
+            await scene.rotate("keys", "jwt.keys")
+            await scene.rotate("secrets", "vault.key")
+        await caller.log_in_and_out(company)
+        await caller.load(range(middle, runs.stop))
+        if number % 2 == 1:
+            process.send_signal(signal.SIGTERM)
+            assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
+    if number % 2 == 1:
+        await scene.prune()
+
+
+async def record(folder: Path, plan: Plan, recorder: dict[str, str]) -> Recording:
+    """Live as often as planned, and read the record; `recorder` is what makes a process record."""
+    root = folder / "disk"
+    root.mkdir(parents=True)
+    templates = write_templates(folder / "templates")
+    log = Log(folder / "record")
+    env = {
+        **environment(folder, data_dir=str(root / "data")),
+        **recorder,
+        LOG_BYTES: str(plan.log_bytes),
+        FAULT: plan.fault,
+        "POWER_ROOT": str(root),
+        "POWER_LOG": str(log.path),
+    }
+    scene = Scene(folder, log, plan, env, random.Random(plan.seed))
+    try:
+        for number in range(plan.lives):
+            await live(scene, number)
+    finally:
+        log.close()
+    return Recording(root, templates, read(log.path))
