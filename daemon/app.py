@@ -29,7 +29,6 @@ from daemon.connectors.http import HttpConnector
 from daemon.connectors.secrets import Vault
 from daemon.effects import Dispatcher
 from daemon.feed import Feed
-from daemon.folders import make_folder
 from daemon.identity import Identity
 from daemon.keyring import KeyFileRefused, KeyRing, open_ring
 from daemon.passwords import Passwords

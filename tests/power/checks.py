@@ -95,7 +95,7 @@ def faults(folder: Path, known: Known) -> list[str]:
 def _of_database(db: sqlite3.Connection, known: Known) -> list[str]:
     found = [f"integrity_check: {row[0]}" for row in db.execute("PRAGMA integrity_check") if row != ("ok",)]
     found += [f"foreign_key_check: {row}" for row in db.execute("PRAGMA foreign_key_check")]
-    if _has(db, "runs"):
+    if _has(db, "runs") and _has(db, "connector_changes"):
         found += _of_shelves(db, known)
         found += _of_runs(db, known)
     elif known.companies:

@@ -61,15 +61,15 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        self.descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def close(self) -> None:
-        os.close(self._descriptor)
+        os.close(self.descriptor)
 
     def add(self, record: Record) -> None:
         """Add a record with one write, so that no two can mix."""
         packed = record.packed()
-        assert os.write(self._descriptor, packed) == len(packed)
+        assert os.write(self.descriptor, packed) == len(packed)
 
     def told(self, what: str, **facts: Any) -> None:
         """Note what a caller was told just now."""
@@ -78,17 +78,19 @@ class Log:
     @contextmanager
     def still(self) -> Iterator[None]:
         """Hold all recorded processes between two operations."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        fcntl.flock(self.descriptor, fcntl.LOCK_EX)
         try:
             yield
         finally:
-            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            fcntl.flock(self.descriptor, fcntl.LOCK_UN)
 
 
 def read(path: Path) -> list[Record]:
     """All records of a log."""
     content, at, found = path.read_bytes(), 0, []
     while at < len(content):
+        if at + HEAD.size > len(content):
+            raise ValueError(CUT_WITHIN)
         magic, kind, inode, number, path_bytes, data_bytes = HEAD.unpack_from(content, at)
         start, middle = at + HEAD.size, at + HEAD.size + path_bytes
         at = middle + data_bytes
@@ -99,14 +101,19 @@ def read(path: Path) -> list[Record]:
     return found
 
 
-def compiler() -> str | None:
-    """The C compiler of this machine, if there is one."""
-    return shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-
-
-def build(folder: Path) -> Path:
-    """Compile the recorder into a folder."""
+def build(folder: Path) -> Path | None:
+    """Compile the recorder into a folder; None where nothing can compile it."""
+    compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    if compiler is None:
+        return None
     source, built = Path(__file__).with_name("recorder.c"), folder / "recorder.so"
-    command = [compiler() or "cc", "-shared", "-fPIC", "-O2", "-o", str(built), str(source), "-ldl", "-lpthread"]
-    subprocess.run(command, check=True, capture_output=True, timeout=COMPILE_S)
-    return built
+    command = [compiler, "-shared", "-fPIC", "-O2", "-o", str(built), str(source), "-ldl", "-lpthread"]
+    done = subprocess.run(command, check=False, capture_output=True, timeout=COMPILE_S)
+    return built if done.returncode == 0 else None
+
+
+def syncs(records: list[Record], name: str) -> int:
+    """How often a file of that name was synced."""
+    names = {record.inode: record.path for record in records if record.kind in {Kind.CREATE, Kind.OPEN}}
+    wanted = {inode for inode, path in names.items() if Path(path).name == name}
+    return sum(record.kind is Kind.SYNC and record.inode in wanted for record in records)

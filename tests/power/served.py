@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,7 @@ from daemon import keyring
 from daemon.cli import app
 from daemon.stores import connection, engine
 from daemon.stores.sqlite import SqliteStore
+from tests.power import within
 
 FAULT, LOG_BYTES, RECORDER = "POWER_FAULT", "POWER_LOG_BYTES", "POWER_RECORDER"
 LATE_S = 0.03
@@ -39,7 +41,7 @@ def reply_early() -> None:
         kept.add(task)
         task.add_done_callback(kept.discard)
 
-    SqliteStore.append = early  # type: ignore[method-assign]
+    setattr(SqliteStore, "append", early)  # noqa: B010 - to mypy a method is no variable
 
 
 class Careless:
@@ -49,7 +51,7 @@ class Careless:
         return (lambda _descriptor: None) if name == "fsync" else getattr(os, name)
 
 
-FAULTS = {
+FAULTS: dict[str, Callable[[], None]] = {
     "synchronous=NORMAL": partial(synchronous, 1),
     "synchronous=OFF": partial(synchronous, 0),
     "reply before commit": reply_early,
@@ -57,9 +59,11 @@ FAULTS = {
 }
 
 if __name__ == "__main__":
+    if os.environ.get(RECORDER):
+        within.watch()
     if os.environ.get(FAULT):
         FAULTS[os.environ[FAULT]]()
     if os.environ.get(LOG_BYTES):
-        assert engine.LOG_BYTES_MAX
+        assert engine.LOG_BYTES_MAX, "nothing else decides how long the log grows"
         engine.LOG_BYTES_MAX = int(os.environ[LOG_BYTES])
     app()

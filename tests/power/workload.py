@@ -10,7 +10,7 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,12 @@ import aiohttp
 import jwt
 
 from tests.crash.service import PATIENCE_S, PERSON, READY, environment, write_templates
-from tests.power.recording import Log, Record, read
-from tests.power.served import FAULT, LOG_BYTES
+from tests.power import within
+from tests.power.recording import Log, Record, build, read
+from tests.power.served import FAULT, LOG_BYTES, RECORDER
 
 CALLERS = 24
+KILLED_AFTER_S = (0.05, 0.4)
 WRAPPER = (sys.executable, "-m", "tests.power.served")
 TOOLS = ("look", "note", "file")
 
@@ -32,7 +34,7 @@ class Plan:
     """What is recorded: how many runs in each life, how long the write-ahead log may grow, which fault is planted."""
 
     runs: int = 100
-    lives: int = 3
+    lives: int = 2
     log_bytes: int = 256 * 1024
     fault: str = ""
     seed: int = 1
@@ -175,10 +177,19 @@ class Scene:
                 address, calm = line.removeprefix(READY).strip(), not self.plan.fault
                 yield process, Caller(address, session, self.log, self.chance, self.companies, calm)
         finally:
-            if process.returncode is None:
-                with self.log.still():
-                    process.kill()
-                    await process.wait()
+            await self.kill(process)
+
+    async def kill(self, process: Process, load: asyncio.Task[None] | None = None) -> None:
+        """End the process between two operations, under load where there is one."""
+        if load is not None:
+            await asyncio.wait({load}, timeout=self.chance.uniform(*KILLED_AFTER_S))
+        if process.returncode is None:
+            with self.log.still():
+                process.kill()
+                await process.wait()
+        if load is not None:
+            with suppress(ExceptionGroup):
+                await load
 
     async def rotate(self, which: str, file: str) -> None:
         """A fresh key, from the command line."""
@@ -199,23 +210,32 @@ class Scene:
 
 
 async def live(scene: Scene, number: int) -> None:
-    """One life: first registrations, then load, keys rotated meanwhile; it ends by a signal or by the power."""
-    runs = range(number * scene.plan.runs, (number + 1) * scene.plan.runs)
+    """One life: a registration, load, then a kill under load; or, every other time, fresh keys and an orderly end."""
+    plan, runs = scene.plan, range(number * scene.plan.runs, (number + 1) * scene.plan.runs)
+    middle = runs.start + len(runs) // 2
     async with scene.life() as (process, caller):
         company = await caller.register(number)
         await caller.connect(company)
-        middle = runs.start + len(runs) // 2
+        await caller.log_in_and_out(company)
         await caller.load(range(runs.start, middle))
-        if not scene.plan.fault.startswith("synchronous"):
-            await scene.rotate("keys", "jwt.keys")
-            await scene.rotate("secrets", "vault.key")
+        if number % 2 == 0:
+            await scene.kill(process, asyncio.create_task(caller.load(range(middle, runs.stop))))
+            return
+        if not plan.fault:
+            await asyncio.gather(scene.rotate("keys", "jwt.keys"), scene.rotate("secrets", "vault.key"))
         await caller.log_in_and_out(company)
         await caller.load(range(middle, runs.stop))
-        if number % 2 == 1:
-            process.send_signal(signal.SIGTERM)
-            assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
-    if number % 2 == 1:
-        await scene.prune()
+        process.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(process.wait(), PATIENCE_S) == 0
+    await scene.prune()
+
+
+def recorder(folder: Path, *, compiled: bool = True) -> dict[str, str] | None:
+    """What makes a process record: the compiled recorder where there is a compiler, else the one within, if it can."""
+    library = build(folder) if compiled else None
+    if library is not None:
+        return {"LD_PRELOAD": str(library)}
+    return None if within.library() is None else {RECORDER: "within"}
 
 
 async def record(folder: Path, plan: Plan, recorder: dict[str, str]) -> Recording:
