@@ -1,6 +1,7 @@
 PYTHON ?= python3
 SECONDS ?= 60
 SEEDS ?= 1000
+IMAGES ?= 1000
 
 BIN := .venv/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
@@ -10,7 +11,7 @@ PURE_TESTS := tests/unit tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test coverage check load bench crash effects sim lock clean
+.PHONY: help install run demo test coverage check load bench crash effects sim power lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -45,6 +46,9 @@ bench: .venv/developed ## measure the parts
 
 crash: .venv/developed ## kill the service under load, again and again, and compare: SECONDS=60
 	@$(BIN)/python -m tests.crash --seconds $(SECONDS)
+
+power: .venv/developed ## cut the power at so many places, and look at what a disk could have kept: IMAGES=1000
+	@$(BIN)/python -m tests.power --images $(IMAGES)
 
 effects: .venv/developed ## count what reaches the outside, at full scale: at most once, shadow, what was shown
 	@$(BIN)/python -m tests.effects

@@ -1,1 +1,1 @@
-"""Power cuts: what the service wrote and synced is recorded, cut anywhere, and opened again as a disk could have kept it."""
+"""Power cuts: what the service writes and syncs is recorded, cut anywhere, and opened as a disk could have kept it."""

@@ -80,7 +80,7 @@ class File:
         return self._in_pieces(chance, whole=manner == "some")
 
     def _in_pieces(self, chance: random.Random, *, whole: bool) -> bytes:
-        """Some of the changes, or of their sectors, or of their pages as a cache writes them; one of the sizes it had."""
+        """Some of the changes, or of their sectors, or of their pages as a cache writes them; a size that it had."""
         likely = chance.choice((0.1, 0.5, 0.9))
         unit = SECTOR_BYTES if whole else chance.choice((SECTOR_BYTES, PAGE_BYTES))
         state, content, sizes = bytearray(self.safe), self._with_room(chance), [len(self.safe)]

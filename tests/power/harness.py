@@ -21,7 +21,7 @@ from tests.power.workload import Recording
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made in it
 TOLD_MAX = 5
-OPENED_ONE_IN = 50
+OPENED_ONE_IN, OPENED_EARLY_ONE_IN = 60, 10
 NAMING = {Kind.CREATE, Kind.RENAME, Kind.UNLINK, Kind.MKDIR}
 
 
@@ -66,7 +66,7 @@ def cuts(records: list[Record], number: int, chance: random.Random) -> list[int]
     return sorted(min(chance.choice(some), len(records)) for some in chosen)
 
 
-def look(recording: Recording, places: Iterable[int], seed: int, served_one_in: int = OPENED_ONE_IN) -> Found:
+def look(recording: Recording, places: Iterable[int], seed: int) -> Found:
     """Cut at each place, in order, and look at one image each."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     result, chance, folder = Found(), random.Random(seed), scratch()
@@ -74,8 +74,8 @@ def look(recording: Recording, places: Iterable[int], seed: int, served_one_in: 
         for number, (place, disk, known) in enumerate(_at(recording, places)):
             image = folder / str(number)
             lay_out(disk.cut(chance), image)
-            one_in = served_one_in if known else max(1, served_one_in // 10)
-            wrong = _wrong(recording, image, known, result, served=chance.randrange(one_in) == 0)
+            one_in = OPENED_ONE_IN if known else OPENED_EARLY_ONE_IN
+            wrong = _wrong(recording, image, known, result, served=number % one_in == one_in - 1)
             result.images += 1
             result.wrong += bool(wrong)
             result.examples += [f"cut at {place}: {wrong[0]}"] if wrong and len(result.examples) < TOLD_MAX else []

@@ -1,4 +1,4 @@
-"""The record of a folder: what was written, synced, made, renamed and removed there, and what callers were told meanwhile."""
+"""The record of a folder: what was written, synced, made, renamed, removed there, and what callers were told."""
 
 from __future__ import annotations
 

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Callable
 from functools import partial
+from itertools import groupby
 from typing import Any
 
+from argon2 import PasswordHasher
+
 from actors.ports import Commit
-from daemon import keyring
+from daemon import keyring, passwords
 from daemon.cli import app
 from daemon.stores import connection, engine
 from daemon.stores.sqlite import SqliteStore
@@ -58,12 +62,23 @@ FAULTS: dict[str, Callable[[], None]] = {
     "keys not synced": lambda: setattr(keyring, "os", Careless()),
 }
 
-if __name__ == "__main__":
+
+def main() -> int:
+    """Run the commands of the command line, with "," between two."""
     if os.environ.get(RECORDER):
         within.watch()
     if os.environ.get(FAULT):
         FAULTS[os.environ[FAULT]]()
-    if os.environ.get(LOG_BYTES):
+    if int(os.environ.get(LOG_BYTES, "0")):
         assert engine.LOG_BYTES_MAX, "nothing else decides how long the log grows"
         engine.LOG_BYTES_MAX = int(os.environ[LOG_BYTES])
-    app()
+    vars(passwords)["PasswordHasher"] = partial(PasswordHasher, time_cost=1, memory_cost=64, parallelism=1)
+    for between, command in groupby(sys.argv[1:], lambda word: word == ","):
+        code = 0 if between else app(list(command), standalone_mode=False)
+        if code:
+            return int(code)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """A recorder for a machine without a C compiler: it sits within the process, between SQLite and its file system.
 
-It sees what SQLite writes and syncs, and what Python opens, renames, makes and syncs by the module `os`. It does not see
-the single writes of Python's own files: their content comes with their sync. recorder.c sees everything.
+It sees what SQLite writes and syncs, and what Python opens, renames, makes and syncs by the module `os`. It does not
+see the single writes of Python's own files: their content comes with their sync. recorder.c sees everything.
 """
 
 from __future__ import annotations

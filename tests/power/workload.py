@@ -10,7 +10,7 @@ import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -188,24 +188,31 @@ class Scene:
                 process.kill()
                 await process.wait()
         if load is not None:
-            with suppress(ExceptionGroup):
+            try:
                 await load
+            except* (aiohttp.ClientError, OSError):
+                pass
 
-    async def rotate(self, which: str, file: str) -> None:
-        """A fresh key, from the command line."""
-        process = await asyncio.create_subprocess_exec(*WRAPPER, which, "rotate", stdout=PIPE, env=self.env)
+    async def command(self, *arguments: str) -> str:
+        """Run commands to their end, with "," between two; what they print."""
+        process = await asyncio.create_subprocess_exec(*WRAPPER, *arguments, stdout=PIPE, env=self.env)
         out, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
-        found = re.search(r": (\S+) (signs|wraps)", out.decode())
-        assert found, out
-        self.log.told("key", file=file, id=found[1])
+        assert process.returncode == 0, out
+        return out.decode()
+
+    async def rotate(self) -> None:
+        """Fresh keys, from the command line."""
+        out = await self.command("keys", "rotate", ",", "secrets", "rotate")
+        found = re.findall(r"([a-z.]+): (\S+) (?:signs|wraps)", out)
+        assert [file for file, _ in found] == ["jwt.keys", "vault.key"], out
+        for file, key in found:
+            self.log.told("key", file=file, id=key)
 
     async def prune(self) -> None:
         """Drop the keys that nothing needs any more; from now on nobody may count on them."""
         self.log.told("pruning")
-        process = await asyncio.create_subprocess_exec(*WRAPPER, "secrets", "prune", stdout=PIPE, env=self.env)
-        out, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
-        found = re.search(r"; (\S+) is kept", out.decode())
-        assert found, out
+        found = re.search(r"; (\S+) is kept", await self.command("secrets", "prune"))
+        assert found
         self.log.told("key", file="vault.key", id=found[1])
 
 
@@ -222,7 +229,7 @@ async def live(scene: Scene, number: int) -> None:
             await scene.kill(process, asyncio.create_task(caller.load(range(middle, runs.stop))))
             return
         if not plan.fault:
-            await asyncio.gather(scene.rotate("keys", "jwt.keys"), scene.rotate("secrets", "vault.key"))
+            await scene.rotate()
         await caller.log_in_and_out(company)
         await caller.load(range(middle, runs.stop))
         process.send_signal(signal.SIGTERM)
