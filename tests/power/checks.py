@@ -10,10 +10,11 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import jwt
 
-from actors.messages import Event, RunStarted, VerdictGiven
+from actors.messages import Event, RunStarted, StepCleared, VerdictGiven
 from actors.ports import StoreFailed
 from daemon.app import Life, opened
 from daemon.identity import Identity, NotAuthenticated
@@ -35,22 +36,32 @@ class Known:
     connectors: set[tuple[str, str, int]] = field(default_factory=set)
     runs: dict[tuple[str, str], tuple[int, str]] = field(default_factory=dict)
     verdicts: dict[tuple[str, str, str], str] = field(default_factory=dict)
+    calls: set[str] = field(default_factory=set)
     answers: dict[tuple[str, str], tuple[int, bytes]] = field(default_factory=dict)
     keys: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
     def add(self, data: bytes) -> None:
         """Take in what somebody was told."""
         told = json.loads(data)
-        company = told.get("company")
         match told["what"]:
             case "account":
-                self.companies[told["email"]] = company
+                self.companies[told["email"]] = told["company"]
             case "token":
                 self.tokens.add(told["token"])
                 self.keys[JWT_KEYS].add(jwt.get_unverified_header(told["token"])["kid"])
             case "revoked":
                 self.tokens.discard(told["token"])
                 self.revoked[told["token_id"]] = told["token"]
+            case "key":
+                self.keys[told["file"]].add(told["id"])
+            case "pruning":
+                self.keys.pop(VAULT_KEY, None)
+            case what:
+                self._add_of_work(what, told)
+
+    def _add_of_work(self, what: str, told: dict[str, Any]) -> None:
+        company = told.get("company", "")
+        match what:
             case "connector":
                 self.connectors.add((company, told["tool"], told["version"]))
             case "run":
@@ -58,12 +69,10 @@ class Known:
                 self.runs[key] = max(self.runs.get(key, (0, "")), (told["version"], told["status"]))
             case "verdict":
                 self.verdicts[company, told["run"], told["gate"]] = told["decision"]
+            case "called":
+                self.calls.add(told["key"])
             case "answer":
                 self.answers[company, told["key"]] = (told["status"], told["body"].encode())
-            case "key":
-                self.keys[told["file"]].add(told["id"])
-            case "pruning":
-                self.keys.pop(VAULT_KEY, None)
             case unknown:
                 raise AssertionError(unknown)
 
@@ -137,6 +146,7 @@ def _of_runs(db: sqlite3.Connection, known: Known) -> Iterator[str]:
     templates = {digest for (digest,) in db.execute("SELECT digest FROM templates")}
     ends: dict[tuple[str, str], int] = {}
     verdicts: dict[tuple[str, str, str], str] = {}
+    cleared: set[str] = set()
     for company, run, version, first, data in db.execute(
         "SELECT company_id, run_id, version, first_seq, events FROM commits ORDER BY company_id, run_id, version"
     ):
@@ -146,9 +156,11 @@ def _of_runs(db: sqlite3.Connection, known: Known) -> Iterator[str]:
         if not history.templates <= templates:
             yield f"the template of the run {run} is gone"
         ends[company, run] = version
+        cleared.update(f"{run}:{visit}" for visit in history.cleared)
         verdicts.update({(company, run, gate): decision for gate, decision in history.verdicts})
     yield from (f"the run {key} is not what its history says" for key in runs if runs[key][0] != ends.get(key))
     yield from (f"the verdict on {key} is gone" for key, _ in known.verdicts.items() - verdicts.items())
+    yield from (f"the call {key} was sent, and nothing says so" for key in known.calls - cleared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +170,7 @@ class History:
     events: int
     templates: frozenset[str]
     verdicts: tuple[tuple[str, str], ...]
+    cleared: tuple[str, ...]
 
 
 @lru_cache(100_000)
@@ -165,7 +178,8 @@ def _history(data: bytes) -> History:
     events: tuple[Event, ...] = codec.decode_events(data)
     templates = frozenset(event.template_digest for event in events if isinstance(event, RunStarted))
     verdicts = tuple((event.step_id, event.decision) for event in events if isinstance(event, VerdictGiven))
-    return History(len(events), templates, verdicts)
+    cleared = tuple(f"{event.step_id}:{event.visit}" for event in events if isinstance(event, StepCleared))
+    return History(len(events), templates, verdicts, cleared)
 
 
 async def faults_of_service(folder: Path, templates: Path, known: Known) -> list[str]:
@@ -190,7 +204,7 @@ async def _of_served(store: Runs, known: Known) -> list[str]:
         if run is None or run.version < version:
             found.append(f"the run {run_id} was told to be at {version}")
             continue
-        events = await store.history(company, run_id, 0, run.version + 1)
+        events = await store.history(company, run_id, 0, run.version)  # it may have gone on meanwhile
         if codec.fold(one.event for one in events) != run:
             found.append(f"the run {run_id} is not what its history says")
     return found

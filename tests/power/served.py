@@ -15,6 +15,7 @@ from typing import Any
 
 from argon2 import PasswordHasher
 
+from actors.messages import StepCleared
 from actors.ports import Commit
 from daemon import keyring, passwords
 from daemon.cli import app
@@ -32,8 +33,8 @@ def synchronous(level: int) -> None:
         setattr(connection, name, {**getattr(connection, name), "synchronous": level})
 
 
-def reply_early() -> None:
-    """Answer first and commit a little later."""
+def commit_late(some: Callable[[Commit], bool]) -> None:
+    """Go on at once where some things were to be committed, and commit them a little later."""
     append, kept = SqliteStore.append, set[asyncio.Task[None]]()
 
     async def late(store: SqliteStore, commit: Commit) -> None:
@@ -41,11 +42,21 @@ def reply_early() -> None:
         await append(store, commit)
 
     async def early(store: SqliteStore, commit: Commit) -> None:
-        task = asyncio.create_task(late(store, commit))
-        kept.add(task)
-        task.add_done_callback(kept.discard)
+        if some(commit):
+            task = asyncio.create_task(late(store, commit))
+            kept.add(task)
+            task.add_done_callback(kept.discard)
+        else:
+            await asyncio.gather(*kept)
+            await append(store, commit)
 
     setattr(SqliteStore, "append", early)  # noqa: B010 - to mypy a method is no variable
+
+
+def lets_a_call_go(commit: Commit) -> bool:
+    """Whether a call is sent once this is committed."""
+    cleared = (event.request for event in commit.events if isinstance(event, StepCleared))
+    return any(request is not None and request.mode == "live" for request in cleared)
 
 
 class Careless:
@@ -58,7 +69,8 @@ class Careless:
 FAULTS: dict[str, Callable[[], None]] = {
     "synchronous=NORMAL": partial(synchronous, 1),
     "synchronous=OFF": partial(synchronous, 0),
-    "reply before commit": reply_early,
+    "reply before commit": partial(commit_late, lambda _commit: True),
+    "call before commit": partial(commit_late, lets_a_call_go),
     "keys not synced": lambda: setattr(keyring, "os", Careless()),
 }
 

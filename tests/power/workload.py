@@ -17,6 +17,8 @@ from typing import Any
 
 import aiohttp
 import jwt
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 
 from tests.crash.service import PATIENCE_S, PERSON, READY, environment, write_templates
 from tests.power import within
@@ -68,6 +70,7 @@ class Caller:
     log: Log
     chance: random.Random
     companies: list[Company]
+    far_side: str
     calm: bool
 
     async def send(self, method: str, path: str, body: Any, company: Company | None, key: str = "") -> Any:
@@ -89,6 +92,8 @@ class Caller:
         company = Company(person["email"], session["company"]["id"], session["token"])
         self.log.told("account", company=company.id, email=company.email)
         self.log.told("token", token=company.token)
+        how = {"base_url": self.far_side, "path": "/pay", "method": "POST", "reversible": True, "timeout_s": 60}
+        await self.send("PUT", "/connectors/slow-pay", how, company)
         self.companies.append(company)
         return company
 
@@ -120,7 +125,7 @@ class Caller:
         """Start a run, look at another one, decide on this one or leave it where it is."""
         company = self.chance.choice(self.companies)
         inputs = {"note": self.chance.randbytes(self.chance.choice((20, 100, 600))).hex()}
-        body = {"vertical": "held", "inputs": inputs}
+        body = {"vertical": self.chance.choice(("held", "held", "risky")), "inputs": inputs}
         run = self.told(company, await self.send("POST", "/process-runs/", body, company, f"start-{number}"))
         company.runs.append(run["id"])
         if self.calm:
@@ -161,6 +166,7 @@ class Scene:
     plan: Plan
     env: dict[str, str]
     chance: random.Random
+    far_side: str
     companies: list[Company] = field(default_factory=list)
 
     @asynccontextmanager
@@ -175,7 +181,7 @@ class Scene:
             assert line.startswith(READY), (self.folder / "service.log").read_text(encoding="utf-8")
             async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S)) as session:
                 address, calm = line.removeprefix(READY).strip(), not self.plan.fault
-                yield process, Caller(address, session, self.log, self.chance, self.companies, calm)
+                yield process, Caller(address, session, self.log, self.chance, self.companies, self.far_side, calm)
         finally:
             await self.kill(process)
 
@@ -236,6 +242,18 @@ async def live(scene: Scene, number: int) -> None:
     await scene.prune()
 
 
+def far_side(log: Log) -> web.Application:
+    """Somebody outside, who notes each call that reaches him and takes it."""
+
+    async def take(request: web.Request) -> web.Response:
+        log.told("called", key=request.headers["Idempotency-Key"])
+        return web.json_response({})
+
+    app = web.Application()
+    app.router.add_post("/pay", take)
+    return app
+
+
 def recorder(folder: Path, *, compiled: bool = True) -> dict[str, str] | None:
     """What makes a process record: the compiled recorder where there is a compiler, else the one within, if it can."""
     library = build(folder) if compiled else None
@@ -258,10 +276,13 @@ async def record(folder: Path, plan: Plan, recorder: dict[str, str]) -> Recordin
         "POWER_ROOT": str(root),
         "POWER_LOG": str(log.path),
     }
-    scene = Scene(folder, log, plan, env, random.Random(plan.seed))
+    server = TestServer(far_side(log), host="127.0.0.1")
+    await server.start_server()
+    scene = Scene(folder, log, plan, env, random.Random(plan.seed), str(server.make_url("")))
     try:
         for number in range(plan.lives):
             await live(scene, number)
     finally:
+        await server.close()
         log.close()
     return Recording(root, templates, read(log.path))
