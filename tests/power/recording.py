@@ -87,7 +87,7 @@ class Log:
 
 def read(path: Path) -> list[Record]:
     """All records of a log."""
-    content, at, found = path.read_bytes(), 0, []
+    content, at, found = path.read_bytes() if path.exists() else b"", 0, []
     while at < len(content):
         if at + HEAD.size > len(content):
             raise ValueError(CUT_WITHIN)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import re
 import signal
+import subprocess
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator
@@ -22,12 +24,18 @@ from aiohttp.test_utils import TestServer
 
 from tests.crash.service import PATIENCE_S, PERSON, READY, environment, write_templates
 from tests.power import within
-from tests.power.recording import Log, Record, build, read
+from tests.power.recording import Log, Record, build, read, syncs
 from tests.power.served import FAULT, LOG_BYTES, RECORDER
 
 CALLERS = 24
 KILLED_AFTER_S = (0.05, 0.4)
 WRAPPER = (sys.executable, "-m", "tests.power.served")
+PROBE = """
+import os, sqlite3
+db = sqlite3.connect(os.path.join(os.environ["POWER_ROOT"], "probe.db"))
+db.execute("CREATE TABLE probe (x)")
+db.close()
+"""
 TOOLS = ("look", "note", "file")
 
 
@@ -255,11 +263,19 @@ def far_side(log: Log) -> web.Application:
 
 
 def recorder(folder: Path, *, compiled: bool = True) -> dict[str, str] | None:
-    """What makes a process record: the compiled recorder where there is a compiler, else the one within, if it can."""
+    """What makes a process record: the compiled recorder where it can be had, else the one within, if that can."""
     library = build(folder) if compiled else None
-    if library is not None:
+    if library is not None and sees({"LD_PRELOAD": str(library)}, folder / "probe"):
         return {"LD_PRELOAD": str(library)}
     return None if within.library() is None else {RECORDER: "within"}
+
+
+def sees(by: dict[str, str], folder: Path) -> bool:
+    """Whether a recorder sees what this Python's SQLite does; a SQLite that is linked in another way may hide it."""
+    folder.mkdir()
+    env = {**os.environ, **by, "POWER_ROOT": str(folder), "POWER_LOG": str(folder.with_suffix(".record"))}
+    subprocess.run([sys.executable, "-c", PROBE], env=env, check=False, timeout=PATIENCE_S)
+    return syncs(read(folder.with_suffix(".record")), "probe.db") > 0
 
 
 async def record(folder: Path, plan: Plan, recorder: dict[str, str]) -> Recording:
