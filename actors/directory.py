@@ -42,6 +42,7 @@ class Directory:
         self._report = report
         self._actors: dict[tuple[str, str], Actor] = {}
         self._repeat_s = repeat_s
+        self._repeats: dict[tuple[str, str], int] = {}
         self._stopping = False
         self._stopped = False
 
@@ -53,6 +54,17 @@ class Directory:
         """The run as last committed, if its actor is live and has it."""
         actor = self._actors.get((company_id, run_id))
         return None if actor is None else actor.run
+
+    def under_way(self, key: tuple[str, str]) -> bool:
+        """Whether a message to this run is being worked on, or will be."""
+        actor = self._actors.get(key)
+        return key in self._repeats or (actor is not None and actor.task is not None)
+
+    async def wake(self, key: tuple[str, str]) -> None:
+        """Have the run take its state from the journal and go on from there, unless it is at work."""
+        if not self._stopping and not self.under_way(key):
+            self._actors.pop(key, None)
+            await self._wake(key)
 
     async def ask(
         self,
@@ -144,11 +156,18 @@ class Directory:
             elif envelope.faults > FAULTS_MAX:
                 return
         again = Envelope(message, faults=envelope.faults)
-        asyncio.get_running_loop().call_later(delay_s, self._deliver, key, again)
+        self._repeats[key] = self._repeats.get(key, 0) + 1
+        asyncio.get_running_loop().call_later(delay_s, self._repeat, key, again)
 
     def unseen(self, key: tuple[str, str], error: Exception) -> None:
         """Report it, and wake the run so that it finds in the journal what it still wants done."""
         self.undelivered(key, Envelope(None), error)
+
+    def _repeat(self, key: tuple[str, str], envelope: Envelope) -> None:
+        self._repeats[key] -= 1
+        if not self._repeats[key]:
+            del self._repeats[key]
+        self._deliver(key, envelope)
 
     def _deliver(self, key: tuple[str, str], envelope: Envelope) -> None:
         if not self._stopped:

@@ -9,7 +9,7 @@ Failpoint = Literal[
     "migration-unrecorded",
     "after-migration",
     "key-file-written",
-    "template-kept",
+    "templates-kept",
     # A turn of an actor.
     "before-intent",
     "after-intent",

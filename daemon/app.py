@@ -21,6 +21,7 @@ from actors.directory import Directory
 from actors.failpoints import reach
 from actors.messages import Outcome
 from actors.ports import StoreFailed
+from daemon import exits
 from daemon.catalog import Catalog, load_folder, shipped
 from daemon.conditions import compile_rule
 from daemon.connectors.attempts import Limits
@@ -35,13 +36,13 @@ from daemon.passwords import Passwords
 from daemon.rotation import Rotation, prune
 from daemon.settings import Settings
 from daemon.stores.sqlite import SqliteStore
+from daemon.sweeper import Sweeper
 from daemon.targets import Targets
 from daemon.timers import Timers, utc_now
 from daemon.toolbox import Toolbox
 from daemon.web.server import listening
 from daemon.web.services import Services
 
-EXIT_STORE_FAILED = 74
 ACTORS_DRAIN_S = 2.0
 RECEIPTS_SWEEP_S = 3_600.0
 KEYS_CHECKED_S = 1.0
@@ -131,7 +132,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
             folder / "penstock.db",
             batch_max=settings.batch_max,
             free_bytes_min=settings.disk_free_bytes_min,
-            on_failed=lambda: life.stop(EXIT_STORE_FAILED),
+            on_failed=lambda: life.stop(exits.STORE_FAILED),
         )
     )
     catalog = await _catalog(settings, store)
@@ -159,7 +160,9 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     recovered = await engine.directory.recover()
     _log.info("recovered", runs=recovered)
     rotating = _rotate(Rotation(vault_keys, vault))
-    for housekeeping in (_passivate(services), _drop_receipts(services, store), rotating):
+    sweeper = Sweeper(store, catalog, engine.directory, engine.dispatcher, engine.timers)
+    sweeping = sweeper.watch(settings.sweep_s)
+    for housekeeping in (_passivate(services), _drop_receipts(services, store), rotating, sweeping):
         stack.push_async_callback(_ended, asyncio.get_running_loop().create_task(housekeeping))
     return services, engine
 

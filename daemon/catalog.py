@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
@@ -67,10 +68,11 @@ class Catalog:
 
     async def open(self) -> None:
         """Keep every document; SchemaMismatch when a version was changed after it had been loaded once."""
-        for entry in self._all:
-            one = entry.template
-            await self._shelf.keep_template(TemplateDocument(one.digest, one.vertical, one.version, entry.document))
-            reach("template-kept")
+        kept = ((entry.template, entry.document) for entry in self._all)
+        documents = [TemplateDocument(one.digest, one.vertical, one.version, document) for one, document in kept]
+        # At once, so that the store can make them one commit.
+        await asyncio.gather(*map(self._shelf.keep_template, documents))
+        reach("templates-kept")
 
     @property
     def entries(self) -> Sequence[Entry]:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from pydantic import ValidationError
-from rich.console import Console
 
 from actors.ports import StoreFailed
 from daemon import demo as demonstration
 from daemon import logs
-from daemon.app import EXIT_STORE_FAILED, prune_vault_keys
+from daemon.app import prune_vault_keys
 from daemon.app import serve as serve_until_stopped
 from daemon.catalog import TemplateRefused, load_text
+from daemon.commands.backup import backup, restore
+from daemon.commands.base import DataDir
+from daemon.commands.base import refused as _refused
+from daemon.commands.base import settings_of as _settings
+from daemon.commands.doctor import doctor
 from daemon.keyring import KeyFileRefused, KeyRing, change_ring
-from daemon.ports import FolderInUse, SchemaMismatch
+from daemon.ports import SchemaMismatch
 from daemon.settings import Settings
 
 try:
@@ -27,9 +29,6 @@ try:
 except ImportError:  # the extra `speed` is not installed
     from asyncio import new_event_loop  # type: ignore[assignment]
 
-EXIT_CONFIG = 78
-# What an OSError says when the disk is at fault, and not what the settings ask for.
-OF_THE_DISK = frozenset({errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.ENXIO, errno.ESTALE})
 app = typer.Typer(
     name="penstock",
     help="Governed processes: what is safe flows, everything else waits at a gate for a human.",
@@ -42,9 +41,9 @@ app.add_typer(templates, name="templates")
 secrets = typer.Typer(help="The keys that seal stored secrets.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
 app.add_typer(secrets, name="secrets")
-_err = Console(stderr=True, soft_wrap=True)
-
-DataDir = Annotated[Path | None, typer.Option(help="Folder of the database and the keys.")]
+app.command()(backup)
+app.command()(restore)
+app.command()(doctor)
 
 
 @app.command()
@@ -125,38 +124,6 @@ def _rotated(path: Path) -> KeyRing:
         return change_ring(path, KeyRing.rotated)
     except (KeyFileRefused, OSError) as refused:
         raise _refused(refused) from None
-
-
-def _refused(refused: Exception) -> typer.Exit:
-    """Say why not, and the exit that goes with it."""
-    _err.print(f"penstock: {refused}", markup=False, highlight=False)
-    return typer.Exit(EXIT_STORE_FAILED if _of_the_store(refused) else EXIT_CONFIG)
-
-
-def _of_the_store(refused: BaseException | None) -> bool:
-    """Whether the disk or the database is at fault, so that the same settings may do another time."""
-    match refused:
-        case FolderInUse():
-            return False
-        case StoreFailed():
-            return True
-        case OSError(errno=int(number)):
-            return number in OF_THE_DISK
-        case KeyFileRefused():
-            return _of_the_store(refused.__cause__)
-        case _:
-            return False
-
-
-def _settings(**flags: Any) -> Settings:
-    """The settings: flags first, then the environment, then the defaults."""
-    try:
-        return Settings(**{name: value for name, value in flags.items() if value is not None})
-    except ValidationError as error:
-        for one in error.errors(include_url=False, include_input=False):
-            name = "_".join(str(part) for part in one["loc"]).upper()
-            _err.print(f"penstock: PENSTOCK_{name}: {one['msg']}", markup=False, highlight=False)
-        raise typer.Exit(EXIT_CONFIG) from None
 
 
 def _run(settings: Settings) -> int:

@@ -97,6 +97,10 @@ class Dispatcher:
         """How many calls are in flight or wait to be."""
         return sum(len(flights) for flights in self._flights.values())
 
+    def under_way(self, call: Call) -> bool:
+        """Whether that call is in flight, or waits to be."""
+        return call.key in self._flights.get((call.company_id, call.run_id), ())
+
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
         """See to it that each of a run's outstanding effects is under way, once per key; never blocks."""
         keys = {effect.key for effect in effects}

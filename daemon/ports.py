@@ -211,6 +211,9 @@ class Runs(Protocol):
     async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
         """The runs that a query asks for."""
 
+    async def restless(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
+        """At most `limit` runs behind a (company_id, run_id), in order, that are not at rest or wait for nobody."""
+
     async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
         """At most `limit` events of a run with a seq above `after`; none for a run that is not the company's."""
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import re
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+MASK = "***"
+SECRET_ENDINGS = ("_secret", "_password", "_token", "_key", "_dsn")
+CREDENTIALS = re.compile(r"//[^/@\s]+@")
 
 
 class Settings(BaseSettings):
@@ -41,4 +48,34 @@ class Settings(BaseSettings):
     body_s: Annotated[float, Field(gt=0)] = Field(30.0, description="how long a request body may take to arrive")
     wait_s: Annotated[float, Field(ge=0, le=60)] = Field(10.0, description="how long an answer waits for a run to rest")
     drain_s: Annotated[float, Field(ge=0)] = Field(5.0, description="how long a stop waits for calls under way")
+    sweep_s: Annotated[float, Field(gt=0)] = Field(60.0, description="how often runs are looked for that are stuck")
     receipts_kept_s: Annotated[int, Field(ge=86_400)] = Field(172_800, description="how long answers can be repeated")
+
+
+def key_files(settings: Settings) -> dict[str, Path]:
+    """Where the keys are, by what they are for."""
+    folder = settings.data_dir
+    return {
+        "tokens": settings.jwt_keys_file or folder / "jwt.keys",
+        "secrets": settings.vault_key_file or folder / "vault.key",
+        "audit": folder / "audit.keys",
+    }
+
+
+def unknown_variables() -> dict[str, str | None]:
+    """The variables that look like settings and are none, each with the one that it was probably meant to be."""
+    prefix = str(Settings.model_config["env_prefix"])
+    known = [prefix + name.upper() for name in Settings.model_fields]
+    unknown = [name for name in sorted(os.environ) if name.upper().startswith(prefix) and name.upper() not in known]
+    return {name: next(iter(get_close_matches(name.upper(), known, 1, 0.8)), None) for name in unknown}
+
+
+def shown(settings: Settings) -> dict[str, Any]:
+    """The settings as they may be shown to anybody: what could open something is masked."""
+    return {name: _masked(name, value) for name, value in settings.model_dump(mode="json").items()}
+
+
+def _masked(name: str, value: Any) -> Any:
+    if value and name.endswith(SECRET_ENDINGS):
+        return MASK
+    return CREDENTIALS.sub(rf"//{MASK}@", value) if isinstance(value, str) else value

@@ -26,6 +26,10 @@ class Timers:
         delay_s = 0.0 if wake.at is None else max(0.0, (wake.at - self._now()).total_seconds())
         self._set[wake.key] = asyncio.get_running_loop().call_later(delay_s, self._due, wake)
 
+    def under_way(self, wake: Wake) -> bool:
+        """Whether that wake-up is set."""
+        return wake.key in self._set
+
     def close(self) -> None:
         """Forget every wake-up."""
         for handle in self._set.values():

@@ -70,6 +70,21 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
+def in_use(folder: Path) -> bool:
+    """Whether a process holds the data folder; nothing is made there to find out."""
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def create(path: Path) -> None:
     """Make the database file, unless it is there, for its owner alone; SQLite gives its other files the same mode."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))

@@ -103,6 +103,10 @@ class MemoryStore:
         """The (company_id, run_id) of every run that is not at rest."""
         return sorted(key for key, kept in self._runs.items() if not kept.resting)
 
+    async def restless(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
+        """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
+        return sorted(key for key, kept in self._runs.items() if key > after and _restless(kept))[:limit]
+
     async def register(self, account: Account, receipt: Receipt | None) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
         key = codec.email_key(account.user.email)
@@ -230,6 +234,11 @@ def _own(change: ConnectorChange) -> ConnectorChange:
     """The change with connectors that nobody else holds."""
     before, after = (codec.decode_state(codec.encode_state(state)) for state in (change.before, change.after))
     return replace(change, before=before, after=after)
+
+
+def _restless(kept: _Kept) -> bool:
+    run = codec.decode_run(kept.snapshot)
+    return not kept.resting or run.status == "executing" or (run.status == "parked" and not run.parked)
 
 
 def _asked(run: Run, query: RunQuery) -> bool:

@@ -117,6 +117,10 @@ class SqliteStore:
         """The (company_id, run_id) of every run that is not at rest."""
         return await self._read(sqlite_journal.unfinished)
 
+    async def restless(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
+        """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
+        return await self._read(lambda db: sqlite_journal.restless(db, after, limit))
+
     async def register(self, account: Account, receipt: Receipt | None) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
         at = text(self._clock())

@@ -50,6 +50,17 @@ _LOAD = Rows(
 _EVENTS = (
     "SELECT first_seq, events FROM commits WHERE company_id = ? AND run_id = ? AND version > ? ORDER BY version LIMIT ?"
 )
+# One half for each of two partial indexes, runs_unfinished and runs_forgotten; both are short.
+_RESTLESS = """
+SELECT * FROM (
+    SELECT company_id, id FROM runs WHERE resting = 0 AND (company_id, id) > (?1, ?2)
+    ORDER BY company_id, id LIMIT ?3
+) UNION SELECT * FROM (
+    SELECT company_id, id FROM runs
+    WHERE resting = 1 AND (status = 'executing' OR (status = 'parked' AND parked = '')) AND (company_id, id) > (?1, ?2)
+    ORDER BY company_id, id LIMIT ?3
+) ORDER BY company_id, id LIMIT ?3
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +143,11 @@ def history(db: sqlite3.Connection, company_id: str, run_id: str, after: int, li
 def unfinished(db: sqlite3.Connection) -> Sequence[tuple[str, str]]:
     """Every run that is not at rest."""
     return db.execute("SELECT company_id, id FROM runs WHERE resting = 0 ORDER BY company_id, id").fetchall()
+
+
+def restless(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
+    """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
+    return db.execute(_RESTLESS, (*after, limit)).fetchall()
 
 
 def _restored(db: sqlite3.Connection, company_id: str, run_id: str, version: int, *snapshot: Any) -> Run:

@@ -28,7 +28,7 @@ PLACES = {
     "migration-unrecorded": "daemon/stores/engine.py migrate",
     "after-migration": "daemon/stores/engine.py migrate",
     "key-file-written": "daemon/keyring.py write_ring",
-    "template-kept": "daemon/catalog.py open",
+    "templates-kept": "daemon/catalog.py open",
     "before-intent": "actors/actor.py _append",
     "after-intent": "actors/actor.py _append",
     "before-perform": "actors/actor.py _seen",
@@ -63,7 +63,7 @@ PLACES = {
 }
 WHILE_STARTING = (
     *("before-migration:1", "migration-unrecorded:1", "migration-unrecorded:2", "after-migration:1"),
-    *("key-file-written:1", "key-file-written:2", "template-kept:1", "template-kept:9", "before-commit:3"),
+    *("key-file-written:1", "key-file-written:2", "templates-kept:1", "before-commit:1"),
 )
 AT_RECOVERY = ("recovery-half-way:2", "before-activation:2", "before-rewrap:1", "after-rewrap:1", "before-commit:20")
 # The calls that may be repeated come first, the one that may not second; commits count from the registration on.

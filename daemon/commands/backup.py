@@ -1,0 +1,67 @@
+"""`penstock backup` and `penstock restore`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from actors.ports import StoreFailed
+from daemon import exits
+from daemon.commands.base import DataDir, refused, settings_of
+from daemon.settings import Settings, key_files
+from daemon.stores import backups
+from daemon.stores.backups import CopyRefused, Holding
+from daemon.timers import utc_now
+
+MEANING = """\
+What was acknowledged after that is not in it:
+- A run that was parked then is parked again, and its verdict has to be given again.
+- The call behind that verdict, if it was sent since, is sent again under the same Idempotency-Key, run:step:visit.
+  Where it is irreversible and the far side does not keep such keys, look there before you decide.
+- A token that was revoked since counts again until it expires.
+The key files are not in it either: see with penstock doctor that those in place fit."""
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The file to write, outside the data folder.")],
+    data_dir: DataDir = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Put it in place of a file that is there.")] = False,
+) -> None:
+    """Copy the database as it is at this moment, whether the service runs or not."""
+    settings = settings_of(data_dir=data_dir)
+    try:
+        holding = backups.back_up(settings.data_dir / backups.DATABASE, file, replace=replace)
+    except CopyRefused as error:
+        raise refused(error, exits.REFUSED) from None
+    typer.echo(f"{file} holds {described(holding)}")
+    typer.echo(f"Keep apart from it, in another place: {', '.join(str(path) for path in _apart(settings))}")
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A file that penstock backup made.")],
+    data_dir: DataDir = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Put the database that is there aside.")] = False,
+) -> None:
+    """Put a backup in the database's place. The service has to be stopped."""
+    folder = settings_of(data_dir=data_dir).data_dir
+    try:
+        holding, aside = backups.restore(file, folder / backups.DATABASE, utc_now, replace=replace)
+    except (CopyRefused, StoreFailed) as error:
+        raise refused(error, exits.REFUSED) from None
+    typer.echo(f"{folder / backups.DATABASE} holds {described(holding)}")
+    if aside is not None:
+        typer.echo(f"The earlier database is {aside}; nothing of it was deleted.")
+    typer.echo(MEANING)
+
+
+def described(holding: Holding) -> str:
+    """What a copy holds, in a line."""
+    runs = ", ".join(f"{number:,} {status}" for status, number in holding.runs.items()) or "no runs"
+    until = "nothing yet" if holding.last_at is None else f"all until {holding.last_at}"
+    return f"{until}: {runs}; schema {holding.schema}, {holding.size_bytes:,} bytes"
+
+
+def _apart(settings: Settings) -> list[Path]:
+    return [path for path in key_files(settings).values() if path.exists()]

@@ -1,0 +1,68 @@
+"""What the commands share: the folder they work on, the settings, and how they say no."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+
+from actors.ports import StoreFailed
+from daemon import exits
+from daemon.keyring import KeyFileRefused
+from daemon.ports import FolderInUse
+from daemon.settings import Settings
+
+# What an OSError says when the disk is at fault, and not what the settings ask for.
+OF_THE_DISK = frozenset({errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.ENXIO, errno.ESTALE})
+
+DataDir = Annotated[Path | None, typer.Option(help="Folder of the database and the keys.")]
+
+_err = Console(stderr=True, soft_wrap=True)
+
+
+def settings_of(**flags: Any) -> Settings:
+    """The settings: flags first, then the environment, then the defaults."""
+    try:
+        return Settings(**given(**flags))
+    except ValidationError as error:
+        for sentence in mistakes(error):
+            _err.print(f"penstock: {sentence}", markup=False, highlight=False)
+        raise typer.Exit(exits.CONFIG) from None
+
+
+def given(**flags: Any) -> dict[str, Any]:
+    """The flags that were given."""
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def mistakes(error: ValidationError) -> list[str]:
+    """What is wrong with the settings, a sentence for each, without the value."""
+    found = error.errors(include_url=False, include_input=False)
+    return [f"PENSTOCK_{'_'.join(str(part) for part in one['loc']).upper()}: {one['msg']}" for one in found]
+
+
+def refused(error: Exception, code: int | None = None) -> typer.Exit:
+    """Say why not, and the exit that goes with it: of the disk's errors, of the settings', or the one that is given."""
+    _err.print(f"penstock: {error}", markup=False, highlight=False)
+    if code is None:
+        code = exits.STORE_FAILED if _of_the_store(error) else exits.CONFIG
+    return typer.Exit(code)
+
+
+def _of_the_store(error: BaseException | None) -> bool:
+    """Whether the disk or the database is at fault, so that the same settings may do another time."""
+    match error:
+        case FolderInUse():
+            return False
+        case StoreFailed():
+            return True
+        case OSError(errno=int(number)):
+            return number in OF_THE_DISK
+        case KeyFileRefused():
+            return _of_the_store(error.__cause__)
+        case _:
+            return False

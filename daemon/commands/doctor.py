@@ -1,0 +1,55 @@
+"""`penstock doctor`."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sqlite3
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from daemon import exits
+from daemon.commands.base import DataDir, given, mistakes
+from daemon.doctor import surroundings
+from daemon.doctor.checks import Check, problem
+from daemon.doctor.contents import contents
+from daemon.settings import Settings, shown
+from daemon.timers import utc_now
+
+
+def doctor(
+    data_dir: DataDir = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Say it for machines.")] = False,
+) -> None:
+    """Look at settings, versions, data folder, keys and database, and say what to do. Changes nothing."""
+    checks = list(surroundings.variables())
+    settings: dict[str, Any] = {}
+    try:
+        effective = Settings(**given(data_dir=data_dir))
+    except ValidationError as error:
+        checks += [problem("settings", sentence, "mend it, or leave it out") for sentence in mistakes(error)]
+    else:
+        settings = shown(effective)
+        checks += [*surroundings.versions(), *surroundings.folder(effective.data_dir)]
+        checks += [*surroundings.keys(effective), *contents(effective, utc_now())]
+    well = not any(check.state == "problem" for check in checks)
+    typer.echo(_as_json(checks, settings, well=well) if as_json else _as_text(checks, settings))
+    raise typer.Exit(0 if well else exits.REFUSED)
+
+
+def _as_text(checks: Sequence[Check], settings: dict[str, Any]) -> str:
+    values = (f"{'setting':<8} {name} = {value}" for name, value in settings.items())
+    return "\n".join((*values, *map(_line, checks)))
+
+
+def _line(check: Check) -> str:
+    return f"{check.state:<8} {check.name}: {check.text}{f' → {check.hint}' if check.hint else ''}"
+
+
+def _as_json(checks: Sequence[Check], settings: dict[str, Any], *, well: bool) -> str:
+    versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **surroundings.installed()}
+    found = [{"name": one.name, "state": one.state, "text": one.text, "hint": one.hint} for one in checks]
+    return json.dumps({"ok": well, "checks": found, "settings": settings, "versions": versions}, indent=2)

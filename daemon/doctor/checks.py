@@ -1,0 +1,42 @@
+"""What a check finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["ok", "warning", "problem"]
+NAMED_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at, in a line, and what to do about it."""
+
+    name: str
+    state: State
+    text: str
+    hint: str = ""
+
+
+def ok(name: str, text: str) -> Check:
+    """All is well."""
+    return Check(name, "ok", text)
+
+
+def warning(name: str, text: str, hint: str) -> Check:
+    """The service works, but somebody should know."""
+    return Check(name, "warning", text, hint)
+
+
+def problem(name: str, text: str, hint: str) -> Check:
+    """Something has to be done."""
+    return Check(name, "problem", text, hint)
+
+
+def few(found: Iterator[str] | Sequence[str]) -> list[str]:
+    """The first of many, and a word for the others."""
+    every = list(found)
+    more = [f"{len(every) - NAMED_MAX:,} more"] if len(every) > NAMED_MAX else []
+    return every[:NAMED_MAX] + more
