@@ -54,7 +54,7 @@ def _looked_at(db: sqlite3.Connection, settings: Settings, now: datetime) -> Ite
 
 
 def _integrity(db: sqlite3.Connection) -> Iterator[Check]:
-    wrong = [*inspection.damage(db), *inspection.orphans(db)]
+    wrong = inspection.damage(db) or inspection.orphans(db)
     yield from (problem("integrity", text, DAMAGED) for text in few(wrong))
     if not wrong:
         yield ok("integrity", "the file is sound, and every row that is referred to is there")

@@ -84,7 +84,7 @@ def restore(
 def examined(copy: Path) -> Holding:
     """What a closed copy holds; CopyRefused when it is damaged or none that this version of the service can use."""
     with closing(sqlite3.connect(f"{_uri(copy)}?immutable=1", uri=True, isolation_level=None)) as db:
-        wrong = [*inspection.damage(db), *inspection.orphans(db)]
+        wrong = inspection.damage(db) or inspection.orphans(db)
         if wrong:
             raise CopyRefused(f"The copy is damaged: {wrong[0]}.")
         applied = inspection.applied(db)

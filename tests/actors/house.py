@@ -84,6 +84,8 @@ class Hands:
         self.asked: list[tuple[str, bool]] = []
         self.forgotten: list[Key] = []
         self.faults: list[Exception] = []
+        self.lost: set[str] = set()
+        self.looked_at: Callable[[], None] = lambda: None
         self._timers = timers
         self._more = asyncio.Event()
 
@@ -97,6 +99,11 @@ class Hands:
                 case Call():
                     self.asked.append((effect.key, recovered))
                     self._more.set()
+
+    def under_way(self, call: Call) -> bool:
+        """Whether a call was asked for, unless the test says that it is lost."""
+        self.looked_at()
+        return call.key in {key for key, _ in self.asked} - self.lost
 
     async def reached(self, calls: int) -> None:
         """Wait until so many calls were asked for."""

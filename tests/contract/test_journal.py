@@ -229,3 +229,23 @@ async def test_what_was_loaded_is_nobody_elses(store: Store) -> None:
     again = await store.load(ACME, "run-1")
     assert again is not None
     assert again.inputs == {"list": [1]}
+
+
+async def test_the_restless_are_paged_in_order_and_none_is_missed(store: Store) -> None:
+    for number in range(7):
+        await store.append(start(f"run-{number}", OTHER if number % 2 else ACME, gates=()))
+    await store.append(start("parked"))
+    after, seen = ("", ""), []
+    while page := await store.restless(after, 2):
+        assert len(page) <= 2
+        seen += page
+        after = page[-1]
+    assert seen == sorted([(OTHER if number % 2 else ACME, f"run-{number}") for number in range(7)])
+
+
+async def test_a_run_that_says_it_rests_while_it_executes_is_among_the_restless(store: Store) -> None:
+    begun = start(gates=())
+    await store.append(commit(None, *begun.events, resting=True))
+    await store.append(start("parked"))
+    assert await store.unfinished() == []
+    assert list(await store.restless(("", ""), 10)) == [(ACME, "run-1")]
