@@ -11,7 +11,7 @@ PURE_TESTS := tests/unit tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test coverage check load bench crash effects sim power lock clean
+.PHONY: help install run demo test coverage check load bench crash effects sim power startup lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -55,6 +55,9 @@ effects: .venv/developed ## count what reaches the outside, at full scale: at mo
 
 sim: .venv/developed ## play seeds on a virtual clock, with faults, against what is always true: SEEDS=1000
 	@$(BIN)/python -m tests.sim --seeds $(SEEDS)
+
+startup: .venv/developed ## start on 10,000 parked runs and a log of 64 MiB after a kill, and measure
+	@$(BIN)/python -m tests.scale.startup
 
 # The runtime lock takes its versions from the wider one, so that the two always agree.
 lock: .venv/made ## write the lock files anew from pyproject.toml

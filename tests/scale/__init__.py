@@ -1,0 +1,1 @@
+"""What the service must bear at full size."""
