@@ -235,7 +235,7 @@ async def test_the_restless_are_paged_in_order_and_none_is_missed(store: Store) 
     for number in range(7):
         await store.append(start(f"run-{number}", OTHER if number % 2 else ACME, gates=()))
     await store.append(start("parked"))
-    after, seen = ("", ""), []
+    after, seen = ("", ""), list[tuple[str, str]]()
     while page := await store.restless(after, 2):
         assert len(page) <= 2
         seen += page

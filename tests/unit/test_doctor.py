@@ -248,7 +248,7 @@ def test_too_little_room_is_a_problem(folder: Path, monkeypatch: pytest.MonkeyPa
 
 def test_a_version_of_sqlite_with_the_bug_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
     def states(version: tuple[int, int, int]) -> list[str]:
-        monkeypatch.setattr(surroundings.sqlite3, "sqlite_version_info", version)
+        monkeypatch.setattr(sqlite3, "sqlite_version_info", version)
         return [check.state for check in surroundings.versions() if check.name == "sqlite"]
 
     assert [states(one) for one in ((3, 7, 0), (3, 40, 1), (3, 51, 2), (3, 51, 3))] == [["warning"]] * 3 + [["ok"]]
