@@ -14,8 +14,9 @@ from actors.template import Template
 from daemon.catalog import TemplateRefused, load_json
 from daemon.doctor.checks import Check, few, ok, problem, warning
 from daemon.doctor.surroundings import vault_ring
+from daemon.keyring import KeyFileRefused
 from daemon.ports import SchemaMismatch
-from daemon.settings import Settings, key_files
+from daemon.settings import Settings
 from daemon.stores import inspection
 from daemon.stores.backups import DATABASE
 from daemon.stores.connection import in_use
@@ -23,6 +24,7 @@ from daemon.stores.migrations import pending, read_migrations
 from daemon.sweeper import reason
 
 STILL_S = 3_600
+PUBLIC_KEYS = "audit.pub"
 DAMAGED = "stop the service and restore the last backup; keep the damaged database"
 
 
@@ -38,7 +40,7 @@ def contents(settings: Settings, now: datetime) -> Iterator[Check]:
     except sqlite3.Error as error:
         yield problem("database", f"{database} cannot be read: {error}", DAMAGED)
     else:
-        yield from chain(database, key_files(settings)["audit"])
+        yield from chain(settings.data_dir)
 
 
 def _looked_at(db: sqlite3.Connection, settings: Settings, now: datetime) -> Iterator[Check]:
@@ -82,21 +84,20 @@ def _vault(db: sqlite3.Connection, settings: Settings) -> Iterator[Check]:
         yield ok("keys", "the key of every stored secret is there")
 
 
-def chain(database: Path, keys: Path) -> Iterator[Check]:
+def chain(folder: Path) -> Iterator[Check]:
     """Whether every history is the one that was written. The evidence has its own room, which need not be there."""
     try:
         verify: Any = importlib.import_module("daemon.audit.verify")
+        keys: Any = importlib.import_module("daemon.audit.keys")
     except ModuleNotFoundError:
         yield warning("chain", "this version keeps no chain of evidence", "nothing can be checked")
         return
     try:
-        found = few(str(finding) for finding in verify.verify_store(database, keys, against=None))
-    except (OSError, ValueError, sqlite3.Error) as error:
+        found = few(str(finding) for finding in verify.verify_store(folder, keys.read_public(folder / PUBLIC_KEYS)))
+    except (KeyFileRefused, OSError, ValueError, sqlite3.Error) as error:
         yield problem("chain", f"it cannot be checked: {error}", "run penstock verify")
         return
-    yield from (
-        problem("chain", text, "somebody has changed the history: keep this database, ask why") for text in found
-    )
+    yield from (problem("chain", text, "keep this database as it is, and ask who changed it") for text in found)
     if not found:
         yield ok("chain", "every history is the one that was written")
 

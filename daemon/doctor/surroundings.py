@@ -21,6 +21,7 @@ PACKAGES = ("penstock", "aiohttp", "aiosqlite", "pydantic", "cryptography", "cel
 # Two connections that write or checkpoint at once can corrupt a database in WAL mode.
 WAL_RESET_BUG = ((3, 7, 0), (3, 51, 2))
 FREE_BYTES_MIN = 256 * 1024 * 1024
+NEEDED = ("tokens", "secrets")
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -94,9 +95,6 @@ def keys(settings: Settings) -> Iterator[Check]:
             yield problem("keys", f"{path} is not there ({purpose})", "put it back from where the keys are kept apart")
 
 
-NEEDED = ("tokens", "secrets")
-
-
 def vault_ring(settings: Settings) -> KeyRing | None:
     """The keys that seal stored secrets; None where they cannot be read."""
     try:
@@ -106,9 +104,6 @@ def vault_ring(settings: Settings) -> KeyRing | None:
 
 
 def _key_file(purpose: str, path: Path) -> Check:
-    if purpose not in NEEDED:
-        found = next(_private("keys", path, "0600"), None)
-        return found or ok("keys", f"{path} is there ({purpose})")
     try:
         ring = read_ring(path)
     except KeyFileRefused as refused:

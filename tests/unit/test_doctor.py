@@ -70,7 +70,8 @@ class Told:
 
     @property
     def problems(self) -> list[tuple[str, str]]:
-        return self.of("problem")
+        """What is wrong but for the chain of evidence, which notices whatever a test does to the database."""
+        return [one for one in self.of("problem") if one[0] != "chain"]
 
 
 def see(folder: Path, **variables: str) -> Told:
@@ -181,9 +182,9 @@ def test_a_damaged_index_is_a_problem(folder: Path) -> None:
 
 
 def test_a_row_that_refers_to_nothing_is_a_problem(folder: Path) -> None:
-    change(folder, "INSERT INTO snapshots VALUES (99, 1, 1, x'00')")
+    change(folder, "INSERT INTO users VALUES ('nowhere', 'u', 'e', 'e', NULL, 'r', 'p', 'now')")
     told = see(folder)
-    assert told.problems == [("integrity", "row 99 of snapshots refers to a row of runs that is not there")]
+    assert told.problems == [("integrity", "row 1 of users refers to a row of companies that is not there")]
 
 
 def test_a_file_that_is_no_database_is_a_problem(folder: Path) -> None:
@@ -196,10 +197,16 @@ def test_a_schema_of_tomorrow_is_a_problem(folder: Path) -> None:
     assert [name for name, _ in see(folder).problems] == ["schema"]
 
 
-def test_a_template_that_is_not_what_its_digest_says_is_a_problem(folder: Path) -> None:
-    change(folder, 'UPDATE templates SET document = replace(document, \'"kind":"gate"\', \'"kind":"goat"\')')
+@pytest.mark.parametrize(
+    ("said", "changed", "why"),
+    [('"kind":"gate"', '"kind":"goat"', "does not load"), ('"title":"', '"title":"X', "is not what its digest says")],
+)
+def test_a_template_that_was_changed_is_a_problem(folder: Path, said: str, changed: str, why: str) -> None:
+    with closing(sqlite3.connect(folder / "penstock.db", isolation_level=None)) as db:
+        db.execute("UPDATE templates SET document = replace(document, ?, ?)", (said, changed))
     told = see(folder)
     assert {name for name, _ in told.problems} == {"templates"}
+    assert why in told.problems[0][1]
     assert told.problems[-1][1].endswith("more")
 
 
@@ -230,15 +237,17 @@ def test_a_run_whose_history_cannot_be_read_is_a_problem(folder: Path) -> None:
 def test_what_the_chain_of_evidence_shows_is_a_problem(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
 
-    def verify_store(path: Path, keys: Path, against: Any) -> Any:
-        asked.append((path, keys, against))
+    def verify_store(*what: Any) -> Any:
+        asked.append(what)
         yield "run-1: event 3 was changed"
 
-    room = ModuleType("daemon.audit.verify")
-    room.verify_store = verify_store  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "daemon.audit.verify", room)
-    assert see(folder).problems == [("chain", "run-1: event 3 was changed")]
-    assert asked == [(folder / "penstock.db", folder / "audit.keys", None)]
+    verify, keys = ModuleType("daemon.audit.verify"), ModuleType("daemon.audit.keys")
+    verify.verify_store = verify_store  # type: ignore[attr-defined]
+    keys.read_public = lambda path: {"from": path}  # type: ignore[attr-defined]
+    for room in (verify, keys):
+        monkeypatch.setitem(sys.modules, room.__name__, room)
+    assert ("chain", "run-1: event 3 was changed") in see(folder).of("problem")
+    assert asked == [(folder, {"from": folder / "audit.pub"})]
 
 
 def test_too_little_room_is_a_problem(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
