@@ -131,7 +131,10 @@ class Sweeper:
 
     async def _look(self, key: Key) -> Stuck | None:
         """Why a run is stuck; None when it is not, or when it moves just now."""
-        run = self.movers.live(*key) or await self.store.load(*key)
+        try:
+            run = self.movers.live(*key) or await self.store.load(*key)
+        except StoreFailed as failure:
+            return Stuck(key, 0, "unknown", f"it cannot be read: {failure}")
         if run is None:
             return None
         try:

@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from actors.ports import StoreFailed
 from daemon.ports import TemplateDocument
 from daemon.stores import sqlite_journal
 from daemon.stores.migrations import Applied
@@ -103,7 +104,7 @@ def open_runs(db: sqlite3.Connection) -> Iterator[tuple[str, Run | None]]:
         for key in keys:
             try:
                 run = sqlite_journal.load_all(db, [key]).get(key)
-            except ValueError:
+            except (ValueError, StoreFailed):
                 run = None
             yield key[1], run
         after = keys[-1]

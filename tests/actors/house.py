@@ -161,6 +161,9 @@ class Slow:
         async with asyncio.timeout(PATIENCE_S):
             await self._faultless.wait()
 
+    async def restless(self, after: Key, limit: int) -> Sequence[Key]:
+        return await self.store.restless(after, limit)
+
     def hold(self) -> None:
         """Let nothing through from now on."""
         self.open.clear()

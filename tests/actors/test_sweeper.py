@@ -16,7 +16,7 @@ KEY = "run-1:fetch:1"
 
 
 def sweeper(home: House) -> Sweeper:
-    return Sweeper(home.store, home.catalog, home.directory, home.hands, home.timers)
+    return Sweeper(home.journal, home.catalog, home.directory, home.hands, home.timers)
 
 
 async def swept(home: House, before: Any = frozenset()) -> tuple[Any, list[tuple[str, str, str]]]:
@@ -125,6 +125,21 @@ async def test_a_run_without_its_template_is_reported_and_stops_nobody(home: Hou
     after.hands.lost.add("zz:fetch:1")
     _, said = await swept(after)
     assert [(run_id, why[:12]) for _, run_id, why in said] == [("run-1", "its template"), ("zz", "call fetch-1")]
+
+
+async def test_a_run_that_cannot_be_read_is_reported_and_stops_nobody(home: House) -> None:
+    await home.live_tool("fetch")
+    for number in range(2):
+        await home.start("calls", f"run-{number}")
+    after = await house(home.store)
+    await after.directory.wake((COMPANY, "run-1"))
+    after.hands.lost.add("run-1:fetch:1")
+    after.journal.faults_of_loads += [passing(), passing()]
+    _, said = await swept(after)
+    assert [(run_id, why.partition(":")[0].partition(",")[0]) for _, run_id, why in said] == [
+        ("run-0", "it cannot be read"),
+        ("run-1", "call fetch-1 is outstanding"),
+    ]
 
 
 async def test_a_run_that_says_it_is_at_rest_and_waits_for_nobody_is_found(home: House) -> None:
