@@ -20,6 +20,7 @@ from typing import Any
 
 import uvloop
 
+from tests.crash.folding import seen
 from tests.crash.ledger import stdin_ends
 from tests.crash.notes import Notes
 from tests.crash.wire import Answer, Lost, Unsent, Wire
@@ -30,7 +31,6 @@ MOVES_MAX = 60
 PAUSE_S = 0.05
 HASTY_S = 0.004
 PATIENCE_S = 30.0
-ENDED = frozenset({"completed", "failed", "cancelled"})
 PREFERRED = {
     ("again", "enough"): (0.8, 0.2),
     ("approved", "denied"): (0.85, 0.15),
@@ -74,17 +74,15 @@ class Client:
     async def _live(self) -> None:
         self._plan, self._kept = next(self._numbers), []
         run = await self._start()
-        run_id = None if run is None else run["id"]
-        for _ in range(MOVES_MAX):
-            if run_id is None or (run is not None and self._over(run)):
+        run_id = "" if run is None else run["id"]
+        for _ in range(MOVES_MAX if run_id else 0):
+            run = run or await self._read(run_id)
+            if run["ended"] is not None:
                 break
-            run = await self._move(run or await self._read(run_id))
+            run = await self._move(run)
         for ask in self._kept[-3:]:
             if self._chance(0.2):
                 await self._until_answered(ask)
-
-    def _over(self, run: View) -> bool:
-        return run["status"] in ENDED and (run["status"] != "failed" or run["ended"] is not None)
 
     async def _start(self) -> View | None:
         """The run, or None when nobody knows which it is."""
@@ -209,16 +207,9 @@ def told(ask: Ask, answer: Answer) -> dict[str, Any]:
         run = answer.json
         comment = f"#{ask.n}"
         given = [[one["step_id"], one["visit"]] for one in run["trace"] if _comment(one) == comment]
-        return {**line, "run": seen(run), "given": given}
+        return {**line, "run": {**seen(run), "id": run["id"]}, "given": given}
     problem = answer.json
     return {**line, "code": problem["code"], "decided": problem.get("decided"), "outcome": problem.get("outcome")}
-
-
-def seen(run: View) -> dict[str, Any]:
-    """What a run's history has to lead to."""
-    names = ("id", "vertical", "version", "status", "parked_gates", "outcome", "updated_at")
-    visits = sorted([one["step_id"], one["visit"], one["status"]] for one in run["trace"])
-    return {**{name: run[name] for name in names}, "visits": visits}
 
 
 def _comment(visit: View) -> str | None:

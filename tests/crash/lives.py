@@ -40,11 +40,18 @@ class Ending:
         return serve
 
     @property
+    def label(self) -> str:
+        """Where a life ends that ends like this, as figures name it."""
+        return {"failpoint": "at failpoints", "call": f"at {self.name}"}.get(self.kind, "at random")
+
+    @property
     def settings(self) -> dict[str, str]:
         """What the service's environment says beside its settings."""
         return {"FAILPOINT": f"{self.name}:{self.nth}"} if self.kind == "failpoint" else {}
 
 
+# These are reached while a new folder is made ready, and never again.
+NEW_FOLDER = ("before-migration", "migration-unrecorded", "after-migration", "key-file-written")
 KILL = Ending("kill")
 
 
@@ -53,11 +60,12 @@ class Life:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
+        self.pid = process.pid
 
     @classmethod
     async def start(cls, folder: Path, port: int, ending: Ending = KILL) -> Life:
         """Start the service; it may not be ready yet."""
-        env = {**environment(folder, log_level="error"), **ending.settings}
+        env = {**environment(folder, log_level="error", idle_s="0.3"), **ending.settings}
         with (folder / "service.log").open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 *(*ending.command, "--port", str(port)), stdout=asyncio.subprocess.PIPE, stderr=errors, env=env
@@ -92,19 +100,21 @@ class Endings:
     def __init__(self, names: Sequence[str], seed: str) -> None:
         self._random = random.Random(seed)
         self._left = list(names)
-        self._names = tuple(names)
+        self.names = tuple(names)
         self._traced = TRACED if shutil.which("strace") else ()
         self.reached: set[str] = set()
 
     def first(self) -> list[Ending]:
         """The ends that only a life on a new folder can take."""
-        return [Ending("failpoint", name) for name in self._names if "migration" in name]
+        fresh = [name for name in self.names if name in NEW_FOLDER]
+        self._left = [name for name in self._left if name not in fresh]
+        return [Ending("failpoint", name) for name in fresh]
 
     def next(self) -> Ending:
         """The next one."""
         kind = self._random.choices(("kill", "failpoint", "call"), (4, 4, 2))[0]
-        if kind == "failpoint" and self._names:
-            name = self._left.pop(0) if self._left else self._random.choice(self._names)
+        if kind == "failpoint" and self.names:
+            name = self._left.pop(0) if self._left else self._random.choice(sorted(self.reached - set(NEW_FOLDER)))
             fresh = name not in self.reached
             return Ending("failpoint", name, 1 if fresh else int(self._random.paretovariate(0.5)))
         if kind == "call" and self._traced:
@@ -115,7 +125,7 @@ class Endings:
         """Note whether a life ended as it was to."""
         if ending.kind == "failpoint" and by_itself:
             self.reached.add(ending.name)
-        elif ending.kind == "failpoint" and ending.name not in self.reached:
+        elif ending.kind == "failpoint" and ending.name not in self.reached and ending.name not in NEW_FOLDER:
             self._left.append(ending.name)
 
 

@@ -61,7 +61,17 @@ TEMPLATES = {
   - {id: closed, kind: end, label: Closed, outcome: closed}
 """,
 }
-WEIGHTS = {"shadowed": 5, "repeatable": 3, "pay": 1, "two-gates": 2, "parallel": 2, "instalments": 2}
+LONG = 210
+# More steps than one turn takes, so that a wake-up brings the rest.
+TEMPLATES["long"] = "\n".join(
+    [
+        "",
+        *(f"  - {{id: s{n}, kind: task, label: One, tool: look, effect: read, next: s{n + 1}}}" for n in range(LONG)),
+        f"  - {{id: s{LONG}, kind: gate, label: Sign, next: closed}}",
+        "  - {id: closed, kind: end, label: Closed, outcome: closed}",
+    ]
+)
+WEIGHTS = {"shadowed": 60, "repeatable": 30, "pay": 10, "two-gates": 20, "parallel": 20, "instalments": 20, "long": 1}
 
 
 @dataclass(frozen=True)

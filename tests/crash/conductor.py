@@ -1,0 +1,167 @@
+"""Starts and ends the processes of the rig: a ledger, a driver, one life of the service after the other, a checker."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.crash.export import export
+from tests.crash.lives import KILL, Ending, Endings, Life, failpoints, free_port
+from tests.crash.provoke import Stage, provoke, registered
+from tests.crash.wire import Wire
+from tests.crash.world import connectors, write_templates
+
+LIFE_S = (0.7, 2.6)
+REST_S = 150.0
+POLL_S = 0.25
+
+
+@dataclass
+class Outcome:
+    """How often the service ended in which way, which failpoints it was ended at, and whether the checker is content."""
+
+    ends: Counter[str] = field(default_factory=Counter)
+    reached: set[str] = field(default_factory=set)
+    failpoints: tuple[str, ...] = ()
+    sound: bool = False
+    report: str = ""
+
+    @property
+    def kills(self) -> int:
+        """How often the service was killed."""
+        return self.ends.total()
+
+    def __str__(self) -> str:
+        ways = ", ".join(f"{times} {name}" for name, times in self.ends.most_common())
+        missed = [name for name in self.failpoints if name not in self.reached]
+        left = f"; not reached: {', '.join(missed)}" if missed else ""
+        covered = f"{len(self.reached)} of {len(self.failpoints)}{left}"
+        return f"kills {self.kills} ({ways})\nfailpoints covered {covered}\n{self.report}"
+
+
+class Conductor:
+    """One performance of the rig in a folder."""
+
+    def __init__(self, folder: Path, seed: str, clients: int) -> None:
+        self._folder, self._seed, self._clients = folder, seed, clients
+        self._random = random.Random(seed)
+        self._port = free_port()
+        self._driver, self._ledger = folder / "driver.jsonl", folder / "ledger.jsonl"
+        self._history = folder / "history.jsonl"
+        self.outcome = Outcome()
+
+    async def perform(self, seconds: float) -> Outcome:
+        """Kill for so long, let everything come to rest, then compare."""
+        end = time.monotonic() + seconds
+        write_templates(self._folder / "templates")
+        endings = await self._endings()
+        async with spawned("tests.crash.ledger", str(self._ledger), self._seed) as ledger:
+            far_port = int(await _line(ledger))
+            for ending in endings.first():
+                await self._live(endings, ending)
+            life = await self._up()
+            token = await self._prepare(far_port)
+            driving = (str(self._port), token, str(self._driver), self._seed, str(self._clients))
+            async with spawned("tests.crash.driver", *driving) as driver:
+                await self._end(endings, KILL, life)
+                while time.monotonic() < end:
+                    await self._live(endings, endings.next())
+                life = await self._up()
+                await _finished(driver)
+            await self._at_rest(token)
+            await export(self._port, token, self._history)
+            await life.kill()
+            await _finished(ledger)
+        self.outcome.reached, self.outcome.failpoints = endings.reached, endings.names
+        self.outcome.sound, self.outcome.report = await self._checked()
+        return self.outcome
+
+    async def _endings(self) -> Endings:
+        return Endings(await failpoints(), self._seed)
+
+    async def _up(self) -> Life:
+        """A life that nothing was planted in, ready to serve."""
+        life = await Life.start(self._folder, self._port)
+        if not await life.ready():
+            raise AssertionError(f"the service does not start: {self._tail()}")
+        return life
+
+    async def _prepare(self, far_port: int) -> str:
+        """Register, and bind the tools to the ledger."""
+        token = await registered(self._port, "ada@example.test")
+        wire = Wire(self._port, token)
+        for tool, how in connectors(far_port).items():
+            answer = await wire.ask("PUT", f"/connectors/{tool}", how)
+            if answer.status != 201:
+                raise AssertionError(f"{tool} was not bound: {answer.status}")
+        return token
+
+    async def _live(self, endings: Endings, ending: Ending) -> None:
+        """One life, from its start to its end."""
+        life = await Life.start(self._folder, self._port, ending)
+        if ending.kind == "kill" and self._random.random() < 0.1:
+            await asyncio.sleep(self._random.uniform(0.0, 1.0))  # killed while it starts
+            await life.kill()
+            self.outcome.ends["while starting"] += 1
+            return
+        if await life.ready() and ending.kind == "failpoint":
+            await provoke(ending.name, Stage(self._folder, self._port, life.pid))
+        await self._end(endings, ending, life)
+
+    async def _end(self, endings: Endings, ending: Ending, life: Life) -> None:
+        by_itself = await life.ends_by_itself(self._random.uniform(*LIFE_S))
+        if not by_itself:
+            await life.kill()
+        endings.came(ending, by_itself=by_itself)
+        self.outcome.ends[ending.label if by_itself else "at random"] += 1
+
+    async def _at_rest(self, token: str) -> None:
+        """Wait until no run executes any more, or for as long as anything that is pending may take."""
+        wire, end = Wire(self._port, token), time.monotonic() + REST_S
+        while time.monotonic() < end:
+            answer = await wire.ask("GET", "/process-runs/?status=executing&limit=1")
+            if not answer.json:
+                return
+            await asyncio.sleep(POLL_S)
+
+    async def _checked(self) -> tuple[bool, str]:
+        files = map(str, (self._driver, self._ledger, self._history))
+        async with spawned("tests.crash.checker", *files) as checker:
+            report, _ = await checker.communicate()
+            return checker.returncode == 0, report.decode()
+
+    def _tail(self) -> str:
+        return (self._folder / "service.log").read_text(encoding="utf-8")[-2_000:]
+
+
+@asynccontextmanager
+async def spawned(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """A program of the rig; it ends when its standard input does."""
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(*(sys.executable, "-m", *arguments), stdin=pipe, stdout=pipe)
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+async def _line(process: asyncio.subprocess.Process) -> str:
+    assert process.stdout is not None
+    return (await process.stdout.readline()).decode().strip()
+
+
+async def _finished(process: asyncio.subprocess.Process) -> None:
+    """Let a program come to its end."""
+    assert process.stdin is not None
+    process.stdin.close()
+    if await asyncio.wait_for(process.wait(), REST_S) != 0:
+        raise AssertionError("a program of the rig has failed")
