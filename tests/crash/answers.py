@@ -94,7 +94,7 @@ def decided_fits(case: Case) -> Iterator[str]:
 
 
 def commands_kept(case: Case) -> Iterator[str]:
-    """A start that was acknowledged made this run, and a cancel that was acknowledged has ended it."""
+    """A cancel that was acknowledged has ended the run, and none that was refused."""
     reason = next((event["reason"] for event in case.events if event["type"] == "run_ended"), None)
     for one in case.said.values():
         if one.do == "cancel" and one.acknowledged and reason != f"#{one.n}":
@@ -113,9 +113,9 @@ def keys_stable(case: Case) -> Iterator[str]:
 
 def reads_fresh(case: Case) -> Iterator[str]:
     """A read that was asked after an answer shows no earlier state; a client reads when nothing else is under way."""
-    shown = sorted((line["at"], line) for one in case.said.values() for line in one.answers if "run" in line)
+    shown = [line for one in case.said.values() for line in one.answers if "run" in line]
     latest = 0
-    for _, line in shown:
+    for line in sorted(shown, key=lambda line: float(line["at"])):
         if line["do"] == "read" and line["run"]["version"] < latest:
             yield f"stale read: #{line['n']} shows version {line['run']['version']} after {latest}"
         latest = max(latest, line["run"]["version"])

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from tests.crash.export import export
 from tests.crash.lives import KILL, Ending, Endings, Life, failpoints, free_port
-from tests.crash.provoke import Stage, provoke, registered
+from tests.crash.provoke import PROVOKED, Stage, provoke, registered
 from tests.crash.wire import Wire
 from tests.crash.world import connectors, write_templates
 
 LIFE_S = (0.7, 2.6)
+PROVOKED_S = 8.0
 REST_S = 150.0
 POLL_S = 0.25
 
@@ -32,6 +33,12 @@ class Outcome:
     failpoints: tuple[str, ...] = ()
     sound: bool = False
     report: str = ""
+
+    @property
+    def figures(self) -> dict[str, int]:
+        """The checker's figures by their names."""
+        found = (line.rpartition("  ") for line in self.report.splitlines())
+        return {name.strip(): int(value.replace(",", "")) for name, _, value in found if value.replace(",", "").isdigit()}
 
     @property
     def kills(self) -> int:
@@ -57,21 +64,24 @@ class Conductor:
         self._history = folder / "history.jsonl"
         self.outcome = Outcome()
 
-    async def perform(self, seconds: float) -> Outcome:
-        """Kill for so long, let everything come to rest, then compare."""
+    async def perform(self, seconds: float, *, kills_min: int = 0, new_folder: bool = True) -> Outcome:
+        """Kill for so long and so often, let everything come to rest, then compare.
+
+        With `new_folder` the first kills come while the folder is made.
+        """
         end = time.monotonic() + seconds
         write_templates(self._folder / "templates")
         endings = await self._endings()
         async with spawned("tests.crash.ledger", str(self._ledger), self._seed) as ledger:
             far_port = int(await _line(ledger))
-            for ending in endings.first():
+            for ending in endings.first() if new_folder else ():
                 await self._live(endings, ending)
             life = await self._up()
             token = await self._prepare(far_port)
             driving = (str(self._port), token, str(self._driver), self._seed, str(self._clients))
             async with spawned("tests.crash.driver", *driving) as driver:
                 await self._end(endings, KILL, life)
-                while time.monotonic() < end:
+                while time.monotonic() < end or self.outcome.kills < kills_min:
                     await self._live(endings, endings.next())
                 life = await self._up()
                 await _finished(driver)
@@ -116,7 +126,8 @@ class Conductor:
         await self._end(endings, ending, life)
 
     async def _end(self, endings: Endings, ending: Ending, life: Life) -> None:
-        by_itself = await life.ends_by_itself(self._random.uniform(*LIFE_S))
+        provoked = ending.kind == "failpoint" and ending.name in PROVOKED
+        by_itself = await life.ends_by_itself(PROVOKED_S if provoked else self._random.uniform(*LIFE_S))
         if not by_itself:
             await life.kill()
         endings.came(ending, by_itself=by_itself)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import shutil
 import signal
@@ -13,9 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.crash.provoke import PROVOKED
 from tests.crash.service import PATIENCE_S, READY, environment
 
 SERVE = ("-m", "daemon", "serve")
+NTH_MAX_LOG = 6.5
 TRACED = ("fdatasync", "pwrite64")
 
 
@@ -112,11 +115,11 @@ class Endings:
 
     def next(self) -> Ending:
         """The next one."""
-        kind = self._random.choices(("kill", "failpoint", "call"), (4, 4, 2))[0]
+        kind = self._random.choices(("kill", "failpoint", "call"), (5, 4, 1))[0]
         if kind == "failpoint" and self.names:
             name = self._left.pop(0) if self._left else self._random.choice(sorted(self.reached - set(NEW_FOLDER)))
-            fresh = name not in self.reached
-            return Ending("failpoint", name, 1 if fresh else int(self._random.paretovariate(0.5)))
+            once = name not in self.reached or name in PROVOKED
+            return Ending("failpoint", name, 1 if once else int(math.exp(self._random.uniform(0.0, NTH_MAX_LOG))))
         if kind == "call" and self._traced:
             return Ending("call", self._random.choice(self._traced), self._random.randint(1, 400))
         return KILL
