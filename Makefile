@@ -11,7 +11,7 @@ PURE_TESTS := tests/unit tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test coverage check load bench crash effects sim power startup lock clean
+.PHONY: help install run demo test coverage check load bench crash effects sim power startup linear lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,11 +44,14 @@ load: .venv/developed ## concurrent resumes against a running service: RUNS= CAL
 bench: .venv/developed ## measure the parts
 	@$(BIN)/python -m tests.bench
 
-crash: .venv/developed ## kill the service under load, again and again, and compare: SECONDS=60
+crash: .venv/developed ## kill the service under load, again and again, and have a checker compare: SECONDS=60
 	@$(BIN)/python -m tests.crash --seconds $(SECONDS)
 
 power: .venv/developed ## cut the power at so many places, and look at what a disk could have kept: IMAGES=1000
 	@$(BIN)/python -m tests.power --images $(IMAGES)
+
+linear: .venv/developed ## concurrent verdicts with kills in between, checked for linearizability: GATES= CALLERS=
+	@$(BIN)/python -m tests.linear $(if $(GATES),--gates $(GATES)) $(if $(CALLERS),--callers $(CALLERS))
 
 effects: .venv/developed ## count what reaches the outside, at full scale: at most once, shadow, what was shown
 	@$(BIN)/python -m tests.effects

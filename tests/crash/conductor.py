@@ -38,7 +38,9 @@ class Outcome:
     def figures(self) -> dict[str, int]:
         """The checker's figures by their names."""
         found = (line.rpartition("  ") for line in self.report.splitlines())
-        return {name.strip(): int(value.replace(",", "")) for name, _, value in found if value.replace(",", "").isdigit()}
+        return {
+            name.strip(): int(value.replace(",", "")) for name, _, value in found if value.replace(",", "").isdigit()
+        }
 
     @property
     def kills(self) -> int:

@@ -10,6 +10,8 @@ from typing import Any
 
 import orjson
 
+TOGETHER_S = 0.002  # lines within this time share an fsync
+
 
 class Notes:
     """Appends lines to a file; `write` returns when its line is durable."""
@@ -18,30 +20,24 @@ class Notes:
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         self._waiting: list[bytes] = []
         self._durable: asyncio.Future[None] | None = None
-        self._flushing: asyncio.Task[None] | None = None
 
     async def write(self, line: dict[str, Any]) -> None:
         """Append a line; it is on disk when this returns."""
         self._waiting.append(orjson.dumps(line))
         if self._durable is None:
-            self._durable = asyncio.get_running_loop().create_future()
-        durable = self._durable
-        if self._flushing is None:
-            self._flushing = asyncio.create_task(self._flush())
-        await asyncio.shield(durable)
+            loop = asyncio.get_running_loop()
+            self._durable = loop.create_future()
+            loop.call_later(TOGETHER_S, self._flush)
+        await asyncio.shield(self._durable)
 
-    async def _flush(self) -> None:
-        """Write what waits, as long as there is something: what comes during one fsync shares the next."""
-        while self._durable is not None:
-            lines, durable = self._waiting, self._durable
-            self._waiting, self._durable = [], None
-            await asyncio.to_thread(self._append, b"\n".join(lines) + b"\n")
-            durable.set_result(None)
-        self._flushing = None
-
-    def _append(self, text: bytes) -> None:
+    def _flush(self) -> None:
+        """Make durable what waits; a log has nothing better to do meanwhile."""
+        text, durable = b"\n".join(self._waiting) + b"\n", self._durable
+        self._waiting, self._durable = [], None
         os.write(self._file, text)
         os.fsync(self._file)
+        if durable is not None:
+            durable.set_result(None)
 
 
 def lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -43,7 +43,8 @@ class Said:
     def refused(self) -> bool:
         """Whether every answer says that it was not done."""
         return bool(self.answers) and all(
-            line["status"] >= 400 and (line["status"] < 500 or line["outcome"] == "not_applied") for line in self.answers
+            line["status"] >= 400 and (line["status"] < 500 or line["outcome"] == "not_applied")
+            for line in self.answers
         )
 
 
