@@ -34,7 +34,7 @@ class Report:
 
     def fault(self, run_id: str, what: str) -> None:
         """Note what does not fit; what stands before a colon is its kind."""
-        kind = what.split(":")[0]
+        kind = what.split(":", maxsplit=1)[0]
         self.faults[kind] += 1
         if self.faults[kind] <= EXAMPLES_MAX:
             self.examples.append(f"{run_id}: {what}")

@@ -26,7 +26,7 @@ POLL_S = 0.25
 
 @dataclass
 class Outcome:
-    """How often the service ended in which way, which failpoints it was ended at, and whether the checker is content."""
+    """How often the service ended in which way, at which failpoints, and whether the checker is content."""
 
     ends: Counter[str] = field(default_factory=Counter)
     reached: set[str] = field(default_factory=set)

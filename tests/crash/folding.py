@@ -103,7 +103,8 @@ def _next_status(kind: str, event: Event) -> str:
             return {"approved": "calling", "done": "calling", "retry": "failed"}.get(event["decision"], "denied")
         case "verdict_given":
             return "denied" if event["decision"] == "denied" else "done"
-    raise KeyError(event["type"])
+        case _:
+            raise KeyError(event["type"])
 
 
 def seen(run: dict[str, Any]) -> dict[str, Any]:

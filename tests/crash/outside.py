@@ -42,8 +42,8 @@ def _allowed(case: Case, step_id: str, calls: list[Line]) -> Iterator[str]:
     for line in calls:
         at = allowed.get(_visit(line))
         if at is None or stamp(at) > line["at"]:
-            twice = earlier and line["effect"]
-            yield f"effect {'twice' if twice else 'without verdict'}: nobody has allowed {line['key']} before it was sent"
+            kind = "twice" if earlier and line["effect"] else "without verdict"
+            yield f"effect {kind}: nobody has allowed {line['key']} before it was sent"
         earlier = earlier or line["effect"]
 
 
@@ -70,7 +70,7 @@ def allowance(case: Case, step_id: str) -> Allowed:
 
 
 def calls_known(case: Case) -> Iterator[str]:
-    """Every call belongs to a visit of the run; one that was repeated was the same call, and shadowed tools are quiet."""
+    """Every call belongs to a visit of the run, a repeated one was the same, and shadowed tools are quiet."""
     entered = {(e["step_id"], e["visit"]) for e in case.events if e["type"] == "step_entered"}
     bodies: defaultdict[str, set[str]] = defaultdict(set)
     effects = Counter(line["key"] for line in case.calls if line["effect"])

@@ -93,7 +93,8 @@ class Wire:
         """The answer to a request that is ready for the wire."""
         loop = asyncio.get_running_loop()
         channel, transport = await self._connected()
-        channel.answer = answer = loop.create_future()
+        answer: asyncio.Future[Answer] = loop.create_future()
+        channel.answer = answer
         transport.write(request)
         timer = loop.call_later(timeout_s, _late, answer)
         try:

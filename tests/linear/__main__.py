@@ -1,4 +1,4 @@
-"""`make linear`: many gates, many callers who decide on each at once, kills in between; is every record linearizable?"""
+"""`make linear`: many gates, many callers who decide on each at once, kills in between: is every record sound?"""
 
 from __future__ import annotations
 

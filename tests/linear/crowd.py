@@ -40,6 +40,18 @@ class Record:
     moments: count[int] = field(default_factory=count)
     ops: dict[str, list[Op]] = field(default_factory=dict)
     statuses: Counter[int] = field(default_factory=Counter)
+    _waiting: dict[str, asyncio.Event] = field(default_factory=dict)
+
+    async def reached(self, run_id: str) -> None:
+        """Wait until the crowd has come to a gate."""
+        if run_id not in self.ops:
+            await self._waiting.setdefault(run_id, asyncio.Event()).wait()
+
+    def note(self, run_id: str, op: Op) -> None:
+        """Keep what happened at a gate."""
+        self.ops.setdefault(run_id, []).append(op)
+        if run_id in self._waiting:
+            self._waiting.pop(run_id).set()
 
 
 class Caller:
@@ -96,7 +108,7 @@ class Caller:
 
     def _note(self, run_id: str, invoked: int, decision: str | None, result: Result, stamp: Stamp | None) -> None:
         returned = NEVER if result == "unknown" else next(self._record.moments)
-        self._record.ops.setdefault(run_id, []).append(Op(invoked, returned, decision, result, stamp))
+        self._record.note(run_id, Op(invoked, returned, decision, result, stamp))
 
     async def _asked(self, request: bytes, patience_s: float) -> Answer | None:
         """The answer; None when none came. While there is no service nothing is sent, and so nothing happens."""
@@ -130,7 +142,8 @@ def outcome(answer: Answer | None) -> tuple[Result, Stamp | None] | None:
             return "closed", None
         case 503:
             return None if answer.json["outcome"] == "not_applied" else ("unknown", None)
-    raise AssertionError(f"a verdict was answered {answer.status}: {answer.body[:500]!r}")
+        case _:
+            raise AssertionError(f"a verdict was answered {answer.status}: {answer.body[:500]!r}")
 
 
 def verdict_of(run: dict[str, Any]) -> Stamp | None:

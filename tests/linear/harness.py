@@ -30,7 +30,7 @@ class Outcome:
     faults: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
-        answers = ", ".join(f"{times:,} × {status or 'no answer'}" for status, times in self.statuses.most_common())
+        answers = ", ".join(f"{times:,} x {status or 'no answer'}" for status, times in self.statuses.most_common())
         lines = [
             f"gates           {self.gates:,}, {self.decided:,} with a verdict",
             f"operations      {self.operations:,} in {self.took_s:,.0f} s",
@@ -83,9 +83,7 @@ class Harness:
 
     async def _killed(self, life: Life, port: int, run_ids: list[str]) -> Life:
         """Kill the service when the crowd is about half through these gates, and start it again."""
-        half = run_ids[len(run_ids) // 2]
-        while half not in self.record.ops:
-            await asyncio.sleep(0.001)
+        await self.record.reached(run_ids[len(run_ids) // 2])
         await life.kill()
         self.outcome.kills += 1
         return await _up(self.folder, port)

@@ -49,6 +49,9 @@ def happens(op: Op, state: Stamp | None) -> list[Stamp | None]:
             return [state, *([written] if state is None else [])]
 
 
+RESULTS: st.SearchStrategy[Result] = st.sampled_from(["won", "closed", "open", "unknown", "closed"])
+
+
 @st.composite
 def records(draw: st.DrawFn) -> list[Op]:
     """A few operations that overlap at random, with answers at random."""
@@ -57,7 +60,7 @@ def records(draw: st.DrawFn) -> list[Op]:
     ops: list[Op] = []
     for invoked, returned in zip(moments[::2], moments[1::2], strict=True):
         begun, done = sorted((invoked, returned))
-        result = draw(st.sampled_from(("won", "closed", "open", "unknown", "closed")))
+        result = draw(RESULTS)
         ops.append(drawn(draw, result, begun, done))
     return ops
 
