@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -25,6 +26,8 @@ async def main() -> int:
     parser.add_argument("--seed", default=str(time.time_ns()))
     parser.add_argument("--clients", type=int, default=CLIENTS)
     arguments = parser.parse_args()
+    this = asyncio.current_task()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel if this is not None else lambda: None)
     folder = Path(tempfile.mkdtemp(prefix="penstock-crash-"))
     print(f"seed {arguments.seed}, in {folder}", flush=True)
     outcome = await Conductor(folder, arguments.seed, arguments.clients).perform(arguments.seconds)

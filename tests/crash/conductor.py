@@ -18,7 +18,8 @@ from tests.crash.provoke import PROVOKED, Stage, provoke, registered
 from tests.crash.wire import Wire
 from tests.crash.world import connectors, write_templates
 
-LIFE_S = (0.7, 2.6)
+PERIOD_S = 3.5  # from one start to the next, on average, as far as the machine allows
+LIFE_S = (0.3, 4.0)
 PROVOKED_S = 8.0
 REST_S = 150.0
 POLL_S = 0.25
@@ -58,12 +59,13 @@ class Outcome:
 class Conductor:
     """One performance of the rig in a folder."""
 
-    def __init__(self, folder: Path, seed: str, clients: int) -> None:
-        self._folder, self._seed, self._clients = folder, seed, clients
+    def __init__(self, folder: Path, seed: str, clients: int, period_s: float = PERIOD_S) -> None:
+        self._folder, self._seed, self._clients, self._period_s = folder, seed, clients, period_s
         self._random = random.Random(seed)
         self._port = free_port()
         self._driver, self._ledger = folder / "driver.jsonl", folder / "ledger.jsonl"
         self._history = folder / "history.jsonl"
+        self._life: Life | None = None
         self.outcome = Outcome()
 
     async def perform(self, seconds: float, *, kills_min: int = 0, new_folder: bool = True) -> Outcome:
@@ -71,18 +73,24 @@ class Conductor:
 
         With `new_folder` the first kills come while the folder is made.
         """
+        try:
+            return await self._perform(seconds, kills_min, new_folder=new_folder)
+        finally:
+            await self._close()
+
+    async def _perform(self, seconds: float, kills_min: int, *, new_folder: bool) -> Outcome:
         end = time.monotonic() + seconds
         write_templates(self._folder / "templates")
-        endings = await self._endings()
+        endings = Endings(await failpoints(), self._seed)
         async with spawned("tests.crash.ledger", str(self._ledger), self._seed) as ledger:
             far_port = int(await _line(ledger))
             for ending in endings.first() if new_folder else ():
                 await self._live(endings, ending)
-            life = await self._up()
+            began, life = time.monotonic(), await self._up()
             token = await self._prepare(far_port)
             driving = (str(self._port), token, str(self._driver), self._seed, str(self._clients))
             async with spawned("tests.crash.driver", *driving) as driver:
-                await self._end(endings, KILL, life)
+                await self._end(endings, KILL, life, began)
                 while time.monotonic() < end or self.outcome.kills < kills_min:
                     await self._live(endings, endings.next())
                 life = await self._up()
@@ -95,12 +103,18 @@ class Conductor:
         self.outcome.sound, self.outcome.report = await self._checked()
         return self.outcome
 
-    async def _endings(self) -> Endings:
-        return Endings(await failpoints(), self._seed)
+    async def _start(self, ending: Ending) -> Life:
+        self._life = await Life.start(self._folder, self._port, ending)
+        return self._life
+
+    async def _close(self) -> None:
+        """End the service that is running, if one is."""
+        if self._life is not None:
+            await self._life.kill()
 
     async def _up(self) -> Life:
         """A life that nothing was planted in, ready to serve."""
-        life = await Life.start(self._folder, self._port)
+        life = await self._start(KILL)
         if not await life.ready():
             raise AssertionError(f"the service does not start: {self._tail()}")
         return life
@@ -117,7 +131,7 @@ class Conductor:
 
     async def _live(self, endings: Endings, ending: Ending) -> None:
         """One life, from its start to its end."""
-        life = await Life.start(self._folder, self._port, ending)
+        began, life = time.monotonic(), await self._start(ending)
         if ending.kind == "kill" and self._random.random() < 0.1:
             await asyncio.sleep(self._random.uniform(0.0, 1.0))  # killed while it starts
             await life.kill()
@@ -125,11 +139,13 @@ class Conductor:
             return
         if await life.ready() and ending.kind == "failpoint":
             await provoke(ending.name, Stage(self._folder, self._port, life.pid))
-        await self._end(endings, ending, life)
+        await self._end(endings, ending, life, began)
 
-    async def _end(self, endings: Endings, ending: Ending, life: Life) -> None:
+    async def _end(self, endings: Endings, ending: Ending, life: Life, began: float) -> None:
+        left_s = self._period_s - (time.monotonic() - began)
+        life_s = min(max(LIFE_S[0], left_s * self._random.uniform(0.4, 1.6)), LIFE_S[1])
         provoked = ending.kind == "failpoint" and ending.name in PROVOKED
-        by_itself = await life.ends_by_itself(PROVOKED_S if provoked else self._random.uniform(*LIFE_S))
+        by_itself = await life.ends_by_itself(PROVOKED_S if provoked else life_s)
         if not by_itself:
             await life.kill()
         endings.came(ending, by_itself=by_itself)
