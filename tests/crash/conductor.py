@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.crash.export import export
-from tests.crash.lives import KILL, Ending, Endings, Life, failpoints, free_port
+from tests.crash.lives import KILL, Ending, Endings, Life, failpoints, free_port, traceable
 from tests.crash.provoke import PROVOKED, Stage, provoke, registered
 from tests.crash.wire import Wire
 from tests.crash.world import connectors, write_templates
@@ -81,7 +81,7 @@ class Conductor:
     async def _perform(self, seconds: float, kills_min: int, *, new_folder: bool) -> Outcome:
         end = time.monotonic() + seconds
         write_templates(self._folder / "templates")
-        endings = Endings(await failpoints(), self._seed)
+        endings = Endings(await failpoints(), self._seed, traced=await traceable())
         async with spawned("tests.crash.ledger", str(self._ledger), self._seed) as ledger:
             far_port = int(await _line(ledger))
             for ending in endings.first() if new_folder else ():

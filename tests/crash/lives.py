@@ -19,6 +19,7 @@ from tests.crash.service import PATIENCE_S, READY, environment
 
 SERVE = ("-m", "daemon", "serve")
 NTH_MAX_LOG = 6.5
+FRESH = 0.8
 TRACED = ("fdatasync", "pwrite64")
 
 
@@ -100,11 +101,11 @@ class Life:
 class Endings:
     """Which end the next life takes: plain kills, failpoints in turn until all were reached, and system calls."""
 
-    def __init__(self, names: Sequence[str], seed: str) -> None:
+    def __init__(self, names: Sequence[str], seed: str, *, traced: bool) -> None:
         self._random = random.Random(seed)
         self._left = list(names)
         self.names = tuple(names)
-        self._traced = TRACED if shutil.which("strace") else ()
+        self._traced = TRACED if traced else ()
         self.reached: set[str] = set()
 
     def first(self) -> list[Ending]:
@@ -117,7 +118,9 @@ class Endings:
         """The next one."""
         kind = self._random.choices(("kill", "failpoint", "call"), (5, 4, 1))[0]
         if kind == "failpoint" and self.names:
-            name = self._left.pop(0) if self._left else self._random.choice(sorted(self.reached - set(NEW_FOLDER)))
+            again = sorted(self.reached.difference(NEW_FOLDER))
+            fresh = bool(self._left) and (not again or self._random.random() < FRESH)
+            name = self._left.pop(0) if fresh else self._random.choice(again)
             once = name not in self.reached or name in PROVOKED
             return Ending("failpoint", name, 1 if once else int(math.exp(self._random.uniform(0.0, NTH_MAX_LOG))))
         if kind == "call" and self._traced:
@@ -142,6 +145,17 @@ async def failpoints() -> list[str]:
     )
     out, _ = await process.communicate()
     return out.decode().split()
+
+
+async def traceable() -> bool:
+    """Whether strace is there and may do its work."""
+    if shutil.which("strace") is None:
+        return False
+    process = await asyncio.create_subprocess_exec(
+        *("strace", "-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync", sys.executable, "-c", ""),
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    return await process.wait() == 0
 
 
 def free_port() -> int:
