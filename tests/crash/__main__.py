@@ -15,8 +15,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.crash.conductor import Conductor
+from tests.crash.conductor import Conductor, Outcome
 from tests.crash.driver import CLIENTS
+
+SEASON_S = 240.0  # what a season leaves fits into memory, and a start looks at every page
 
 
 async def main() -> int:
@@ -25,16 +27,23 @@ async def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", default=str(time.time_ns()))
     parser.add_argument("--clients", type=int, default=CLIENTS)
+    parser.add_argument("--season", type=float, default=SEASON_S, help="seconds on one folder, before a new one")
     arguments = parser.parse_args()
     this = asyncio.current_task()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel if this is not None else lambda: None)
-    folder = Path(tempfile.mkdtemp(prefix="penstock-crash-"))
-    print(f"seed {arguments.seed}, in {folder}", flush=True)
-    outcome = await Conductor(folder, arguments.seed, arguments.clients).perform(arguments.seconds)
-    print(outcome)
-    if outcome.sound:
+    seasons = max(1, round(arguments.seconds / arguments.season))
+    print(f"seed {arguments.seed}, {seasons} seasons", flush=True)
+    outcome = Outcome()
+    for season in range(seasons):
+        folder = Path(tempfile.mkdtemp(prefix="penstock-crash-"))
+        conductor = Conductor(folder, f"{arguments.seed}-{season}", arguments.clients, outcome=outcome)
+        await conductor.perform(arguments.seconds / seasons)
+        if not outcome.sound:
+            print(f"what does not fit is in {folder}")
+            break
         shutil.rmtree(folder)
-    return 0 if outcome.sound else 1
+    print(outcome)
+    return 0 if outcome.sound and outcome.figures["verdicts acknowledged"] else 1
 
 
 if __name__ == "__main__":

@@ -27,46 +27,53 @@ POLL_S = 0.25
 
 @dataclass
 class Outcome:
-    """How often the service ended in which way, at which failpoints, and whether the checker is content."""
+    """How often the service ended in which way, at which failpoints, and what the checker has found."""
 
     ends: Counter[str] = field(default_factory=Counter)
     reached: set[str] = field(default_factory=set)
     failpoints: tuple[str, ...] = ()
-    sound: bool = False
-    report: str = ""
-
-    @property
-    def figures(self) -> dict[str, int]:
-        """The checker's figures by their names."""
-        found = (line.rpartition("  ") for line in self.report.splitlines())
-        return {
-            name.strip(): int(value.replace(",", "")) for name, _, value in found if value.replace(",", "").isdigit()
-        }
+    figures: Counter[str] = field(default_factory=Counter)
+    faults: list[str] = field(default_factory=list)
+    sound: bool = True
 
     @property
     def kills(self) -> int:
         """How often the service was killed."""
         return self.ends.total()
 
+    def take(self, report: str, *, sound: bool) -> None:
+        """Add what a checker has printed: figures under their names, then examples of what does not fit."""
+        self.sound = self.sound and sound
+        for line in report.splitlines():
+            name, gap, value = line.rpartition("  ")
+            if gap and value.replace(",", "").isdigit():
+                self.figures[name.strip()] += int(value.replace(",", ""))
+            else:
+                self.faults.append(line)
+
     def __str__(self) -> str:
-        ways = ", ".join(f"{times} {name}" for name, times in self.ends.most_common())
+        ways = ", ".join(f"{times:,} {name}" for name, times in self.ends.most_common())
         missed = [name for name in self.failpoints if name not in self.reached]
-        left = f"; not reached: {', '.join(missed)}" if missed else ""
+        left = f" (not {', '.join(missed)})" if missed else ""
         covered = f"{len(self.reached)} of {len(self.failpoints)}{left}"
-        return f"kills {self.kills} ({ways})\nfailpoints covered {covered}\n{self.report}"
+        lines = [("kills", f"{self.kills:,} ({ways})"), ("failpoints covered", covered)]
+        lines += [(name, f"{value:,}") for name, value in self.figures.items()]
+        return "\n".join([*(f"{name:<36}{value}" for name, value in lines), *self.faults])
 
 
 class Conductor:
-    """One performance of the rig in a folder."""
+    """A season of the rig, in a folder of its own; the outcome may be of several seasons."""
 
-    def __init__(self, folder: Path, seed: str, clients: int, period_s: float = PERIOD_S) -> None:
+    def __init__(
+        self, folder: Path, seed: str, clients: int, *, period_s: float = PERIOD_S, outcome: Outcome | None = None
+    ) -> None:
         self._folder, self._seed, self._clients, self._period_s = folder, seed, clients, period_s
         self._random = random.Random(seed)
         self._port = free_port()
         self._driver, self._ledger = folder / "driver.jsonl", folder / "ledger.jsonl"
         self._history = folder / "history.jsonl"
         self._life: Life | None = None
-        self.outcome = Outcome()
+        self.outcome = outcome or Outcome()
 
     async def perform(self, seconds: float, *, kills_min: int = 0, new_folder: bool = True) -> Outcome:
         """Kill for so long and so often, let everything come to rest, then compare.
@@ -81,7 +88,7 @@ class Conductor:
     async def _perform(self, seconds: float, kills_min: int, *, new_folder: bool) -> Outcome:
         end = time.monotonic() + seconds
         write_templates(self._folder / "templates")
-        endings = Endings(await failpoints(), self._seed, traced=await traceable())
+        endings = Endings(await failpoints(), self._seed, self.outcome.reached, traced=await traceable())
         async with spawned("tests.crash.ledger", str(self._ledger), self._seed) as ledger:
             far_port = int(await _line(ledger))
             for ending in endings.first() if new_folder else ():
@@ -99,8 +106,8 @@ class Conductor:
             await export(self._port, token, self._history)
             await life.kill()
             await _finished(ledger)
-        self.outcome.reached, self.outcome.failpoints = endings.reached, endings.names
-        self.outcome.sound, self.outcome.report = await self._checked()
+        self.outcome.failpoints = endings.names
+        await self._check()
         return self.outcome
 
     async def _start(self, ending: Ending) -> Life:
@@ -160,11 +167,13 @@ class Conductor:
                 return
             await asyncio.sleep(POLL_S)
 
-    async def _checked(self) -> tuple[bool, str]:
+    async def _check(self) -> None:
         files = map(str, (self._driver, self._ledger, self._history))
         async with spawned("tests.crash.checker", *files) as checker:
             report, _ = await checker.communicate()
-            return checker.returncode == 0, report.decode()
+        if checker.returncode not in (0, 1) or not report:
+            raise AssertionError("the checker has failed")
+        self.outcome.take(report.decode(), sound=checker.returncode == 0)
 
     def _tail(self) -> str:
         return (self._folder / "service.log").read_text(encoding="utf-8")[-2_000:]

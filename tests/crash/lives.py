@@ -101,12 +101,12 @@ class Life:
 class Endings:
     """Which end the next life takes: plain kills, failpoints in turn until all were reached, and system calls."""
 
-    def __init__(self, names: Sequence[str], seed: str, *, traced: bool) -> None:
+    def __init__(self, names: Sequence[str], seed: str, reached: set[str], *, traced: bool) -> None:
         self._random = random.Random(seed)
-        self._left = list(names)
+        self._left = [name for name in names if name not in reached]
         self.names = tuple(names)
         self._traced = TRACED if traced else ()
-        self.reached: set[str] = set()
+        self.reached = reached
 
     def first(self) -> list[Ending]:
         """The ends that only a life on a new folder can take."""
