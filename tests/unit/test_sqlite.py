@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from actors.ports import StoreFailed
-from daemon.ports import RunQuery, SchemaMismatch
+from daemon.ports import DiskFull, RunQuery, SchemaMismatch
 from daemon.stores import connection
 from daemon.stores.engine import LOG_BYTES_MAX
 from daemon.stores.sqlite import SqliteStore
@@ -244,6 +245,51 @@ async def test_a_full_disk_refuses_the_batch_and_the_store_goes_on_when_there_is
         assert not store.failed
     assert alarms == []
     assert beside(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+async def test_with_too_little_room_nothing_is_written_and_all_can_be_read(path: Path) -> None:
+    alarms: list[str] = []
+    async with opened(path, alarms) as store:
+        await store.append(start("run-0"))
+    async with SqliteStore.open(path, free_bytes_min=2**62, on_failed=lambda: alarms.append("failed")) as store:
+        for write in (store.ping(), store.append(start("run-1")), store.register(account(), None)):
+            with pytest.raises(DiskFull, match="bytes free") as full:
+                await write
+            assert full.value.outcome == "not_applied"
+        assert [run.id for run in await store.find(ACME, RunQuery())] == ["run-0"]
+        assert not store.failed
+    assert alarms == []
+
+
+async def test_after_an_error_of_the_disk_before_the_commit_nothing_more_is_written(path: Path) -> None:
+    alarms: list[str] = []
+    async with opened(path, alarms) as store:
+        await store.append(start("run-0"))
+        await underneath(store, lambda db: db.execute("PRAGMA query_only = 1").fetchall())
+        with pytest.raises(StoreFailed, match="SQLITE_READONLY") as failure:
+            await store.append(start("run-1"))
+        assert failure.value.outcome == "not_applied"
+        await underneath(store, lambda db: db.execute("PRAGMA query_only = 0").fetchall())
+        with pytest.raises(StoreFailed, match="has failed"):
+            await store.append(start("run-2"))
+        assert [run.id for run in await store.find(ACME, RunQuery())] == ["run-0"]
+    assert alarms == ["failed"]
+
+
+async def test_a_damaged_page_is_found_after_an_unclean_stop_and_named(path: Path, tmp_path: Path) -> None:
+    async with opened(path) as store:
+        for number in range(100):
+            await store.append(start(f"run-{number}"))
+    async with opened(path) as store:
+        await store.append(start("last"))
+        shutil.copytree(path.parent, tmp_path / "killed")
+    left = tmp_path / "killed" / path.name
+    with left.open("r+b") as file:
+        file.seek(left.stat().st_size - 16 * 4096)
+        file.write(bytes(15 * 4096))
+    with pytest.raises(StoreFailed, match=r"The database is damaged: .*Page"):
+        async with opened(left):
+            pass
 
 
 async def test_a_writer_that_has_lost_its_connection_answers_everybody_and_says_so(path: Path) -> None:
