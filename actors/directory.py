@@ -56,13 +56,13 @@ class Directory:
         return None if actor is None else actor.run
 
     def under_way(self, key: tuple[str, str]) -> bool:
-        """Whether a message to this run is being worked on, or will be."""
+        """Whether a message to this run is being worked on, or will be: when stopping, after the next start."""
         actor = self._actors.get(key)
-        return key in self._repeats or (actor is not None and actor.task is not None)
+        return self._stopping or key in self._repeats or (actor is not None and actor.task is not None)
 
     async def wake(self, key: tuple[str, str]) -> None:
         """Have the run take its state from the journal and go on from there, unless it is at work."""
-        if not self._stopping and not self.under_way(key):
+        if not self.under_way(key):
             self._actors.pop(key, None)
             await self._wake(key)
 

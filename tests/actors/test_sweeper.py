@@ -152,11 +152,11 @@ async def test_a_run_that_says_it_is_at_rest_and_waits_for_nobody_is_found(home:
     assert after.hands.asked == [(KEY, True)]
 
 
-async def test_a_stopping_directory_wakes_nobody(home: House) -> None:
+async def test_while_the_service_stops_nobody_is_reported_or_woken(home: House) -> None:
     await home.live_tool("fetch")
     await home.start("calls")
     home.hands.lost.add(KEY)
     await home.directory.drain(1)
     async with asyncio.timeout(5):
-        await swept(home)
+        assert await swept(home) == (frozenset(), [])
     assert home.hands.asked == [(KEY, False)]
