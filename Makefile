@@ -2,6 +2,7 @@ PYTHON ?= python3
 SECONDS ?= 60
 SEEDS ?= 1000
 IMAGES ?= 1000
+COUNT ?= 1000
 
 BIN := .venv/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
@@ -11,7 +12,7 @@ PURE_TESTS := tests/unit tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test coverage check load bench crash effects sim power startup linear lock clean
+.PHONY: help install run demo test coverage check load bench crash effects sim power startup linear tamper lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +62,9 @@ sim: .venv/developed ## play seeds on a virtual clock, with faults, against what
 
 startup: .venv/developed ## start on 10,000 parked runs and a log of 64 MiB after a kill, and measure
 	@$(BIN)/python -m tests.scale.startup
+
+tamper: .venv/developed ## tamper with a stored history, and count what verification finds and names: COUNT=1000
+	@$(BIN)/python -m tests.audit --count $(COUNT)
 
 # The runtime lock takes its versions from the wider one, so that the two always agree.
 lock: .venv/made ## write the lock files anew from pyproject.toml

@@ -40,18 +40,21 @@ class Connector:
 Connectors = Mapping[str, Connector]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A call as it will be sent, or in shadow mode as it would have been; credentials are masked."""
+    """A call as it will be sent, or in shadow mode as it would have been; credentials are masked.
 
-    tool: str
-    mode: Mode
-    method: str | None = None
-    url: str | None = None
-    headers: dict[str, str] = field(default_factory=dict)
+    It stands in events, so its fields are in alphabetical order.
+    """
+
     body: dict[str, Any] | None = None
     connector_version: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
     idempotent: bool = False
+    method: str | None = None
+    mode: Mode
+    tool: str
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

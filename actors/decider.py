@@ -106,6 +106,7 @@ def _started(message: Start, template: Template, steps_max: int) -> Turn:
         run_id=message.run_id,
         company_id=message.company_id,
         by=message.by,
+        via=message.via,
         vertical=template.vertical,
         template_version=template.version,
         template_digest=template.digest,
@@ -153,11 +154,12 @@ def _resume(turn: Turn, message: Resume) -> Rejected | None:
     sent = None if isinstance(request, Missing) else request
     turn.emit(
         VerdictGiven(
-            turn.at,
-            visit.step_id,
-            visit.visit,
+            at=turn.at,
+            step_id=visit.step_id,
+            visit=visit.visit,
             decision=message.decision,
             by=message.by,
+            via=message.via,
             comment=message.comment,
             request=sent,
             traceparent=message.traceparent,
@@ -225,13 +227,22 @@ def _renew(turn: Turn) -> None:
 def _follow(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:
     """Go where a verdict leads."""
     if message.decision == RETRY and visit.kind == "task" and visit.request is not None:
-        turn.enter(visit.step_id, None, message.by)
+        turn.enter(visit.step_id, None, message.by, message.via)
         reason = f"{message.by} decided to send the call again"
         again = turn.run.open[-1]
-        turn.emit(StepCleared(turn.at, again.step_id, again.visit, reason, message.by, visit.request))
+        turn.emit(
+            StepCleared(
+                at=turn.at,
+                step_id=again.step_id,
+                visit=again.visit,
+                reason=reason,
+                by=message.by,
+                request=visit.request,
+            )
+        )
     elif message.decision == DONE and visit.kind == "task":
         output = {} if message.output is None else message.output
-        turn.emit(CallSettled(turn.at, visit.step_id, visit.visit, output=output))
+        turn.emit(CallSettled(at=turn.at, step_id=visit.step_id, visit=visit.visit, output=output))
         turn.leave(visit.step_id, APPROVED)
     elif visit.kind == "task" and message.decision == APPROVED and request is not None:
         turn.perform(visit, request)
@@ -243,7 +254,8 @@ def _cancel(turn: Turn, message: Cancel) -> Rejected | None:
     if turn.run.ended is not None:
         detail = f"The run is {turn.run.status} already."
         return Rejected("not_cancellable", detail, {"run_status": turn.run.status})
-    turn.emit(RunEnded(turn.at, "cancelled", by=message.by, reason=message.reason))
+    was = turn.run.status
+    turn.emit(RunEnded(at=turn.at, status="cancelled", by=message.by, via=message.via, reason=message.reason, was=was))
     return None
 
 
@@ -253,7 +265,7 @@ def _retry(turn: Turn, message: Retry) -> Rejected | None:
         detail = f"The run is {turn.run.status}; only a failed step can be tried again."
         return Rejected("not_retryable", detail, {"run_status": turn.run.status})
     for visit in failed:
-        turn.enter(visit.step_id, None, message.by)
+        turn.enter(visit.step_id, None, message.by, message.via)
     return None
 
 
@@ -261,9 +273,9 @@ def _returned(turn: Turn, message: CallReturned) -> None:
     if _awaits(turn.run, message.step_id, message.visit):
         turn.emit(
             CallSettled(
-                turn.at,
-                message.step_id,
-                message.visit,
+                at=turn.at,
+                step_id=message.step_id,
+                visit=message.visit,
                 output=message.output,
                 signal=message.signal,
                 attempts=message.attempts,
@@ -277,7 +289,9 @@ def _failed(turn: Turn, message: CallFailed) -> None:
     if not _awaits(turn.run, message.step_id, message.visit):
         return
     sent, error = turn.run.at(message.step_id), message.error
-    turn.emit(CallSettled(turn.at, message.step_id, message.visit, error=error, attempts=error.attempts))
+    turn.emit(
+        CallSettled(at=turn.at, step_id=message.step_id, visit=message.visit, error=error, attempts=error.attempts)
+    )
     if message.unknown and sent is not None:
         turn.enter(sent.step_id, None)
         turn.park(turn.run.open[-1], OUTCOME_UNKNOWN, (RETRY, DONE, DENIED), sent.request)

@@ -195,5 +195,5 @@ def _given_up(message: Message | None) -> Message | None:
     if not isinstance(message, CallReturned | CallFailed):
         return message
     detail = "The answer of this call could not be taken in; nobody knows what it was."
-    error = Failure("internal_error", detail, message.step_id)
+    error = Failure(code="internal_error", detail=detail, step_id=message.step_id)
     return CallFailed(step_id=message.step_id, visit=message.visit, error=error, unknown=True, at=message.at)

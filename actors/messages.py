@@ -2,6 +2,9 @@
 
 Commands are imperative and may be refused; outcomes are never refused and may be stale; events are facts in the
 past tense; effects are asked of the outside and derived from the run.
+
+Events, and what they hold, have their fields in alphabetical order, as canonical JSON has its members: they are written
+in the order in which they are defined. `by` says who, `via` with what kind of token.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ class Start:
     run_id: str
     company_id: str
     by: str
+    via: str | None = None
     inputs: dict[str, Any]
     auto_resolve: bool = True
     traceparent: str | None = None
@@ -40,6 +44,7 @@ class Resume:
     gate: str
     decision: str
     by: str
+    via: str | None = None
     role: str
     comment: str | None = None
     digest: str | None = None
@@ -55,6 +60,7 @@ class Cancel:
     """End the run where it stands."""
 
     by: str
+    via: str | None = None
     reason: str | None = None
     at: datetime
     connectors: Connectors = field(default_factory=dict)
@@ -65,20 +71,21 @@ class Retry:
     """Go on from the step that failed."""
 
     by: str
+    via: str | None = None
     at: datetime
     connectors: Connectors = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """Why a step or a run failed: a stable code, a sentence, and what a person needs to go on."""
 
+    attempts: int = 0
     code: str
     detail: str
-    step_id: str | None = None
-    attempts: int = 0
-    status_code: int | None = None
     excerpt: str | None = None
+    status_code: int | None = None
+    step_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,24 +128,25 @@ Outcome = CallReturned | CallFailed | Elapsed
 Message = Command | Outcome
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
     """The run exists, pinned to one version of its template."""
 
     at: datetime
-    run_id: str
-    company_id: str
-    by: str
-    vertical: str
-    template_version: int
-    template_digest: str
-    inputs: dict[str, Any]
     auto_resolve: bool
+    by: str
+    company_id: str
+    inputs: dict[str, Any]
+    run_id: str
+    template_digest: str
+    template_version: int
     traceparent: str | None = None
     type: Literal["run_started"] = "run_started"
+    vertical: str
+    via: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepEntered:
     """The run came to a step, from another or because somebody had it tried again.
 
@@ -146,31 +154,32 @@ class StepEntered:
     """
 
     at: datetime
-    step_id: str
-    visit: int
-    kind: Kind
-    tier: Tier
-    source: str | None = None
-    waiting: bool = False
     by: str | None = None
+    kind: Kind
+    source: str | None = None
+    step_id: str
+    tier: Tier
     type: Literal["step_entered"] = "step_entered"
+    via: str | None = None
+    visit: int
+    waiting: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepCleared:
     """The step may go on, by whom and why: a task with the call that it will make, a gateway with its branch."""
 
     at: datetime
-    step_id: str
-    visit: int
-    reason: str
-    by: str = AUTOPILOT
-    request: Request | None = None
     branch: str | None = None
+    by: str = AUTOPILOT
+    reason: str
+    request: Request | None = None
+    step_id: str
     type: Literal["step_cleared"] = "step_cleared"
+    visit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallSettled:
     """The call of a step ended, with an output or with an error.
 
@@ -178,61 +187,64 @@ class CallSettled:
     """
 
     at: datetime
-    step_id: str
-    visit: int
-    output: Any = None
-    signal: Any = None
-    error: Failure | None = None
     attempts: int = 0
     by: str | None = None
+    error: Failure | None = None
+    output: Any = None
     reason: str | None = None
     request: Request | None = None
+    signal: Any = None
+    step_id: str
     type: Literal["call_settled"] = "call_settled"
+    visit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateOpened:
     """The run parked at a step until a human decides; `request` is the call that an approval will send."""
 
     at: datetime
-    step_id: str
-    visit: int
-    label: str
-    reason: str
     decisions: tuple[str, ...]
     digest: str
-    role: str | None = None
+    label: str
+    reason: str
     request: Request | None = None
+    role: str | None = None
     signals: tuple[str, ...] = ()
+    step_id: str
     type: Literal["gate_opened"] = "gate_opened"
+    visit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictGiven:
     """A human decided, and the gate's visit is closed."""
 
     at: datetime
-    step_id: str
-    visit: int
-    decision: str
     by: str
     comment: str | None = None
+    decision: str
     request: Request | None = None
+    step_id: str
     traceparent: str | None = None
     type: Literal["verdict_given"] = "verdict_given"
+    via: str | None = None
+    visit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """The run is over."""
+    """The run is over; `was` is its status before."""
 
     at: datetime
-    status: Literal["completed", "failed", "cancelled"]
-    outcome: str | None = None
     by: str | None = None
-    reason: str | None = None
     error: Failure | None = None
+    outcome: str | None = None
+    reason: str | None = None
+    status: Literal["completed", "failed", "cancelled"]
     type: Literal["run_ended"] = "run_ended"
+    via: str | None = None
+    was: str | None = None
 
 
 LaterEvent = StepEntered | StepCleared | CallSettled | GateOpened | VerdictGiven | RunEnded

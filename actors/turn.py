@@ -49,12 +49,12 @@ class Turn:
                 return
             if self.run.steps > self.steps_max:
                 detail = f"The run entered more than {self.steps_max} steps."
-                error = Failure("step_limit", detail, step_id=visit.step_id)
-                self.emit(RunEnded(self.at, "failed", error=error))
+                error = Failure(code="step_limit", detail=detail, step_id=visit.step_id)
+                self.emit(RunEnded(at=self.at, status="failed", error=error, was=self.run.status))
                 return
             self._resolve(visit)
 
-    def enter(self, step_id: str, source: str | None, by: str | None = None) -> None:
+    def enter(self, step_id: str, source: str | None, by: str | None = None, via: str | None = None) -> None:
         """Bring the run to a step; at a join it waits there until each branch has come."""
         node = self.template.node(step_id)
         visit, waiting = self.run.visits.get(step_id, 0) + 1, False
@@ -64,7 +64,19 @@ class Turn:
             if here is not None and here.status == "waiting":
                 visit, arrived = here.visit, len(here.arrived) + 1
             waiting = arrived < len(self.template.entering(step_id))
-        self.emit(StepEntered(self.at, step_id, visit, node.kind, node.tier, source, waiting, by))
+        self.emit(
+            StepEntered(
+                at=self.at,
+                step_id=step_id,
+                visit=visit,
+                kind=node.kind,
+                tier=node.tier,
+                source=source,
+                waiting=waiting,
+                by=by,
+                via=via,
+            )
+        )
 
     def leave(self, step_id: str, branch: str) -> None:
         """Go on from a step over the edges of that branch; without one for `denied` the run ends as denied."""
@@ -73,7 +85,7 @@ class Turn:
             return
         node = self.template.node(step_id)
         if node.kind == "end":
-            self.emit(RunEnded(self.at, "completed", outcome=node.outcome))
+            self.emit(RunEnded(at=self.at, status="completed", outcome=node.outcome, was=self.run.status))
         onward = branch == APPROVED and node.flow != "exclusive"
         for edge in self.template.leaving(step_id):
             if edge.branch == branch or (onward and edge.branch != DENIED):
@@ -87,19 +99,30 @@ class Turn:
         by = None if reason is None else AUTOPILOT
         if isinstance(request, Missing):
             detail = f"The key {request.key} is in neither the facts nor the inputs; nothing was sent."
-            error = Failure("missing_key", detail, step_id=visit.step_id)
-            self.emit(CallSettled(self.at, visit.step_id, visit.visit, error=error, by=by, reason=reason))
+            error = Failure(code="missing_key", detail=detail, step_id=visit.step_id)
+            self.emit(
+                CallSettled(at=self.at, step_id=visit.step_id, visit=visit.visit, error=error, by=by, reason=reason)
+            )
         elif request.mode == "shadow":
             node = self.template.node(visit.step_id)
             output, hit = dry_run(node, self.run.inputs, self.run.facts)
             sent = None if reason is None else request
             signal = True if hit else None
             self.emit(
-                CallSettled(self.at, visit.step_id, visit.visit, output, signal, by=by, reason=reason, request=sent)
+                CallSettled(
+                    at=self.at,
+                    step_id=visit.step_id,
+                    visit=visit.visit,
+                    output=output,
+                    signal=signal,
+                    by=by,
+                    reason=reason,
+                    request=sent,
+                )
             )
             self.leave(visit.step_id, APPROVED)
         elif reason is not None:
-            self.emit(StepCleared(self.at, visit.step_id, visit.visit, reason, request=request))
+            self.emit(StepCleared(at=self.at, step_id=visit.step_id, visit=visit.visit, reason=reason, request=request))
 
     def prepare(self, node: Node) -> Request | Missing:
         """The request of a task as things stand now."""
@@ -111,9 +134,9 @@ class Turn:
         seen = self.digest(visit, request)
         self.emit(
             GateOpened(
-                self.at,
-                visit.step_id,
-                visit.visit,
+                at=self.at,
+                step_id=visit.step_id,
+                visit=visit.visit,
                 label=node.label,
                 reason=reason,
                 decisions=decisions,
@@ -147,7 +170,9 @@ class Turn:
         elif node.kind == "end":
             self.leave(node.id, APPROVED)
         elif request is None:
-            self.emit(StepCleared(self.at, node.id, visit.visit, answer.reason, branch=answer.branch))
+            self.emit(
+                StepCleared(at=self.at, step_id=node.id, visit=visit.visit, reason=answer.reason, branch=answer.branch)
+            )
             self.leave(node.id, answer.branch or APPROVED)
         else:
             self.perform(visit, request, answer.reason)
@@ -155,6 +180,6 @@ class Turn:
     def _deny(self, step_id: str) -> None:
         edge = next((e for e in self.template.leaving(step_id) if e.branch == DENIED), None)
         if edge is None:
-            self.emit(RunEnded(self.at, "completed", outcome=DENIED))
+            self.emit(RunEnded(at=self.at, status="completed", outcome=DENIED, was=self.run.status))
         else:
             self.enter(edge.target, step_id)

@@ -22,6 +22,8 @@ from actors.failpoints import reach
 from actors.messages import Outcome
 from actors.ports import StoreFailed
 from daemon import exits
+from daemon.audit.keys import PUBLIC, Signer
+from daemon.audit.sealer import Sealer
 from daemon.catalog import Catalog, load_folder, shipped
 from daemon.conditions import compile_rule
 from daemon.connectors.attempts import Limits
@@ -135,6 +137,8 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
             on_failed=lambda: life.stop(exits.STORE_FAILED),
         )
     )
+    sealer = _sealer(settings, store)
+    stack.push_async_callback(sealer.close)
     catalog = await _catalog(settings, store)
     vault_keys, ring = _ring(settings.vault_key_file, folder / "vault.key")
     vault = Vault(ring, store, utc_now)
@@ -155,6 +159,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         targets=Targets(guard),
         identity=await _identity(settings, store, stack),
         feed=engine.feed,
+        sealer=sealer,
         draining=lambda: life.draining,
     )
     recovered = await engine.directory.recover()
@@ -162,7 +167,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     rotating = _rotate(Rotation(vault_keys, vault))
     sweeper = Sweeper(store, catalog, engine.directory, engine.dispatcher, engine.timers)
     sweeping = sweeper.watch(settings.sweep_s)
-    for housekeeping in (_passivate(services), _drop_receipts(services, store), rotating, sweeping):
+    for housekeeping in (_passivate(services), _drop_receipts(services, store), rotating, sweeping, sealer.serve()):
         stack.push_async_callback(_ended, asyncio.get_running_loop().create_task(housekeeping))
     return services, engine
 
@@ -190,6 +195,11 @@ def _engine(
         report=_report,
     )
     return Engine(directory, dispatcher, timers, feed)
+
+
+def _sealer(settings: Settings, store: SqliteStore) -> Sealer:
+    keys, _ = _ring(settings.audit_keys_file, settings.data_dir / "audit.keys")
+    return Sealer(store, Signer(keys, settings.data_dir / PUBLIC, utc_now))
 
 
 async def _identity(settings: Settings, store: SqliteStore, stack: AsyncExitStack) -> Identity:

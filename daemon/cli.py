@@ -15,6 +15,7 @@ from daemon import logs
 from daemon.app import prune_vault_keys
 from daemon.app import serve as serve_until_stopped
 from daemon.catalog import TemplateRefused, load_text
+from daemon.commands import audit
 from daemon.commands.backup import backup, restore
 from daemon.commands.base import DataDir
 from daemon.commands.base import refused as _refused
@@ -44,6 +45,7 @@ app.add_typer(secrets, name="secrets")
 app.command()(backup)
 app.command()(restore)
 app.command()(doctor)
+audit.register(app)
 
 
 @app.command()

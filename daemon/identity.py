@@ -13,9 +13,10 @@ import jwt
 import structlog
 
 from actors.ports import Receipt
+from daemon.audit.log import SERVICE, Logged, LoggedIn, LoggedOut, LoginRefused, Registered
 from daemon.keyring import KeyFileRefused, KeyRing, mark, read_ring
 from daemon.passwords import Passwords
-from daemon.ports import Account, Accounts, Company, User
+from daemon.ports import SESSION, Account, Accounts, Company, User
 from daemon.uuids import new_id
 
 ALGORITHM = "HS256"
@@ -26,6 +27,7 @@ CACHE_MAX = 10_000
 KEYS_CHECKED_S = 0.5
 TOKEN_CHARS_MAX = 4_096
 OWNER = "owner"
+EMAIL_CHARS_MAX = 320
 _log = structlog.get_logger("penstock")
 
 
@@ -47,6 +49,7 @@ class Principal:
     email: str
     token_id: str
     expires_at: datetime
+    via: str = SESSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,7 @@ class Session:
     token: str
     expires_at: datetime
     account: Account
+    token_id: str
 
 
 class Identity:
@@ -103,15 +107,25 @@ class Identity:
         owned = Company(new_id(), company, now)
         account = Account(User(new_id(), owned.id, email, name, OWNER, hashed, now), owned)
         session = self._session(account)
-        await self._accounts.register(account, receipt(session))
+        registered = Registered(at=now, by=email, company=company, role=OWNER, user=account.user.id)
+        logged = (Logged(owned.id, registered), self._logged_in(session))
+        await self._accounts.register(account, receipt(session), logged)
         return session
 
     async def log_in(self, email: str, password: str) -> Session:
-        """A session for who knows the password; InvalidCredentials for all others, after the same time."""
+        """A session for who knows the password; InvalidCredentials for all others, after the same time.
+
+        Where there is no account the refusal goes into the service's own log, by the same way and at the same price.
+        """
         account = await self._accounts.account_by_email(email)
         if not await self._fits(account, password) or account is None:
+            company_id = SERVICE if account is None else account.company.id
+            refused = LoginRefused(at=self._now(), by=email[:EMAIL_CHARS_MAX])
+            await self._accounts.log(Logged(company_id, refused))
             raise InvalidCredentials
-        return self._session(account)
+        session = self._session(account)
+        await self._accounts.log(self._logged_in(session))
+        return session
 
     async def knows(self, email: str, password: str) -> bool:
         """Whether this is the password of the account with that address."""
@@ -119,8 +133,9 @@ class Identity:
 
     async def log_out(self, principal: Principal) -> None:
         """Revoke the token at once and for good."""
-        await self._accounts.revoke(principal.token_id, principal.expires_at)
         now = self._now()
+        left = LoggedOut(at=now, by=principal.email, token=principal.token_id, via=principal.via)
+        await self._accounts.revoke(principal.token_id, principal.expires_at, Logged(principal.company_id, left))
         self._revoked = {token_id: until for token_id, until in self._revoked.items() if until > now}
         self._revoked[principal.token_id] = principal.expires_at
         self._known = {token: known for token, known in self._known.items() if known.token_id != principal.token_id}
@@ -164,9 +179,14 @@ class Identity:
     async def _fits(self, account: Account | None, password: str) -> bool:
         return await self._passwords.fits(None if account is None else account.user.password_hash, password)
 
+    def _logged_in(self, session: Session) -> Logged:
+        user = session.account.user
+        entered = LoggedIn(at=self._now(), by=user.email, token=session.token_id, until=session.expires_at)
+        return Logged(user.company_id, entered)
+
     def _session(self, account: Account) -> Session:
         issued = self._now().replace(microsecond=0)
-        expires = issued + self._ttl
+        expires, token_id = issued + self._ttl, new_id()
         claims = {
             "iss": ISSUER,
             "aud": AUDIENCE,
@@ -174,11 +194,11 @@ class Identity:
             "company": account.company.id,
             "role": account.user.role,
             "email": account.user.email,
-            "jti": new_id(),
+            "jti": token_id,
             "iat": int(issued.timestamp()),
             "exp": int(expires.timestamp()),
         }
-        return Session(self.signed(claims, self._current_ring().current), expires, account)
+        return Session(self.signed(claims, self._current_ring().current), expires, account, token_id)
 
     def _verified(self, token: str) -> Principal:
         if len(token) > TOKEN_CHARS_MAX:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+from actors.canonical import canonical
 
 try:
     import orjson
@@ -14,9 +17,17 @@ except ImportError:  # the extra `speed` is not installed
     FAST = False
 else:
     FAST = True
+    _CANONICAL = orjson.OPT_UTC_Z | orjson.OPT_SORT_KEYS
 
 INTEGER_MAX = 2**63 - 1
 DEPTH_MAX = 64
+# Where orjson may write a number otherwise than RFC 8785: as 1.0; with an exponent, where every digit is a 0 and every
+# end a comma.
+_WHOLE = re.compile(rb"\.0[,}\]]")
+_POWER = re.compile(rb"0e[-+]?0+,")
+_BLURRED = bytes.maketrans(b"0123456789}]", b"0" * 10 + b",,")
+# The first bytes of characters beyond U+FFFF, which UTF-16 sorts otherwise than UTF-8.
+_ASTRAL = re.compile(rb"[\xf0-\xf4]")
 TOO_DEEP = f"The body is nested more than {DEPTH_MAX} deep."
 
 
@@ -32,6 +43,38 @@ def dumps(value: Any) -> bytes:
         except TypeError:  # such as an integer beyond 64 bits
             pass
     return json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def canonical_lines(values: Sequence[Any]) -> tuple[bytes, bytes | None]:
+    """Objects as canonical JSON (RFC 8785), one in each line; dataclasses have to have their fields in its order.
+
+    Canonical JSON has one word for 1 and 1.0. Where that would lose what kind a number is, the second value has the
+    same lines in other words, which keep it; else it is None.
+    """
+    if FAST:
+        try:
+            written = b"\n".join([orjson.dumps(value, option=_CANONICAL) for value in values])
+        except TypeError:  # such as an integer beyond 64 bits
+            pass
+        else:
+            if not _blurred(written) and (written.isascii() or _ASTRAL.search(written) is None):
+                return written, None
+    exact = b"\n".join([dumps(value) for value in values])
+    return b"\n".join([canonical(plain(value)).encode() for value in values]), exact if _blurred(exact) else None
+
+
+def _blurred(written: bytes) -> bool:
+    """Whether a number in some objects may stand otherwise in canonical JSON; nearly never, and cheap to ask."""
+    return _WHOLE.search(written) is not None or _POWER.search(written.translate(_BLURRED)) is not None
+
+
+def plain(value: Any) -> Any:
+    """A value with its dataclasses as objects and its times as text, all the way down; JSON stays as it is."""
+    if isinstance(value, datetime):
+        return _plain(value)
+    if is_dataclass(value):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return [plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def loads(raw: bytes) -> Any:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from actors.calls import Connector
 from actors.messages import Event
 from actors.ports import Journal, Receipt, StoreFailed
 from actors.run import Run
+from daemon.audit.log import Logged, SecretChange
+from daemon.audit.records import Evidence
 
 
 class EmailTaken(Exception):
@@ -75,7 +77,8 @@ class StoredConnector:
     updated_by: str
 
 
-SecretChange = Literal["none", "set", "changed", "kept", "removed"]
+SESSION = "session"
+"""The kind of token that a person has after logging in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,7 @@ class ConnectorChange:
     secret: SecretChange
     before: Connector | None
     after: Connector | None
+    via: str = SESSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ class Recorded:
 class Accounts(Protocol):
     """Companies, their people, and the tokens that no longer count."""
 
-    async def register(self, account: Account, receipt: Receipt | None) -> None:
+    async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
 
     async def account_by_email(self, email: str) -> Account | None:
@@ -148,11 +152,14 @@ class Accounts(Protocol):
     async def account(self, user_id: str) -> Account | None:
         """The account of a user."""
 
-    async def revoke(self, token_id: str, expires_at: datetime) -> None:
+    async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
         """Remember that a token no longer counts, until it would have expired."""
 
     async def revoked(self) -> dict[str, datetime]:
         """The revoked tokens and when each would have expired."""
+
+    async def log(self, logged: Logged) -> None:
+        """Add an event to a company's own log."""
 
 
 class ConnectorShelf(Protocol):
@@ -228,7 +235,7 @@ class TemplateShelf(Protocol):
         """The template of that digest."""
 
 
-class Store(Journal, Runs, Accounts, ConnectorShelf, CompanyKeys, Receipts, TemplateShelf, Protocol):
+class Store(Journal, Runs, Accounts, ConnectorShelf, CompanyKeys, Receipts, TemplateShelf, Evidence, Protocol):
     """All that is durable, in one place and one transaction domain."""
 
     async def ping(self) -> None:
@@ -249,11 +256,11 @@ class Toolbox(Protocol):
         """The connector of a tool."""
 
     async def put(
-        self, company_id: str, connector: Connector, secret: str | None, by: str
+        self, company_id: str, connector: Connector, secret: str | None, by: str, *, via: str = SESSION
     ) -> tuple[StoredConnector, bool]:
         """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does."""
 
-    async def delete(self, company_id: str, tool_id: str, by: str) -> bool:
+    async def delete(self, company_id: str, tool_id: str, by: str, *, via: str = SESSION) -> bool:
         """Forget a connector; False when there was none."""
 
     async def changes(

@@ -35,6 +35,7 @@ class Settings(BaseSettings):
     rate_limits: bool = Field(default=True, description="limit registrations and log-ins per address and account")
     jwt_keys_file: Path | None = Field(None, description="token keys; made in the data folder when not set")
     vault_key_file: Path | None = Field(None, description="key of stored secrets; made in the data folder when not set")
+    audit_keys_file: Path | None = Field(None, description="keys of checkpoints; made in the data folder when not set")
     token_ttl_s: Annotated[int, Field(ge=60)] = Field(86_400, description="life of a token")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
     mailbox_max: Annotated[int, Field(ge=1)] = Field(4_096, description="commands that may wait for one run")
@@ -58,7 +59,7 @@ def key_files(settings: Settings) -> dict[str, Path]:
     return {
         "tokens": settings.jwt_keys_file or folder / "jwt.keys",
         "secrets": settings.vault_key_file or folder / "vault.key",
-        "audit": folder / "audit.keys",
+        "audit": settings.audit_keys_file or folder / "audit.keys",
     }
 
 

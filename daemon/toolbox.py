@@ -10,9 +10,10 @@ from datetime import datetime
 from actors.calls import Connector, Connectors
 from actors.failpoints import reach
 from actors.ports import StoreFailed
+from daemon.audit.log import SecretChange
 from daemon.connectors.origin import same_origin
 from daemon.connectors.secrets import AUTH_TOKEN, SealBroken, Vault
-from daemon.ports import ConnectorChange, ConnectorShelf, SecretChange, StoredConnector
+from daemon.ports import SESSION, ConnectorChange, ConnectorShelf, StoredConnector
 
 COMPANIES_MAX = 10_000
 
@@ -53,7 +54,7 @@ class Toolbox:
         return (await self.all(company_id)).get(tool_id)
 
     async def put(
-        self, company_id: str, connector: Connector, secret: str | None, by: str
+        self, company_id: str, connector: Connector, secret: str | None, by: str, *, via: str = SESSION
     ) -> tuple[StoredConnector, bool]:
         """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does."""
         async with self._change:
@@ -68,19 +69,20 @@ class Toolbox:
                 updated_at=now,
                 updated_by=by,
             )
-            await self._shelf.put_connector(stored, _change(number, earlier, stored))
+            await self._shelf.put_connector(stored, replace(_change(number, earlier, stored), via=via))
             reach("connector-kept")
             self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
             return stored, earlier is None
 
-    async def delete(self, company_id: str, tool_id: str, by: str) -> bool:
+    async def delete(self, company_id: str, tool_id: str, by: str, *, via: str = SESSION) -> bool:
         """Forget a connector; False when there was none."""
         async with self._change:
             held = await self.all(company_id)
             if tool_id not in held:
                 return False
             number, _ = await self._next(company_id, tool_id)
-            await self._shelf.delete_connector(_deletion(number, held[tool_id], self._now(), by))
+            deletion = replace(_deletion(number, held[tool_id], self._now(), by), via=via)
+            await self._shelf.delete_connector(deletion)
             self._hold(company_id, {name: one for name, one in held.items() if name != tool_id})
             return True
 

@@ -25,8 +25,8 @@ from actors.run import Gate, Run, Visit, evolve
 from actors.template import Template
 
 MORNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
-DOWN = Failure("connector_failed", "The far side answered 500.", status_code=500, attempts=3)
-LOST = Failure("outcome_unknown", "Nobody can know whether the call took effect.", attempts=1)
+DOWN = Failure(code="connector_failed", detail="The far side answered 500.", status_code=500, attempts=3)
+LOST = Failure(code="outcome_unknown", detail="Nobody can know whether the call took effect.", attempts=1)
 
 
 def fold(events: list[Event]) -> Run:

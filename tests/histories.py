@@ -58,30 +58,52 @@ def start(
 ) -> Commit:
     """A run that began and parked at these gates; one that executes when there are none."""
     digest = "sha256:" + "a" * 64
-    events: list[Event] = [RunStarted(NOON, run_id, company_id, "ann", vertical, 1, digest, inputs or {"n": 1}, True)]
+    events: list[Event] = [
+        RunStarted(
+            at=NOON,
+            run_id=run_id,
+            company_id=company_id,
+            by="ann",
+            vertical=vertical,
+            template_version=1,
+            template_digest=digest,
+            inputs=inputs or {"n": 1},
+            auto_resolve=True,
+        )
+    ]
     if not gates:
-        events.append(StepEntered(NOON, "work", 1, "task", "low"))
+        events.append(StepEntered(at=NOON, step_id="work", visit=1, kind="task", tier="low"))
     for gate in gates:
-        events.append(StepEntered(NOON, gate, 1, "gate", "high"))
-        events.append(GateOpened(NOON, gate, 1, gate.title(), "a human decides", ("approved", "denied"), digest))
+        events.append(StepEntered(at=NOON, step_id=gate, visit=1, kind="gate", tier="high"))
+        events.append(
+            GateOpened(
+                at=NOON,
+                step_id=gate,
+                visit=1,
+                label=gate.title(),
+                reason="a human decides",
+                decisions=("approved", "denied"),
+                digest=digest,
+            )
+        )
     return commit(None, *events, resting=bool(gates), receipt=receipt)
 
 
 def decide(run: Run, gate: str = "signoff", receipt: Receipt | None = None) -> Commit:
     """The run after a verdict, which ends it."""
-    verdict = VerdictGiven(NOON, gate, run.visits[gate], "approved", "bob", "fine")
-    return commit(run, verdict, RunEnded(NOON, "completed", "done"), receipt=receipt)
+    verdict = VerdictGiven(at=NOON, step_id=gate, visit=run.visits[gate], decision="approved", by="bob", comment="fine")
+    return commit(run, verdict, RunEnded(at=NOON, status="completed", outcome="done"), receipt=receipt)
 
 
 def work(run: Run, size: int = 10) -> Commit:
     """The run after one more task with an output of that many characters."""
     visit = run.visits.get("task", 0) + 1
-    request = Request("tool", "shadow", body={"inputs": run.inputs, "facts": {}})
+    request = Request(tool="tool", mode="shadow", body={"inputs": run.inputs, "facts": {}})
     return commit(
         run,
-        StepEntered(NOON, "task", visit, "task", "low"),
-        StepCleared(NOON, "task", visit, "tier low runs on its own", request=request),
-        CallSettled(NOON, "task", visit, output={"text": "x" * size}),
+        StepEntered(at=NOON, step_id="task", visit=visit, kind="task", tier="low"),
+        StepCleared(at=NOON, step_id="task", visit=visit, reason="tier low runs on its own", request=request),
+        CallSettled(at=NOON, step_id="task", visit=visit, output={"text": "x" * size}),
     )
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import sqlite3
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from actors.run import Run
 from actors.template import Template
+from daemon.audit.keys import PUBLIC, read_public
+from daemon.audit.verify import verify_store
 from daemon.catalog import TemplateRefused, load_json
 from daemon.doctor.checks import Check, few, ok, problem, warning
 from daemon.doctor.surroundings import vault_ring
@@ -24,7 +24,6 @@ from daemon.stores.migrations import pending, read_migrations
 from daemon.sweeper import reason
 
 STILL_S = 3_600
-PUBLIC_KEYS = "audit.pub"
 DAMAGED = "stop the service and restore the last backup; keep the damaged database"
 
 
@@ -85,15 +84,9 @@ def _vault(db: sqlite3.Connection, settings: Settings) -> Iterator[Check]:
 
 
 def chain(folder: Path) -> Iterator[Check]:
-    """Whether every history is the one that was written. The evidence has its own room, which need not be there."""
+    """Whether every history is the one that was written."""
     try:
-        verify: Any = importlib.import_module("daemon.audit.verify")
-        keys: Any = importlib.import_module("daemon.audit.keys")
-    except ModuleNotFoundError:
-        yield warning("chain", "this version keeps no chain of evidence", "nothing can be checked")
-        return
-    try:
-        found = few(str(finding) for finding in verify.verify_store(folder, keys.read_public(folder / PUBLIC_KEYS)))
+        found = few(str(finding) for finding in verify_store(folder, read_public(folder / PUBLIC)))
     except (KeyFileRefused, OSError, ValueError, sqlite3.Error) as error:
         yield problem("chain", f"it cannot be checked: {error}", "run penstock verify")
         return

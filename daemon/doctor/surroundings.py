@@ -21,7 +21,7 @@ PACKAGES = ("penstock", "aiohttp", "aiosqlite", "pydantic", "cryptography", "cel
 # Two connections that write or checkpoint at once can corrupt a database in WAL mode.
 WAL_RESET_BUG = ((3, 7, 0), (3, 51, 2))
 FREE_BYTES_MIN = 256 * 1024 * 1024
-NEEDED = ("tokens", "secrets")
+NEEDED = ("tokens", "secrets", "audit")
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 

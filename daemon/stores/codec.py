@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import json
+import zlib
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from actors.calls import Connector
+from actors.canonical import canonical
 from actors.messages import Event, RunStarted
 from actors.run import Run, absorb, evolve
 from actors.values import changed
-from daemon.jsonio import dumps
+from daemon.audit.log import ConnectorChanged, LogEvent
+from daemon.jsonio import canonical_lines, dumps, plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from actors.ports import Commit
-    from daemon.ports import TemplateDocument
+    from daemon.ports import ConnectorChange, TemplateDocument
 
 T = TypeVar("T")
 
-SNAPSHOT_SCHEMA = 1
+SNAPSHOT_SCHEMA = 2
 """Grows with every change of Run, or of what evolve makes of old events; older snapshots are then folded anew."""
 
 SNAPSHOT_BYTES_MAX = 32 * 1024
@@ -31,6 +34,7 @@ _RUN: TypeAdapter[tuple[Run]] = TypeAdapter(tuple[Run])
 _CONNECTOR: TypeAdapter[tuple[Connector]] = TypeAdapter(tuple[Connector])
 _STATE: TypeAdapter[tuple[Connector | None]] = TypeAdapter(tuple[Connector | None])
 _EVENTS: TypeAdapter[tuple[Event, ...]] = TypeAdapter(tuple[Annotated[Event, Field(discriminator="type")], ...])
+_LOG: TypeAdapter[tuple[LogEvent, ...]] = TypeAdapter(tuple[Annotated[LogEvent, Field(discriminator="type")], ...])
 
 
 def encode_run(run: Run) -> bytes:
@@ -43,14 +47,35 @@ def decode_run(data: bytes) -> Run:
     return _decoded(_RUN, data)[0]
 
 
-def encode_events(events: tuple[Event, ...]) -> bytes:
-    """Events as one JSON array, each with its `type`."""
-    return dumps(events)
+def encode_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:
+    """Events as canonical JSON, one in each line, each with its `type`; and exactly, where that would blur numbers."""
+    return canonical_lines(events)
 
 
-def decode_events(data: bytes) -> tuple[Event, ...]:
-    """The events of a JSON array; ValueError when it holds anything else."""
-    return _decoded(_EVENTS, data)
+def decode_events(data: bytes, exact: bytes | None = None) -> tuple[Event, ...]:
+    """The events of these lines; ValueError when they hold anything else, or the exact ones say something else."""
+    if exact is not None:
+        if [canonical(json.loads(line)).encode() for line in exact.split(b"\n")] != data.split(b"\n"):
+            raise ValueError("the exact form of the events says something else")
+        data = exact
+    if not data:
+        raise ValueError("a commit without events")
+    return _decoded(_EVENTS, b"[" + data.replace(b"\n", b",") + b"]")
+
+
+def encode_log(event: LogEvent) -> bytes:
+    """An event of a company's own log as canonical JSON, in one line."""
+    return canonical(plain(event)).encode()
+
+
+def decode_log(data: bytes) -> tuple[LogEvent, ...]:
+    """The events of a company's own log in these lines; ValueError when they hold anything else."""
+    return _decoded(_LOG, b"[" + data.replace(b"\n", b",") + b"]")
+
+
+def checksum(version: int, snapshot: bytes, schema: int = SNAPSHOT_SCHEMA) -> int:
+    """What tells whether a bit of a snapshot's row has flipped."""
+    return zlib.crc32(snapshot, zlib.crc32(b"%d:%d:" % (schema, version)))
 
 
 def encode_connector(connector: Connector) -> bytes:
@@ -128,4 +153,19 @@ def version_taken(document: TemplateDocument, digest: str) -> str:
     return (
         f"Version {document.version} of {document.vertical} is known with the digest {digest}, and now comes with "
         f"{document.digest}. Runs are pinned to what they began with: give the changed template a new version."
+    )
+
+
+def connector_changed(change: ConnectorChange) -> ConnectorChanged:
+    """The event of a connector's change."""
+    return ConnectorChanged(
+        after=change.after,
+        at=change.at,
+        before=change.before,
+        by=change.by,
+        number=change.number,
+        secret=change.secret,
+        tool_id=change.tool_id,
+        version=change.version,
+        via=change.via,
     )

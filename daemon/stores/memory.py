@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from actors.ports import ReceiptTaken, StoreFailed, VersionConflict
+from daemon.audit.log import Logged
 from daemon.ports import EmailTaken, Recorded, SchemaMismatch
 from daemon.stores import codec
+from daemon.stores.memory_audit import MemoryLedger
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -26,19 +28,19 @@ class _Kept:
     snapshot: bytes = b""
     version: int = 0
     resting: bool = False
-    commits: list[tuple[int, bytes]] = field(default_factory=list)
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class MemoryStore:
+class MemoryStore(MemoryLedger):
     """All that is durable elsewhere, for as long as the process lives."""
 
     failed = False
 
     def __init__(self, clock: Callable[[], datetime] = _now) -> None:
+        super().__init__()
         self._clock = clock
         self._runs: dict[tuple[str, str], _Kept] = {}
         self._accounts: dict[str, Account] = {}
@@ -71,7 +73,7 @@ class MemoryStore:
         if receipt is not None:
             self._receipts[receipt.company_id, receipt.path, receipt.key] = self._clock(), receipt
         if commit.events:
-            kept.commits.append((commit.expected_version + 1, events))
+            self.add(key, commit.expected_version + 1, *events)
         kept.snapshot, kept.version, kept.resting = snapshot, run.version, commit.resting
         self._runs[key] = kept
 
@@ -91,11 +93,10 @@ class MemoryStore:
 
     async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
         """At most `limit` events of a run whose seq is greater than `after`."""
-        kept = self._runs.get((company_id, run_id), _Kept())
         recorded = (
             Recorded(seq, event)
-            for first, data in kept.commits
-            for seq, event in enumerate(codec.decode_events(data), first)
+            for one in self.read((company_id, run_id))
+            for seq, event in enumerate(codec.decode_events(one.events, one.exact), one.first_seq)
         )
         return [one for one in recorded if one.seq > after][: max(0, limit)]
 
@@ -107,7 +108,7 @@ class MemoryStore:
         """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
         return sorted(key for key, kept in self._runs.items() if key > after and _restless(kept))[:limit]
 
-    async def register(self, account: Account, receipt: Receipt | None) -> None:
+    async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
         key = codec.email_key(account.user.email)
         if receipt is not None:
@@ -117,6 +118,8 @@ class MemoryStore:
         if receipt is not None:
             self._receipts[receipt.company_id, receipt.path, receipt.key] = self._clock(), receipt
         self._accounts[key] = account
+        for one in logged:
+            await self.log(one)
 
     async def account_by_email(self, email: str) -> Account | None:
         """The account of an e-mail address, whatever its case."""
@@ -126,9 +129,11 @@ class MemoryStore:
         """The account of a user."""
         return next((account for account in self._accounts.values() if account.user.id == user_id), None)
 
-    async def revoke(self, token_id: str, expires_at: datetime) -> None:
+    async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
         """Remember that a token no longer counts, until it would have expired."""
         self._revoked[token_id] = expires_at
+        if logged is not None:
+            await self.log(logged)
 
     async def revoked(self) -> dict[str, datetime]:
         """The revoked tokens and when each would have expired; those that have expired are dropped."""
@@ -139,7 +144,7 @@ class MemoryStore:
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
         """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
         encoded = codec.encode_connector(stored.connector)
-        self._add_change(change)
+        await self._add_change(change)
         self._connectors[stored.company_id, stored.connector.tool_id] = encoded, stored
 
     async def delete_connector(self, change: ConnectorChange) -> bool:
@@ -147,7 +152,7 @@ class MemoryStore:
         key = (change.company_id, change.tool_id)
         if key not in self._connectors:
             return False
-        self._add_change(change)
+        await self._add_change(change)
         del self._connectors[key]
         return True
 
@@ -219,11 +224,12 @@ class MemoryStore:
         """The template of that digest."""
         return self._templates.get(digest)
 
-    def _add_change(self, change: ConnectorChange) -> None:
+    async def _add_change(self, change: ConnectorChange) -> None:
         kept = self._changes.setdefault((change.company_id, change.tool_id), {})
         if change.number in kept:
             raise StoreFailed("The number of the change is taken.", "not_applied")
         kept[change.number] = _own(change)
+        await self.log(Logged(change.company_id, codec.connector_changed(change)))
 
     def _refuse_taken(self, receipt: Receipt) -> None:
         if (receipt.company_id, receipt.path, receipt.key) in self._receipts:

@@ -11,13 +11,15 @@ import structlog
 
 from actors.ports import StoreFailed
 from daemon.folders import make_folder
-from daemon.stores import connection, sqlite_connectors, sqlite_journal, sqlite_shelves
+from daemon.stores import connection, sqlite_audit, sqlite_connectors, sqlite_journal, sqlite_shelves
 from daemon.stores.engine import SqliteEngine, migrate
 from daemon.stores.loads import Loads
 from daemon.stores.migrations import read_migrations
+from daemon.stores.sqlite_log import log
 from daemon.stores.sqlite_rows import text
 from daemon.stores.sqlite_shelves import DROP_MAX
 from daemon.stores.trouble import at_opening, check_sound, named, stopped_short
+from daemon.stores.upgrade import upgrade
 from daemon.stores.writer import BATCH_MAX, Writer
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
     from actors.ports import Commit, Receipt
     from actors.run import Run
+    from daemon.audit.log import Logged
+    from daemon.audit.records import Checkpoint, Entry, Proven, Sign
     from daemon.ports import (
         Account,
         CompanyKey,
@@ -81,6 +85,7 @@ class SqliteStore:
                 if unsure:
                     await writing.run(check_sound)
                 await writing.run(lambda db: migrate(db, read_migrations(), text(clock())))
+                await writing.run(upgrade)
             reading = [await stack.enter_async_context(connection.reader(path)) for _ in range(readers)]
             writer: Writer[sqlite3.Connection] = Writer(
                 SqliteEngine(writing, path, free_bytes_min), batch_max=batch_max, on_failed=on_failed
@@ -121,10 +126,10 @@ class SqliteStore:
         """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
         return await self._read(lambda db: sqlite_journal.restless(db, after, limit))
 
-    async def register(self, account: Account, receipt: Receipt | None) -> None:
+    async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
         at = text(self._clock())
-        await self._writer.submit(lambda db: sqlite_shelves.register(db, account, receipt, at))
+        await self._writer.submit(lambda db: sqlite_shelves.register(db, account, receipt, at, logged))
 
     async def account_by_email(self, email: str) -> Account | None:
         """The account of an e-mail address, whatever its case."""
@@ -134,9 +139,9 @@ class SqliteStore:
         """The account of a user."""
         return await self._read(lambda db: sqlite_shelves.account(db, user_id))
 
-    async def revoke(self, token_id: str, expires_at: datetime) -> None:
+    async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
         """Remember that a token no longer counts, until it would have expired."""
-        await self._writer.submit(lambda db: sqlite_shelves.revoke(db, token_id, expires_at))
+        await self._writer.submit(lambda db: sqlite_shelves.revoke(db, token_id, expires_at, logged))
 
     async def revoked(self) -> dict[str, datetime]:
         """The revoked tokens and when each would have expired; those that have expired are dropped."""
@@ -202,6 +207,30 @@ class SqliteStore:
     async def template_document(self, digest: str) -> TemplateDocument | None:
         """The template of that digest."""
         return await self._read(lambda db: sqlite_shelves.template_document(db, digest))
+
+    async def log(self, logged: Logged) -> None:
+        """Add an event to a company's own log."""
+        await self._writer.submit(lambda db: log(db, logged))
+
+    async def unsealed(self) -> int:
+        """How many commits no checkpoint covers yet, or a few more."""
+        return await self._read(sqlite_audit.unsealed)
+
+    async def seal(self, sign: Sign) -> int:
+        """Give the next commits their leaves and each company concerned a checkpoint; returns how many there were."""
+        return await self._writer.submit(lambda db: sqlite_audit.seal(db, sign))
+
+    async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
+        """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""
+        return await self._read(lambda db: sqlite_audit.checkpoints(db, company_id, before, limit))
+
+    async def proven(self, company_id: str, run_id: str) -> Proven | None:
+        """The commits of a run with their proof; None as long as no checkpoint covers the last."""
+        return await self._read(lambda db: sqlite_audit.proven(db, company_id, run_id))
+
+    async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
+        """The commits under the leaves from a number up to another, which is not among them."""
+        return await self._read(lambda db: sqlite_audit.entries(db, company_id, first, end))
 
     async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Run a query on the reader with the least to do, on one state of the database."""

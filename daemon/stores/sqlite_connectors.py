@@ -5,8 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from daemon.audit.log import Logged
 from daemon.ports import CompanyKey, ConnectorChange, StoredConnector
 from daemon.stores import codec
+from daemon.stores.sqlite_log import log
 from daemon.stores.sqlite_rows import text
 
 if TYPE_CHECKING:
@@ -59,8 +61,9 @@ def connectors_of(db: sqlite3.Connection, company_id: str) -> Sequence[StoredCon
 def _add_change(db: sqlite3.Connection, change: ConnectorChange) -> None:
     key = (change.company_id, change.tool_id, change.number)
     states = (codec.encode_state(change.before), codec.encode_state(change.after))
-    row = (*key, change.version, text(change.at), change.by, change.secret, *states)
-    db.execute("INSERT INTO connector_changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    row = (*key, change.version, text(change.at), change.by, change.secret, *states, change.via)
+    db.execute("INSERT INTO connector_changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    log(db, Logged(change.company_id, codec.connector_changed(change)))
 
 
 def connector_changes(
@@ -68,24 +71,28 @@ def connector_changes(
 ) -> Sequence[ConnectorChange]:
     """The changes of a connector, newest first."""
     rows = db.execute(
-        "SELECT number, version, at, by, secret, before, after FROM connector_changes "
+        "SELECT company_id, tool_id, number, version, at, by, secret, before, after, via FROM connector_changes "
         "WHERE company_id = ? AND tool_id = ? AND number < ? ORDER BY number DESC LIMIT ?",
         (company_id, tool_id, NUMBER_MAX if before is None else min(before, NUMBER_MAX), limit),
     )
-    return [
-        ConnectorChange(
-            company_id=company_id,
-            tool_id=tool_id,
-            number=number,
-            version=version,
-            at=datetime.fromisoformat(at),
-            by=by,
-            secret=secret,
-            before=codec.decode_state(earlier),
-            after=codec.decode_state(later),
-        )
-        for number, version, at, by, secret, earlier, later in rows
-    ]
+    return [change_of_row(row) for row in rows]
+
+
+def change_of_row(row: tuple[Any, ...]) -> ConnectorChange:
+    """The change of a connector that a row holds."""
+    company_id, tool_id, number, version, at, by, secret, before, after, via = row
+    return ConnectorChange(
+        company_id=company_id,
+        tool_id=tool_id,
+        number=number,
+        version=version,
+        at=datetime.fromisoformat(at),
+        by=by,
+        secret=secret,
+        before=codec.decode_state(before),
+        after=codec.decode_state(after),
+        via=via,
+    )
 
 
 def company_key(db: sqlite3.Connection, company_id: str) -> CompanyKey | None:

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import structlog
+
+from actors.messages import Event
 from actors.ports import Commit, ReceiptTaken, VersionConflict
+from daemon.audit.chain import HistoryBroken, Walk, extended, genesis
 from daemon.ports import Recorded
 from daemon.stores import codec
+from daemon.stores.sqlite_log import ADD_COMMITS
 from daemon.stores.sqlite_rows import Rows, text
 from daemon.stores.sqlite_shelves import ADD_RECEIPTS, receipt_row
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from actors.run import Run
     from daemon.ports import RunQuery
 
 INTEGER_MAX = 2**63 - 1
+Events: TypeAlias = tuple[Event, ...]
+_log = structlog.get_logger()
 
 _INSERT = Rows(
     "INSERT INTO runs (version, resting, status, parked, updated_at, company_id, id, vertical, created_at)",
@@ -32,14 +39,24 @@ _UPDATE = Rows(
     columns=8,
     after=") AS new WHERE company_id = new.column6 AND id = new.column7 AND version = new.column8",
 )
-_COMMIT = Rows("INSERT INTO commits (company_id, run_id, version, first_seq, events)", columns=5)
-_SNAPSHOT = Rows(
-    "INSERT INTO snapshots (run, version, schema, body) SELECT number, column3, column4, column5 FROM (",
-    columns=5,
-    after=") AS new CROSS JOIN runs ON company_id = new.column1 AND id = new.column2 WHERE true "
-    "ON CONFLICT (run) DO UPDATE SET version = excluded.version, schema = excluded.schema, body = excluded.body",
+_HEADS = Rows(
+    "SELECT asked.column1, asked.column2, commits.head FROM (",
+    columns=3,
+    after=") AS asked CROSS JOIN commits ON company_id = asked.column1 AND run_id = asked.column2 "
+    "AND version = asked.column3",
 )
-_SELECT = "SELECT runs.company_id, runs.id, runs.version, snapshots.version, snapshots.schema, snapshots.body FROM"
+_SNAPSHOT = Rows(
+    "INSERT INTO snapshots (run, version, schema, checksum, body) "
+    "SELECT number, column3, column4, column5, column6 FROM (",
+    columns=6,
+    after=") AS new CROSS JOIN runs ON company_id = new.column1 AND id = new.column2 WHERE true "
+    "ON CONFLICT (run) DO UPDATE SET version = excluded.version, schema = excluded.schema, "
+    "checksum = excluded.checksum, body = excluded.body",
+)
+_SELECT = (
+    "SELECT runs.company_id, runs.id, runs.version, "
+    "snapshots.version, snapshots.schema, snapshots.checksum, snapshots.body FROM"
+)
 _SNAPSHOTS = "LEFT JOIN snapshots ON snapshots.run = runs.number"
 _RUNS = f"{_SELECT} runs {_SNAPSHOTS} WHERE runs.company_id = ?"
 _LOAD = Rows(
@@ -48,8 +65,11 @@ _LOAD = Rows(
     after=f") AS asked CROSS JOIN runs ON company_id = asked.column1 AND id = asked.column2 {_SNAPSHOTS}",
 )
 _EVENTS = (
-    "SELECT first_seq, events FROM commits WHERE company_id = ? AND run_id = ? AND version > ? ORDER BY version LIMIT ?"
+    "SELECT first_seq, version, head, exact, events FROM commits "
+    "WHERE company_id = ? AND run_id = ? AND version > ? ORDER BY version LIMIT ?"
 )
+_HEAD = "SELECT head FROM commits WHERE company_id = ? AND run_id = ? AND version = ?"
+_VERSION = "SELECT version FROM runs WHERE company_id = ? AND id = ?"
 # One half for each of two partial indexes, runs_unfinished and runs_forgotten; both are short.
 _RESTLESS = """
 SELECT * FROM (
@@ -77,21 +97,30 @@ class Append:
     def of(cls, commit: Commit, now: datetime) -> Append:
         """Encode a commit."""
         run, expected = commit.run, commit.expected_version
-        parked = "".join(f"|{visit.step_id}" for visit in run.parked)
         key = (run.company_id, run.id)
-        standing = (run.version, commit.resting, run.status, f"{parked}|" if parked else "", text(run.updated_at), *key)
+        version, _, *rest, vertical, created_at = standing(run)
+        moved = (version, commit.resting, *rest, *key)
         body = codec.snapshot(commit)
+        kept = (run.version, codec.SNAPSHOT_SCHEMA, codec.checksum(run.version, body or b""), body)
         return cls(
             commit,
-            run=(*standing, expected) if expected else (*standing, run.vertical, text(run.created_at)),
-            events=(*key, run.version, expected + 1, codec.encode_events(commit.events)),
-            snapshot=None if body is None else (*key, run.version, codec.SNAPSHOT_SCHEMA, body),
+            run=(*moved, expected) if expected else (*moved, vertical, created_at),
+            events=(*key, run.version, expected + 1, *codec.encode_events(commit.events)),
+            snapshot=None if body is None else (*key, *kept),
             receipt=None if commit.receipt is None else receipt_row(commit.receipt, text(now)),
         )
 
     def __call__(self, db: sqlite3.Connection) -> None:
         """Write it all, or raise ReceiptTaken or VersionConflict."""
         append_all(db, [self])
+
+
+def standing(run: Run) -> tuple[int, bool, str, str, str, str, str]:
+    """What the row of a run says of it: version, resting, status, parked, updated_at, vertical, created_at."""
+    parked = "".join(f"|{visit.step_id}" for visit in run.parked)
+    where = f"{parked}|" if parked else ""
+    times = (text(run.updated_at), text(run.created_at))
+    return run.version, run.resting, run.status, where, times[0], run.vertical, times[1]
 
 
 def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> None:
@@ -103,8 +132,23 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> None:
     moved = [one.run for one in appends if one.commit.expected_version > 0]
     if _INSERT.write(db, began) + _UPDATE.write(db, moved) < len(appends):
         raise VersionConflict("The run has moved on since it was loaded.")
-    _COMMIT.write(db, [one.events for one in appends if one.commit.events])
+    ADD_COMMITS.write(db, _chained(db, [one.events for one in appends if one.commit.events]))
     _SNAPSHOT.write(db, [one.snapshot for one in appends if one.snapshot is not None])
+
+
+def _chained(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """These commits with the head of each; all heads that they go on from are looked up together."""
+    later = [(company_id, run_id, first - 1) for company_id, run_id, _, first, *_ in rows if first > 1]
+    heads: dict[tuple[str, str], bytes] = {(row[0], row[1]): row[2] for row in _HEADS.read(db, later)}
+    chained = []
+    for company_id, run_id, version, first, events, exact in rows:
+        key = (company_id, run_id)
+        head = genesis(*key) if first == 1 else heads.get(key)
+        if head is None:
+            raise HistoryBroken(run_id, first - 1, "the commit before is missing or has no head")
+        heads[key] = head = extended(head, events.split(b"\n"))
+        chained.append((*key, version, first, head, exact, events))
+    return chained
 
 
 def load_all(db: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Run]:
@@ -130,14 +174,38 @@ def find(db: sqlite3.Connection, company_id: str, query: RunQuery) -> Sequence[R
 
 def history(db: sqlite3.Connection, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
     """The events after a place; each commit holds at least one, so `limit` commits are enough."""
-    limit = _bounded(limit)
+    limit, after = _bounded(limit), min(after, INTEGER_MAX)
     found: list[Recorded] = []
-    for first, data in db.execute(_EVENTS, (company_id, run_id, min(after, INTEGER_MAX), limit)):
-        events = codec.decode_events(data)
-        found += [Recorded(seq, event) for seq, event in enumerate(events, first) if seq > after]
+    reached = after
+    for first, last, events in _commits(db, (company_id, run_id), after, limit):
+        reached = last
+        found += [Recorded(place, event) for place, event in enumerate(events, first) if place > after]
         if len(found) >= limit:
-            break
-    return found[:limit]
+            return found[:limit]
+    row = db.execute(_VERSION, (company_id, run_id)).fetchone()
+    if row is not None and limit and row[0] > reached:
+        raise HistoryBroken(run_id, reached + 1, f"the history ends, and the run is at version {row[0]}")
+    return found
+
+
+def _commits(db: sqlite3.Connection, key: tuple[str, str], after: int, limit: int) -> Iterator[tuple[int, int, Events]]:
+    """The commits with what came after a place, as first and last seq and events, their chain checked."""
+    walk: Walk | None = None
+    for first, version, head, exact, events in db.execute(_EVENTS, (*key, after, limit)):
+        if walk is None:
+            walk = _walk(db, key, min(first, after + 1))
+        walk.take(first, version, head, events)
+        yield first, version, codec.decode_events(events, exact)
+
+
+def _walk(db: sqlite3.Connection, key: tuple[str, str], first: int) -> Walk:
+    """A walk along a stream that goes on with that event."""
+    if first == 1:
+        return Walk(key[1], genesis(*key))
+    row = db.execute(_HEAD, (*key, first - 1)).fetchone()
+    if row is None or row[0] is None:
+        raise HistoryBroken(key[1], first - 1, "the commit before is missing or has no head")
+    return Walk(key[1], row[0], first - 1)
 
 
 def unfinished(db: sqlite3.Connection) -> Sequence[tuple[str, str]]:
@@ -152,22 +220,36 @@ def restless(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequ
 
 def _restored(db: sqlite3.Connection, company_id: str, run_id: str, version: int, *snapshot: Any) -> Run:
     """The run from its snapshot and what came after; from its whole history when the snapshot is not of our kind."""
-    run = _usable(*snapshot)
+    key = (company_id, run_id)
+    run = _usable(key, *snapshot)
     if run is not None and run.version == version:
         return run
     after = 0 if run is None else run.version
-    rows = db.execute(_EVENTS, (company_id, run_id, after, INTEGER_MAX))
-    return codec.fold((event for _, data in rows for event in codec.decode_events(data)), run)
+    rows = _commits(db, key, after, INTEGER_MAX)
+    try:
+        run = codec.fold((event for _, _, events in rows for event in events), run)
+    except ValueError as error:
+        raise HistoryBroken(run_id, after + 1, f"no run can have gone on like this: {error}") from error
+    if (run.company_id, run.id, run.version) != (*key, version):
+        what = f"the history leads to {run.id} at version {run.version}, and the run is at {version}"
+        raise HistoryBroken(run_id, run.version, what)
+    return run
 
 
-def _usable(version: int | None, schema: int | None, body: bytes | None) -> Run | None:
+def _usable(
+    key: tuple[str, str], version: int | None, schema: int | None, checksum: int | None, body: bytes | None
+) -> Run | None:
+    """The run of a snapshot; None when it is not of our kind, or not as it was written."""
     if body is None or schema != codec.SNAPSHOT_SCHEMA:
+        return None
+    if codec.checksum(version or 0, body) != checksum:
+        _log.error("snapshot_damaged", run_id=key[1], version=version)
         return None
     try:
         run = codec.decode_run(body)
     except ValueError:
         return None
-    return run if run.version == version else None
+    return run if (run.company_id, run.id, run.version) == (*key, version) else None
 
 
 def _bounded(limit: int) -> int:

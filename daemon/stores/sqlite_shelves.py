@@ -6,12 +6,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from actors.ports import Receipt, ReceiptTaken
+from daemon.audit.log import Logged
 from daemon.ports import Account, Company, EmailTaken, SchemaMismatch, TemplateDocument, User
 from daemon.stores import codec
+from daemon.stores.sqlite_log import log
 from daemon.stores.sqlite_rows import Rows, text
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Sequence
 
 DROP_MAX = 1_000
 
@@ -30,7 +33,9 @@ _KEEP_RECEIPT = Rows(
 )
 
 
-def register(db: sqlite3.Connection, account: Account, receipt: Receipt | None, at: str) -> None:
+def register(
+    db: sqlite3.Connection, account: Account, receipt: Receipt | None, at: str, logged: Sequence[Logged]
+) -> None:
     """Add a company with its first user, or raise ReceiptTaken or EmailTaken."""
     company, user = account.company, account.user
     if receipt is not None and ADD_RECEIPTS.write(db, [receipt_row(receipt, at)]) != 1:
@@ -43,6 +48,8 @@ def register(db: sqlite3.Connection, account: Account, receipt: Receipt | None, 
     )
     if added.rowcount != 1:
         raise EmailTaken("An account with this e-mail address exists.")
+    for one in logged:
+        log(db, one)
 
 
 def account_by_email(db: sqlite3.Connection, email: str) -> Account | None:
@@ -63,12 +70,14 @@ def _account(row: tuple[Any, ...] | None) -> Account | None:
     return Account(user, Company(company_id, company_name, datetime.fromisoformat(founded_at)))
 
 
-def revoke(db: sqlite3.Connection, token_id: str, expires_at: datetime) -> None:
+def revoke(db: sqlite3.Connection, token_id: str, expires_at: datetime, logged: Logged | None) -> None:
     """Keep a revoked token."""
     statement = (
         "INSERT INTO revocations VALUES (?, ?) ON CONFLICT (token_id) DO UPDATE SET expires_at = excluded.expires_at"
     )
     db.execute(statement, (token_id, text(expires_at)))
+    if logged is not None:
+        log(db, logged)
 
 
 def revoked(db: sqlite3.Connection, at: str) -> dict[str, datetime]:

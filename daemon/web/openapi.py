@@ -34,6 +34,7 @@ class Operation:
     headers: tuple[str, ...] = ()
     problems: tuple[int, ...] = ()
     open: bool = False
+    media: str = "application/json"
 
 
 Run = shapes.RunShape
@@ -94,6 +95,22 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         query=("after", *PAGED),
         headers=("Last-Event-ID",),
         problems=(400, 404, 422, 503),
+    ),
+    ("GET", "/process-runs/{run_id}/audit"): Operation(
+        "A run's hash chain, with the proof that a checkpoint covers it", shapes.RunAuditShape, problems=(404, 503)
+    ),
+    ("GET", "/audit/checkpoints"): Operation(
+        "The signed checkpoints of the company's tree, newest first",
+        list[shapes.CheckpointShape],
+        query=PAGED,
+        problems=(400, 403, 422, 503),
+    ),
+    ("GET", "/audit/keys"): Operation("The public keys by id (Ed25519, base64)", dict[str, str]),
+    ("GET", "/audit/export"): Operation(
+        "Everything as JSON Lines: a manifest, the commits, the checkpoints",
+        dict[str, Any],
+        problems=(403, 503),
+        media="application/x-ndjson",
     ),
     ("GET", "/connectors/"): Operation("The connectors", list[shapes.ConnectorShape], query=PAGED, problems=(400, 422)),
     ("GET", "/connectors/{tool_id}"): Operation("A connector", shapes.ConnectorShape, problems=(404,)),
@@ -182,7 +199,7 @@ def _operation(path: str, operation: Operation, models: dict[str, Any]) -> dict[
 def _responses(operation: Operation, models: dict[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {"description": operation.summary}
     if operation.answer is not None:
-        answer["content"] = {"application/json": {"schema": _schema(operation.answer, models)}}
+        answer["content"] = {operation.media: {"schema": _schema(operation.answer, models)}}
     refused = {"application/problem+json": {"schema": _schema(shapes.ProblemShape, models)}}
     statuses = sorted({*operation.problems, *(() if operation.open else (401,))})
     return {

@@ -163,6 +163,7 @@ def connector_change(change: ConnectorChange) -> dict[str, Any]:
         "at": change.at,
         "by": change.by,
         "secret": change.secret,
+        "via": change.via,
         "before": None if change.before is None else _target(change.before),
         "after": None if change.after is None else _target(change.after),
     }

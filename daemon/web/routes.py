@@ -6,7 +6,7 @@ from aiohttp import HttpVersion11, web
 
 from daemon.web import openapi
 from daemon.web.auth import gateway
-from daemon.web.handlers import accounts, connectors, events, runs, service, templates
+from daemon.web.handlers import accounts, audit, connectors, events, runs, service, templates
 from daemon.web.idempotency import Once
 from daemon.web.limits import RateLimits
 from daemon.web.services import SERVICES, Services
@@ -26,6 +26,10 @@ ROUTES = (
     ("POST", "/process-runs/{run_id}/cancel", runs.cancel),
     ("POST", "/process-runs/{run_id}/retry", runs.retry),
     ("GET", "/process-runs/{run_id}/events", events.index),
+    ("GET", "/process-runs/{run_id}/audit", audit.run),
+    ("GET", "/audit/checkpoints", audit.checkpoints),
+    ("GET", "/audit/keys", audit.keys),
+    ("GET", "/audit/export", audit.everything),
     ("GET", "/connectors", connectors.index),
     ("GET", "/connectors/{tool_id}", connectors.show),
     ("PUT", "/connectors/{tool_id}", connectors.put),
@@ -43,6 +47,7 @@ COLLECTIONS = frozenset(
         "/process-runs/{run_id}/events",
         "/connectors",
         "/connectors/{tool_id}/changes",
+        "/audit/checkpoints",
     }
 )
 

@@ -10,6 +10,8 @@ from typing import Protocol
 from aiohttp import web
 
 from actors.directory import Directory
+from daemon.audit.records import Evidence
+from daemon.audit.sealer import Sealer
 from daemon.catalog import Catalog
 from daemon.feed import Feed
 from daemon.identity import Identity
@@ -17,7 +19,7 @@ from daemon.ports import Receipts, Runs, Targets, Tester, Toolbox
 from daemon.settings import Settings
 
 
-class Reads(Runs, Receipts, Protocol):
+class Reads(Runs, Receipts, Evidence, Protocol):
     """The store, as far as requests use it themselves."""
 
     async def ping(self) -> None:
@@ -43,6 +45,7 @@ class Services:
     targets: Targets
     identity: Identity
     feed: Feed
+    sealer: Sealer
     draining: Callable[[], bool]
 
 

@@ -33,7 +33,7 @@ class Kept:
     version: int = 0
     resting: bool = True
     snapshot: bytes = b""
-    commits: list[bytes] = field(default_factory=list)
+    commits: list[tuple[bytes, bytes | None]] = field(default_factory=list)
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Disk:
         return None if kept is None else codec.decode_run(kept.snapshot)
 
     def events(self, key: Key) -> list[Any]:
-        return [event for data in self.runs[key].commits for event in codec.decode_events(data)]
+        return [event for lines in self.runs[key].commits for event in codec.decode_events(*lines)]
 
 
 class Transaction:
@@ -57,11 +57,11 @@ class Transaction:
 
     def __init__(self, disk: Disk) -> None:
         self.disk = disk
-        self.commits: list[tuple[Commit, bytes, bytes]] = []
+        self.commits: list[tuple[Commit, tuple[bytes, bytes | None], bytes]] = []
         self.versions: dict[Key, int] = {}
         self.receipts: dict[Place, Receipt] = {}
 
-    def append(self, commit: Commit, events: bytes, snapshot: bytes) -> None:
+    def append(self, commit: Commit, events: tuple[bytes, bytes | None], snapshot: bytes) -> None:
         """Note a commit, or raise ReceiptTaken or VersionConflict."""
         key, receipt = (commit.run.company_id, commit.run.id), commit.receipt
         place = None if receipt is None else (receipt.company_id, receipt.path, receipt.key)

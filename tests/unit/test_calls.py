@@ -24,12 +24,18 @@ def prepared(**how: Any) -> Request:
 
 
 def test_a_tool_without_a_connector_is_shadowed_and_nobody_knows_what_it_would_send() -> None:
-    assert prepare(PAY, {}, INPUTS, FACTS) == Request("pay", "shadow")
+    assert prepare(PAY, {}, INPUTS, FACTS) == Request(tool="pay", mode="shadow")
 
 
 def test_a_task_that_names_no_tool_is_its_own_tool() -> None:
     assert prepare(replace(PAY, tool=None), {"pay": connector("pay", 7)}, {}, {}) == Request(
-        "pay", "live", "POST", "https://api.test/pay", {}, {"inputs": {}, "facts": {}}, 7
+        tool="pay",
+        mode="live",
+        method="POST",
+        url="https://api.test/pay",
+        headers={},
+        body={"inputs": {}, "facts": {}},
+        connector_version=7,
     )
 
 

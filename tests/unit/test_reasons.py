@@ -6,6 +6,7 @@ import pytest
 
 from actors.messages import RunStarted, StepEntered
 from actors.run import evolve
+from actors.template import Template
 from daemon.sweeper import reason
 from tests.conversations import MORNING, Conversation
 from tests.processes import connector, end, gate, parallel, process, task
@@ -46,15 +47,32 @@ def test_a_run_that_has_ended_needs_no_reason(how: str) -> None:
     assert (said.run.status, reason(said.run, PAY)) == (how, "ended")
 
 
+def started_of(template: Template) -> RunStarted:
+    return RunStarted(
+        at=MORNING,
+        run_id="run",
+        company_id="acme",
+        by="ann",
+        vertical=template.vertical,
+        template_version=template.version,
+        template_digest=template.digest,
+        inputs={},
+        auto_resolve=True,
+    )
+
+
 def test_a_step_that_is_ready_has_a_wake_up() -> None:
-    started = RunStarted(MORNING, "run", "acme", "ann", "process", 1, PAY.digest, {}, True)
-    run = evolve(evolve(None, started), StepEntered(MORNING, "pay", 1, "task", "low"))
+    started = started_of(PAY)
+    run = evolve(evolve(None, started), StepEntered(at=MORNING, step_id="pay", visit=1, kind="task", tier="low"))
     assert reason(run, PAY) == "timer pay-1 is due"
 
 
 def test_a_join_that_nothing_comes_to_any_more_has_no_reason() -> None:
     template = process(parallel("join"), end(), ways="join -> end")
-    started = RunStarted(MORNING, "run", "acme", "ann", "process", 1, template.digest, {}, True)
-    run = evolve(evolve(None, started), StepEntered(MORNING, "join", 1, "gateway", "low", waiting=True))
+    started = started_of(template)
+    run = evolve(
+        evolve(None, started),
+        StepEntered(at=MORNING, step_id="join", visit=1, kind="gateway", tier="low", waiting=True),
+    )
     assert reason(run, template) is None
     assert reason(evolve(None, started), template) is None

@@ -24,13 +24,23 @@ from actors.template import Kind
 from tests.conversations import MORNING, fold
 
 NOON = MORNING + timedelta(hours=3)
-STARTED = RunStarted(MORNING, "run", "acme", "ann", "process", 1, "sha256:process", {"amount": 12}, True)
-LIVE = Request("pay", "live", "POST", "https://api.test/pay")
-DOWN = Failure("connector_failed", "The far side answered 500.", "a", 3)
+STARTED = RunStarted(
+    at=MORNING,
+    run_id="run",
+    company_id="acme",
+    by="ann",
+    vertical="process",
+    template_version=1,
+    template_digest="sha256:process",
+    inputs={"amount": 12},
+    auto_resolve=True,
+)
+LIVE = Request(tool="pay", mode="live", method="POST", url="https://api.test/pay")
+DOWN = Failure(code="connector_failed", detail="The far side answered 500.", step_id="a", attempts=3)
 
 
 def entered(step_id: str, visit: int = 1, kind: Kind = "task", **how: Any) -> StepEntered:
-    return StepEntered(MORNING, step_id, visit, kind, "low", **how)
+    return StepEntered(at=MORNING, step_id=step_id, visit=visit, kind=kind, tier="low", **how)
 
 
 def opened(step_id: str, visit: int = 1, **how: Any) -> GateOpened:
@@ -40,19 +50,19 @@ def opened(step_id: str, visit: int = 1, **how: Any) -> GateOpened:
         "decisions": ("approved", "denied"),
         "digest": "sha256:1",
     }
-    return GateOpened(MORNING, step_id, visit, **{**told, **how})
+    return GateOpened(at=MORNING, step_id=step_id, visit=visit, **{**told, **how})
 
 
 def verdict(step_id: str, decision: str = "approved", **how: Any) -> VerdictGiven:
-    return VerdictGiven(NOON, step_id, 1, decision, "bob", **how)
+    return VerdictGiven(at=NOON, step_id=step_id, visit=1, decision=decision, by="bob", **how)
 
 
 def cleared(step_id: str, **how: Any) -> StepCleared:
-    return StepCleared(MORNING, step_id, 1, "tier low", **how)
+    return StepCleared(at=MORNING, step_id=step_id, visit=1, reason="tier low", **how)
 
 
 def settled(step_id: str, output: Any = None, **how: Any) -> CallSettled:
-    return CallSettled(NOON, step_id, 1, output, **how)
+    return CallSettled(at=NOON, step_id=step_id, visit=1, output=output, **how)
 
 
 def after(*events: Event) -> Run:
@@ -66,7 +76,7 @@ def only(visits: tuple[Visit, ...]) -> Visit:
 
 CALLING = (entered("a"), cleared("a", request=LIVE))
 FAILED = (*CALLING, settled("a", error=DOWN))
-CANCELLED = RunEnded(NOON, "cancelled", by="ann", reason="no longer needed")
+CANCELLED = RunEnded(at=NOON, status="cancelled", by="ann", reason="no longer needed")
 
 
 def test_a_started_run_executes_and_has_one_event() -> None:
@@ -109,7 +119,7 @@ def test_a_join_waits_and_then_is_ready_behind_what_opened_meanwhile() -> None:
 
 
 def test_a_new_visit_closes_the_one_that_failed() -> None:
-    run = after(*FAILED, StepEntered(NOON + timedelta(hours=1), "a", 2, "task", "low"))
+    run = after(*FAILED, StepEntered(at=NOON + timedelta(hours=1), step_id="a", visit=2, kind="task", tier="low"))
     assert [(v.visit, v.status, v.ended_at) for v in run.trace] == [(1, "failed", NOON)]
     assert [(v.visit, v.status) for v in run.open] == [(2, "ready")]
 
@@ -219,7 +229,7 @@ def test_a_verdict_answers_the_hits_that_stood_when_its_gate_opened() -> None:
 
 def test_a_verdict_leaves_the_hits_that_came_after_its_gate_had_opened() -> None:
     assert after(*HIT, opened("b", signals=()), verdict("b")).signals == ("a",)
-    again = (entered("a", 2), CallSettled(NOON, "a", 2, signal=True))
+    again = (entered("a", 2), CallSettled(at=NOON, step_id="a", visit=2, signal=True))
     assert after(*HIT, opened("b", signals=("a",)), *again, verdict("b")).signals == ("a",)
 
 
@@ -240,7 +250,7 @@ def test_the_latest_verdict_of_a_step_is_what_decided_it() -> None:
 def test_the_end_of_a_run_closes_what_is_open() -> None:
     waiting = entered("join", source="a", waiting=True)
     run = after(*FAILED, waiting, entered("b", kind="gate"), opened("b"), entered("end", kind="end"))
-    done = evolve(run, RunEnded(NOON, "completed", outcome="paid"))
+    done = evolve(run, RunEnded(at=NOON, status="completed", outcome="paid"))
     assert done.open == ()
     assert [(v.step_id, v.status) for v in done.trace] == [
         ("a", "failed"),
@@ -258,8 +268,8 @@ def test_an_end_that_a_cancelled_run_did_not_reach_is_not_done() -> None:
 
 
 def test_a_run_that_ended_failed_says_why() -> None:
-    limit = Failure("step_limit", "Too many.")
-    assert after(RunEnded(NOON, "failed", error=limit)).error == limit
+    limit = Failure(code="step_limit", detail="Too many.")
+    assert after(RunEnded(at=NOON, status="failed", error=limit)).error == limit
 
 
 @pytest.mark.parametrize(("error", "status"), [(None, "done"), (DOWN, "failed")])

@@ -202,7 +202,7 @@ async def test_a_run_that_cannot_be_read_fails_alone_when_many_are_asked_for_at_
     async with opened(path) as store:
         asked = (store.load(ACME, f"run-{number}") for number in range(6))
         found = await asyncio.gather(*asked, return_exceptions=True)
-    assert [type(one).__name__ for one in found] == ["Run", "Run", "Run", "StoreFailed", "Run", "NoneType"]
+    assert [type(one).__name__ for one in found] == ["Run", "Run", "Run", "HistoryBroken", "Run", "NoneType"]
 
 
 async def test_a_large_run_is_not_written_whole_at_every_commit(path: Path) -> None:

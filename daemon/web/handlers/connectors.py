@@ -46,14 +46,18 @@ async def put(request: web.Request) -> web.Response:
     body, _ = await read(request, ConnectorDefinition, body_s=services.settings.body_s)
     connector = _connector(tool_id, body)
     _checked(connector, services.targets)
-    stored, new = await services.toolbox.put(principal.company_id, connector, body.auth_token, principal.email)
+    stored, new = await services.toolbox.put(
+        principal.company_id, connector, body.auth_token, principal.email, via=principal.via
+    )
     return json_reply(render.connector(stored), 201 if new else 200)
 
 
 async def delete(request: web.Request) -> web.Response:
     """DELETE /connectors/{tool_id}."""
     toolbox, principal = request.app[SERVICES].toolbox, principal_of(request)
-    if not await toolbox.delete(principal.company_id, request.match_info["tool_id"], principal.email):
+    if not await toolbox.delete(
+        principal.company_id, request.match_info["tool_id"], principal.email, via=principal.via
+    ):
         raise not_found()
     return web.Response(status=204)
 

@@ -65,6 +65,7 @@ async def start(request: web.Request) -> web.Response:
         run_id=run_id,
         company_id=principal.company_id,
         by=principal.email,
+        via=principal.via,
         inputs=body.inputs,
         auto_resolve=body.auto_resolve,
         traceparent=traceparent(request),
@@ -82,6 +83,7 @@ async def resume(request: web.Request) -> web.Response:
         gate=body.gate,
         decision=body.decision,
         by=principal.email,
+        via=principal.via,
         role=principal.role,
         comment=body.comment,
         digest=body.digest,
@@ -98,7 +100,7 @@ async def cancel(request: web.Request) -> web.Response:
     services, principal = request.app[SERVICES], principal_of(request)
     run_id = _run_id(request)
     body, raw = await read(request, Cancellation, body_s=services.settings.body_s, optional=True)
-    message = Cancel(by=principal.email, reason=body.reason, at=services.now())
+    message = Cancel(by=principal.email, via=principal.via, reason=body.reason, at=services.now())
     order = Order((principal.company_id, run_id), message, request_id_of(request), services.settings.wait_s)
     return await _give(request, order, raw)
 
@@ -108,7 +110,9 @@ async def retry(request: web.Request) -> web.Response:
     services, principal = request.app[SERVICES], principal_of(request)
     run_id = _run_id(request)
     _, raw = await read(request, Nothing, body_s=services.settings.body_s, optional=True)
-    return await _give(request, _order(request, run_id, Retry(by=principal.email, at=services.now())), raw)
+    return await _give(
+        request, _order(request, run_id, Retry(by=principal.email, via=principal.via, at=services.now())), raw
+    )
 
 
 async def show(request: web.Request) -> web.Response:

@@ -1,0 +1,1 @@
+"""Evidence: what makes every later change of history visible, and how it is checked."""

@@ -1,0 +1,81 @@
+"""The hash chain of a stream: each event's hash covers the one before, so that nothing can be changed in between."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from json import JSONEncoder
+
+from actors.ports import StoreFailed
+
+NAMED = "sha256:"
+quoted = JSONEncoder(ensure_ascii=False).encode
+
+
+class HistoryBroken(StoreFailed):
+    """A stored history is not what was written; names the stream, the event, and what is wrong."""
+
+    def __init__(self, stream: str, seq: int, what: str) -> None:
+        """Keep what is needed to find the place."""
+        super().__init__(f"The history of {stream} could not be read: at event {seq} {what}.", "not_applied")
+        self.stream = stream
+        self.seq = seq
+        self.what = what
+
+
+def genesis(company_id: str, stream: str) -> bytes:
+    """What the first event of a stream is chained to: the stream's own name, so that it cannot be moved."""
+    # The canonical JSON of {"company", "stream"}, written out since every run begins with it.
+    return hashlib.sha256(f'{{"company":{quoted(company_id)},"stream":{quoted(stream)}}}'.encode()).digest()
+
+
+def hashes(head: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The hash of each event behind a head, in order."""
+    for line in lines:
+        head = hashlib.sha256(head + line).digest()
+        yield head
+
+
+def extended(head: bytes, lines: Iterable[bytes]) -> bytes:
+    """The head after these events."""
+    for line in lines:
+        head = hashlib.sha256(head + line).digest()
+    return head
+
+
+def named(digest: bytes) -> str:
+    """A hash as it is written in JSON."""
+    return NAMED + digest.hex()
+
+
+def unnamed(text: str) -> bytes:
+    """The hash that is written so; ValueError for anything else."""
+    digest = bytes.fromhex(text.removeprefix(NAMED))
+    if named(digest) != text or len(digest) != hashlib.sha256().digest_size:
+        raise ValueError(f"{text[:80]} is no SHA-256")
+    return digest
+
+
+@dataclass(slots=True)
+class Walk:
+    """A stream on the way from one commit to the next: the last event seen, and its hash."""
+
+    stream: str
+    head: bytes
+    seq: int = 0
+
+    def take(self, first_seq: int, version: int, head: bytes | None, events: bytes) -> list[bytes]:
+        """The events of the next commit, one line each; HistoryBroken unless it goes on from the one before."""
+        lines = events.split(b"\n")
+        if first_seq != self.seq + 1:
+            what = f"the next commit begins with event {first_seq}: events are missing or out of order"
+            raise HistoryBroken(self.stream, self.seq + 1, what)
+        if version != self.seq + len(lines):
+            what = f"a commit up to {version} holds {len(lines)} events"
+            raise HistoryBroken(self.stream, first_seq, what)
+        self.head = extended(self.head, lines)
+        if self.head != head:
+            raise HistoryBroken(self.stream, first_seq, "the hash chain does not fit the events of the commit")
+        self.seq = version
+        return lines

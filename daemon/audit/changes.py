@@ -1,0 +1,55 @@
+"""What people did, as one form for all of it: who, when, from what, to what, why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def change_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The change that an event in its JSON form records; None when no person made one."""
+    found = _of_run(event) or _of_log(event)
+    if found is None:
+        return None
+    action, before, after, why = found
+    who = {"user": event["by"], "token": event.get("via")}
+    return {"who": who, "when": event["at"], "action": action, "from": before, "to": after, "why": why}
+
+
+_Found = tuple[str, Any, Any, str | None]
+
+
+def _of_run(event: Mapping[str, Any]) -> _Found | None:
+    match event.get("type"):
+        case "run_started":
+            to = {"status": "executing", "vertical": event["vertical"], "template_version": event["template_version"]}
+            return "start", None, to, None
+        case "verdict_given":
+            gate = {"gate": event["step_id"], "visit": event["visit"]}
+            after = {**gate, "decision": event["decision"]}
+            return "verdict", {**gate, "status": "parked"}, after, event["comment"]
+        case "run_ended" if event["status"] == "cancelled":
+            return "cancel", {"status": event.get("was")}, {"status": "cancelled"}, event["reason"]
+        case "step_entered" if event["by"] is not None:
+            step = {"step": event["step_id"]}
+            before = {**step, "visit": event["visit"] - 1}
+            return "retry", before, {**step, "visit": event["visit"]}, None
+        case _:
+            return None
+
+
+def _of_log(event: Mapping[str, Any]) -> _Found | None:
+    match event.get("type"):
+        case "registered":
+            return "register", None, {name: event[name] for name in ("company", "role", "user")}, None
+        case "logged_in":
+            return "log_in", None, {"token": event["token"], "until": event["until"]}, None
+        case "logged_out":
+            return "log_out", {"token": event["token"]}, None, None
+        case "login_refused":
+            return "log_in_refused", None, None, event["reason"]
+        case "connector_changed":
+            secret = {"tool_id": event["tool_id"], "secret": event["secret"]}
+            return "change_connector", event["before"], {**secret, "connector": event["after"]}, None
+        case _:
+            return None

@@ -1,0 +1,48 @@
+"""The lines of an export: canonical JSON each, so that a changed byte shows even where it changes no value."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from actors.canonical import canonical
+from daemon.audit.chain import named
+from daemon.audit.changes import change_of
+from daemon.audit.records import Checkpoint, Entry
+
+FORMAT = "penstock-audit-1"
+
+
+def manifest(company_id: str, size: int) -> bytes:
+    """The first line: whose history, and how many commits."""
+    return canonical({"company": company_id, "format": FORMAT, "size": size}).encode() + b"\n"
+
+
+def entry_line(entry: Entry) -> bytes:
+    """A commit under its leaf's number; the events stand in it as they are stored."""
+    lines = entry.events.split(b"\n")
+    found = changes(entry.first_seq, [json.loads(line) for line in lines])
+    return b'{%s"events":[%s],%s\n' % (
+        b'"changes":%s,' % canonical(found).encode() if found else b"",
+        b",".join(lines),
+        canonical(
+            {
+                "first_seq": entry.first_seq,
+                "head": named(entry.head),
+                "number": entry.number,
+                "stream": entry.stream,
+                "version": entry.version,
+            }
+        )[1:].encode(),
+    )
+
+
+def checkpoint_line(checkpoint: Checkpoint) -> bytes:
+    """A checkpoint; they come last, newest first."""
+    return canonical({"checkpoint": checkpoint.document()}).encode() + b"\n"
+
+
+def changes(first_seq: int, events: list[Any]) -> list[dict[str, Any]]:
+    """What people did in these events, each with its place."""
+    found = ((seq, change_of(event)) for seq, event in enumerate(events, first_seq))
+    return [{"seq": seq, **change} for seq, change in found if change is not None]

@@ -1,0 +1,106 @@
+"""What a verification finds: what kind of thing is wrong, where, and in which way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from daemon.audit import merkle
+from daemon.audit.chain import named
+from daemon.audit.records import Checkpoint
+
+Tally = Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it was written."""
+
+    kind: str
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        """The finding in one line."""
+        return f"{self.kind}: {self.where}: {self.what}"
+
+
+class Tree:
+    """Complete nodes in memory, for who has the leaves and nothing else."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self.size = 0
+        self._levels: list[bytearray] = []
+
+    def append(self, leaf: bytes) -> None:
+        """Append a leaf."""
+        for level, _, digest in merkle.completed(self.size, leaf, self.node):
+            if level == len(self._levels):
+                self._levels.append(bytearray())
+            self._levels[level] += digest
+        self.size += 1
+
+    def node(self, level: int, number: int) -> bytes:
+        """A complete node."""
+        width = len(merkle.EMPTY)
+        return bytes(self._levels[level][number * width : (number + 1) * width])
+
+
+def signature_of(one: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Finding]:
+    """What is wrong with a checkpoint in itself."""
+    where = place(one)
+    if one.key_id not in keys:
+        yield Finding("signature", where, f"the key {one.key_id} is not among those to trust")
+    elif not one.genuine(keys):
+        yield Finding("signature", where, "the signature does not fit what it signs")
+
+
+def root_of(one: Checkpoint, size: int, node: merkle.Node) -> Iterator[Finding]:
+    """Whether a checkpoint fits a tree."""
+    if not 0 < one.size <= size:
+        yield Finding("checkpoint", place(one), f"it covers {one.size} commits, and there are {size}")
+        return
+    try:
+        root = named(merkle.root(one.size, node))
+    except (KeyError, IndexError):
+        yield Finding("checkpoint", place(one), "a node of the tree below it is missing")
+        return
+    if root != one.root:
+        yield Finding("checkpoint", place(one), "its root is not that of the commits: one of them was changed or moved")
+
+
+def kept(one: Checkpoint, keys: Mapping[str, bytes], size: int, node: merkle.Node) -> Iterator[Finding]:
+    """Whether a tree goes on from a checkpoint that was kept elsewhere."""
+    yield from signature_of(one, keys)
+    if one.size > size:
+        what = f"the kept checkpoint covers {one.size} commits and here are {size}: the history was rolled back"
+        yield Finding("rolled_back", place(one), what)
+    elif any(True for _ in root_of(one, size, node)):
+        yield Finding("rewritten", place(one), "the history here is not the one that the kept checkpoint covers")
+
+
+def previous_of(one: Checkpoint, before: Checkpoint | None) -> Iterator[Finding]:
+    """Whether a checkpoint follows the one before it."""
+    if before is not None and one.size <= before.size:
+        yield Finding("checkpoint", place(one), f"it comes after one of size {before.size}")
+    if one.previous != (None if before is None else before.root):
+        yield Finding("checkpoint", place(one), "it does not name the checkpoint before: one is missing or was changed")
+
+
+def place(one: Checkpoint) -> str:
+    """Where a checkpoint stands."""
+    return f"company {one.company!r}, checkpoint of size {one.size}"
+
+
+def chosen(against: Sequence[Checkpoint] | Checkpoint | None) -> Sequence[Checkpoint]:
+    """The checkpoints to compare with, however they were given."""
+    if against is None:
+        return ()
+    return (against,) if isinstance(against, Checkpoint) else against
+
+
+def called(stream: str) -> str:
+    """A stream in a finding; the service's own log has no name that shows."""
+    return stream or "''"

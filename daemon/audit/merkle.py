@@ -1,0 +1,123 @@
+"""The tree of RFC 6962 over the leaves of a company: append, root, proofs and their verification."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+Node = Callable[[int, int], bytes]
+"""The hash of a complete node: `level` 0 are the leaves, node `number` of a level covers 2**level leaves."""
+
+EMPTY = hashlib.sha256(b"").digest()
+
+
+def leaf_hash(data: bytes) -> bytes:
+    """The hash of a leaf."""
+    return hashlib.sha256(b"\x00" + data).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """The hash of an inner node."""
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+def completed(size: int, leaf: bytes, node: Node) -> list[tuple[int, int, bytes]]:
+    """The nodes, as (level, number, hash), that the next leaf completes in a tree of that size; itself first."""
+    level, number, made = 0, size, [(0, size, leaf)]
+    while number & 1:
+        leaf = node_hash(node(level, number - 1), leaf)
+        level, number = level + 1, number >> 1
+        made.append((level, number, leaf))
+    return made
+
+
+def root(size: int, node: Node) -> bytes:
+    """The root of the first `size` leaves."""
+    return _subtree(0, size, node) if size else EMPTY
+
+
+def inclusion(index: int, size: int, node: Node) -> list[bytes]:
+    """The proof that the leaf of that index is in the tree of that size (RFC 6962, 2.1.1)."""
+    begin, end, proof = 0, size, []
+    while end - begin > 1:
+        middle = begin + _split(end - begin)
+        if index < middle:
+            proof.append(_subtree(middle, end, node))
+            end = middle
+        else:
+            proof.append(_subtree(begin, middle, node))
+            begin = middle
+    return proof[::-1]
+
+
+def consistency(earlier: int, size: int, node: Node) -> list[bytes]:
+    """The proof that the tree of that size begins with the leaves of the earlier one (RFC 6962, 2.1.2)."""
+    if earlier in (0, size):
+        return []
+    begin, end, proof = 0, size, []
+    while end != earlier:
+        middle = begin + _split(end - begin)
+        if earlier <= middle:
+            proof.append(_subtree(middle, end, node))
+            end = middle
+        else:
+            proof.append(_subtree(begin, middle, node))
+            begin = middle
+    if begin:
+        proof.append(_subtree(begin, end, node))
+    return proof[::-1]
+
+
+def includes(index: int, size: int, leaf: bytes, proof: Sequence[bytes], top: bytes) -> bool:
+    """Whether a proof shows that a leaf has that index in the tree with that root."""
+    if not 0 <= index < size:
+        return False
+    last = size - 1
+    for sibling in proof:
+        if last == 0:
+            return False
+        if index & 1 or index == last:
+            leaf = node_hash(sibling, leaf)
+            while not index & 1 and index:
+                index, last = index >> 1, last >> 1
+        else:
+            leaf = node_hash(leaf, sibling)
+        index, last = index >> 1, last >> 1
+    return last == 0 and leaf == top
+
+
+def extends(earlier: int, size: int, tops: tuple[bytes, bytes], proof: Sequence[bytes]) -> bool:
+    """Whether a proof shows that the tree with the second root begins with the one with the first."""
+    if earlier in (0, size):
+        return not proof and (tops[0] == (EMPTY if earlier == 0 else tops[1]))
+    if not 0 < earlier < size or not proof:
+        return False
+    index, last, hashes = earlier - 1, size - 1, list(proof)
+    while index & 1:
+        index, last = index >> 1, last >> 1
+    old = new = hashes.pop(0) if index else tops[0]
+    for sibling in hashes:
+        if last == 0:
+            return False
+        if index & 1 or index == last:
+            old, new = node_hash(sibling, old), node_hash(sibling, new)
+            while not index & 1 and index:
+                index, last = index >> 1, last >> 1
+        else:
+            new = node_hash(new, sibling)
+        index, last = index >> 1, last >> 1
+    return last == 0 and (old, new) == tops
+
+
+def _subtree(begin: int, end: int, node: Node) -> bytes:
+    """The root over some leaves in a row, as the tree has them."""
+    size = end - begin
+    if size & (size - 1) == 0:
+        return node(size.bit_length() - 1, begin // size)
+    middle = begin + _split(size)
+    return node_hash(_subtree(begin, middle, node), _subtree(middle, end, node))
+
+
+def _split(size: int) -> int:
+    """The largest power of two below a size."""
+    return 1 << ((size - 1).bit_length() - 1)

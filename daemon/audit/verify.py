@@ -1,0 +1,27 @@
+"""Verification: what is wrong with an export, or with a store; nothing when all is as it was written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from daemon.audit.findings import Finding, Tally
+from daemon.audit.records import Checkpoint, checkpoint
+from daemon.audit.verify_exports import verify_export
+from daemon.audit.verify_stores import verify_store
+
+__all__ = ["Finding", "Tally", "read_checkpoints", "verify_export", "verify_store"]
+
+
+def read_checkpoints(path: Path) -> Sequence[Checkpoint]:
+    """The checkpoints in a file: one, a list of them, or one in each line; ValueError when it holds none."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = [json.loads(line) for line in text.splitlines()]
+    some = found if isinstance(found, list) else [found]
+    if not some:
+        raise ValueError(f"{path} holds no checkpoint")
+    return [checkpoint(one.get("checkpoint", one) if isinstance(one, dict) else one) for one in some]

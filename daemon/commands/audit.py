@@ -1,0 +1,70 @@
+"""The commands of the evidence: verify an export or a store, rotate the keys that sign checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from daemon import exits
+from daemon.audit.keys import PUBLIC, read_public, write_public
+from daemon.audit.verify import Finding, Tally, read_checkpoints, verify_export, verify_store
+from daemon.commands.base import DataDir, refused, settings_of
+from daemon.keyring import KeyFileRefused, KeyRing, change_ring
+
+audit = typer.Typer(help="The keys that sign checkpoints.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command()(verify)
+    app.add_typer(audit, name="audit")
+
+
+def verify(
+    file: Annotated[Path | None, typer.Argument(help="An export; without one a store is verified.")] = None,
+    key: Annotated[Path | None, typer.Option(help="File of the public keys; a store has its own.")] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Data folder of the store to verify.")] = None,
+    against: Annotated[Path | None, typer.Option(help="Checkpoints that were kept elsewhere.")] = None,
+) -> None:
+    """Say what is wrong with an export or a store, a line for each finding; exit 1 when there is any."""
+    tally = Tally()
+    if (file is None) == (data_dir is None) or (file is not None and key is None):
+        typer.echo("penstock: name an export with --key, the file of the public keys, or else --data-dir", err=True)
+        raise typer.Exit(exits.CONFIG)
+    try:
+        kept = None if against is None else read_checkpoints(against)
+        if file is not None and key is not None:
+            with file.open("rb") as lines:
+                found = _told(verify_export(lines, read_public(key), kept, tally))
+        else:
+            folder = data_dir or Path()
+            found = _told(verify_store(folder, read_public(key or folder / PUBLIC), kept, tally))
+    except (KeyFileRefused, OSError, ValueError) as error:
+        raise refused(error, exits.CONFIG) from None
+    counts = ", ".join(f"{count} {name}" for name, count in tally.items())
+    typer.echo(f"{found} findings in {counts or 'nothing'}" if found else f"sound: {counts or 'nothing there yet'}")
+    raise typer.Exit(exits.REFUSED if found else 0)
+
+
+@audit.command("rotate")
+def rotate(data_dir: DataDir = None) -> None:
+    """Sign checkpoints with a fresh key; earlier ones still verify. Needs no restart."""
+    settings = settings_of(data_dir=data_dir)
+    try:
+        path = settings.audit_keys_file or settings.data_dir / "audit.keys"
+        ring = change_ring(path, KeyRing.rotated)
+        write_public(settings.data_dir / PUBLIC, ring)
+    except (KeyFileRefused, OSError) as error:
+        raise refused(error) from None
+    typer.echo(f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys count")
+
+
+def _told(findings: Iterator[Finding]) -> int:
+    """Print findings as they come; returns how many there were."""
+    count = 0
+    for count, finding in enumerate(findings, 1):  # noqa: B007
+        typer.echo(str(finding))
+    return count

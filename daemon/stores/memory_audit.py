@@ -1,0 +1,100 @@
+"""Streams, trees and checkpoints in memory, by the same functions as the durable ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from daemon.audit import merkle
+from daemon.audit.chain import HistoryBroken, Walk, extended, genesis
+from daemon.audit.records import SEAL_MAX, Checkpoint, Entry, Growing, Proven, Sign, leaf
+from daemon.stores import codec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from daemon.audit.log import Logged
+
+Key = tuple[str, str]
+
+
+class MemoryLedger:
+    """The commits of all streams in their order, and what makes a later change of them visible."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self._streams: dict[Key, list[Entry]] = {}
+        self._order: list[Key] = []
+        self._sealed = 0
+        self._leaves: dict[str, list[Entry]] = {}
+        self._nodes: dict[str, dict[tuple[int, int], bytes]] = {}
+        self._checkpoints: dict[str, list[Checkpoint]] = {}
+
+    def add(self, key: Key, first_seq: int, events: bytes, exact: bytes | None = None) -> None:
+        """Add a commit to a stream; HistoryBroken unless it goes on from the one before."""
+        stream = self._streams.setdefault(key, [])
+        version, head = (stream[-1].version, stream[-1].head) if stream else (0, genesis(*key))
+        if first_seq != version + 1:
+            raise HistoryBroken(key[1], first_seq - 1, "the commit before is missing")
+        lines = events.split(b"\n")
+        head = extended(head, lines)
+        stream.append(Entry(-1, key[1], version + len(lines), first_seq, head, events, exact))
+        self._order.append(key)
+
+    def read(self, key: Key) -> Iterator[Entry]:
+        """The commits of a stream, their chain checked."""
+        walk = Walk(key[1], genesis(*key))
+        for one in self._streams.get(key, []):
+            walk.take(one.first_seq, one.version, one.head, one.events)
+            yield one
+
+    async def log(self, logged: Logged) -> None:
+        """Add an event to a company's own log."""
+        key = (logged.company_id, logged.company_id)
+        self.add(key, len(self._streams.get(key, [])) + 1, codec.encode_log(logged.event))
+
+    async def unsealed(self) -> int:
+        """How many commits no checkpoint covers yet."""
+        return len(self._order) - self._sealed
+
+    async def seal(self, sign: Sign) -> int:
+        """Give the next commits their leaves and each company concerned a checkpoint; returns how many there were."""
+        due = self._order[self._sealed : self._sealed + SEAL_MAX]
+        trees: dict[str, Growing] = {}
+        for key in due:
+            company_id, stream = key
+            tree = trees.get(company_id) or trees.setdefault(company_id, self._growing(company_id))
+            leaves = self._leaves.setdefault(company_id, [])
+            known = sum(one.stream == stream for one in leaves)
+            entry = self._streams[key][known]
+            leaves.append(replace(entry, number=tree.append(leaf(stream, entry.version, entry.head))))
+        for company_id, tree in trees.items():
+            self._nodes[company_id].update(tree.made)
+            self._checkpoints.setdefault(company_id, []).append(tree.checkpoint(sign))
+        self._sealed += len(due)
+        return len(due)
+
+    async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
+        """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""
+        found = [one for one in self._checkpoints.get(company_id, []) if before is None or one.size < before]
+        return found[::-1][:limit]
+
+    async def proven(self, company_id: str, run_id: str) -> Proven | None:
+        """The commits of a run with their proof; None as long as no checkpoint covers the last."""
+        commits = self._streams.get((company_id, run_id), [])
+        leaves = [one.number for one in self._leaves.get(company_id, []) if one.stream == run_id]
+        if not commits or len(leaves) < len(commits):
+            return None
+        last = self._checkpoints[company_id][-1]
+        proof = merkle.inclusion(leaves[-1], last.size, self._growing(company_id).node)
+        return Proven(commits, leaves[-1], proof, last)
+
+    async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
+        """The commits under the leaves from a number up to another, which is not among them."""
+        return self._leaves.get(company_id, [])[first:end]
+
+    def _growing(self, company_id: str) -> Growing:
+        nodes = self._nodes.setdefault(company_id, {})
+        last = self._checkpoints.get(company_id, [])[-1:]
+        previous = last[0].root if last else None
+        return Growing(company_id, len(self._leaves.get(company_id, [])), previous, lambda *place: nodes[place])

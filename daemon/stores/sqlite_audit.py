@@ -1,0 +1,113 @@
+"""The companies' trees and checkpoints as rows; all of it runs in a connection's thread."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from daemon.audit import merkle
+from daemon.audit.chain import HistoryBroken
+from daemon.audit.records import SEAL_MAX, Checkpoint, Entry, Growing, Proven, Sign, leaf
+from daemon.stores.sqlite_rows import Rows
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Sequence
+
+SIZE_MAX = 2**63 - 1
+
+_LEAVES = Rows("INSERT INTO audit_leaves (company_id, number, stream, version, position)", columns=5)
+_NODES = Rows("INSERT INTO audit_nodes (company_id, level, number, hash)", columns=4)
+_CHECKPOINTS = Rows(
+    "INSERT INTO audit_checkpoints (company_id, size, at, key_id, previous, root, signature)", columns=7
+)
+_CHECKPOINT = "SELECT at, company_id, key_id, previous, root, signature, size FROM audit_checkpoints WHERE company_id"
+_UNSEALED = (
+    "SELECT position, company_id, run_id, version, head FROM commits "
+    "WHERE position > (SELECT coalesce(max(position), 0) FROM audit_leaves) ORDER BY position LIMIT ?"
+)
+_BEHIND = (
+    "SELECT coalesce((SELECT max(position) FROM commits), 0) - coalesce((SELECT max(position) FROM audit_leaves), 0)"
+)
+_COMMITS = "SELECT run_id, version, first_seq, head, events FROM commits"
+_ENTRIES = (
+    "SELECT number, commits.run_id, commits.version, first_seq, head, events FROM audit_leaves "
+    "JOIN commits USING (position) WHERE audit_leaves.company_id = ? AND number >= ? AND number < ? ORDER BY number"
+)
+
+
+def unsealed(db: sqlite3.Connection) -> int:
+    """How many positions there are behind the last leaf."""
+    (behind,) = db.execute(_BEHIND).fetchone()
+    return int(behind)
+
+
+def seal(db: sqlite3.Connection, sign: Sign) -> int:
+    """Give the next commits their leaves, and each company concerned a checkpoint in the same transaction."""
+    trees: dict[str, Growing] = {}
+    leaves: list[tuple[Any, ...]] = []
+    for position, company_id, stream, version, head in db.execute(_UNSEALED, (SEAL_MAX,)).fetchall():
+        if head is None:
+            raise HistoryBroken(stream, version, "the commit has no head")
+        tree = trees.get(company_id) or trees.setdefault(company_id, _growing(db, company_id))
+        leaves.append((company_id, tree.append(leaf(stream, version, head)), stream, version, position))
+    _LEAVES.write(db, leaves)
+    made = [(tree.company_id, *place, digest) for tree in trees.values() for place, digest in tree.made.items()]
+    _NODES.write(db, made)
+    _CHECKPOINTS.write(db, [_row(tree.checkpoint(sign)) for tree in trees.values()])
+    return len(leaves)
+
+
+def checkpoints(db: sqlite3.Connection, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
+    """The checkpoints of a company, newest first."""
+    below = SIZE_MAX if before is None else min(before, SIZE_MAX)
+    rows = db.execute(f"{_CHECKPOINT} = ? AND size < ? ORDER BY size DESC LIMIT ?", (company_id, below, limit))
+    return [_checkpoint(row) for row in rows]
+
+
+def proven(db: sqlite3.Connection, company_id: str, run_id: str) -> Proven | None:
+    """A run's commits with the proof of the last one."""
+    rows = db.execute(f"{_COMMITS} WHERE company_id = ? AND run_id = ? ORDER BY version", (company_id, run_id))
+    commits = [Entry(-1, *row) for row in rows]
+    found = db.execute(
+        "SELECT number FROM audit_leaves WHERE position = "
+        "(SELECT position FROM commits WHERE company_id = ? AND run_id = ? ORDER BY version DESC LIMIT 1)",
+        (company_id, run_id),
+    ).fetchone()
+    last = checkpoints(db, company_id, None, 1)
+    if found is None or not last or last[0].size <= found[0]:
+        return None
+    proof = merkle.inclusion(found[0], last[0].size, partial(_node, db, company_id))
+    return Proven(commits, found[0], proof, last[0])
+
+
+def entries(db: sqlite3.Connection, company_id: str, first: int, end: int) -> Sequence[Entry]:
+    """The commits under these leaves."""
+    return [Entry(*row) for row in db.execute(_ENTRIES, (company_id, first, end))]
+
+
+def _growing(db: sqlite3.Connection, company_id: str) -> Growing:
+    (last,) = db.execute("SELECT max(number) FROM audit_leaves WHERE company_id = ?", (company_id,)).fetchone()
+    before = checkpoints(db, company_id, None, 1)
+    previous = before[0].root if before else None
+    return Growing(company_id, 0 if last is None else last + 1, previous, partial(_node, db, company_id))
+
+
+def _node(db: sqlite3.Connection, company_id: str, level: int, number: int) -> bytes:
+    statement = "SELECT hash FROM audit_nodes WHERE company_id = ? AND level = ? AND number = ?"
+    row = db.execute(statement, (company_id, level, number)).fetchone()
+    if row is None:
+        raise HistoryBroken(company_id, number, f"the node {level}:{number} of the company's tree is missing")
+    digest: bytes = row[0]
+    return digest
+
+
+def _row(one: Checkpoint) -> tuple[Any, ...]:
+    return (one.company, one.size, one.at, one.key_id, one.previous, one.root, one.signature)
+
+
+def _checkpoint(row: tuple[Any, ...]) -> Checkpoint:
+    at, company, key_id, previous, root, signature, size = row
+    return Checkpoint(
+        at=at, company=company, key_id=key_id, previous=previous, root=root, signature=signature, size=size
+    )

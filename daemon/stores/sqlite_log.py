@@ -1,0 +1,27 @@
+"""The companies' own logs as rows, beside the commits of their runs; all of it runs in a connection's thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from daemon.audit.chain import HistoryBroken, extended, genesis
+from daemon.audit.log import Logged
+from daemon.stores import codec
+from daemon.stores.sqlite_rows import Rows
+
+if TYPE_CHECKING:
+    import sqlite3
+
+ADD_COMMITS = Rows("INSERT INTO commits (company_id, run_id, version, first_seq, head, exact, events)", columns=7)
+_LAST = "SELECT version, head FROM commits WHERE company_id = ? AND run_id = ? ORDER BY version DESC LIMIT 1"
+
+
+def log(db: sqlite3.Connection, logged: Logged) -> None:
+    """Add an event to a company's own log: a stream that has the company's id."""
+    key = (logged.company_id, logged.company_id)
+    last = db.execute(_LAST, key).fetchone()
+    version, head = (0, genesis(*key)) if last is None else last
+    if head is None:
+        raise HistoryBroken(logged.company_id, version, "the commit before has no head")
+    line = codec.encode_log(logged.event)
+    ADD_COMMITS.write(db, [(*key, version + 1, version + 1, extended(head, [line]), None, line)])

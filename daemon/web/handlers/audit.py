@@ -1,0 +1,125 @@
+"""The evidence: checkpoints, keys, a run's chain with its proof, and the export of everything."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+
+from aiohttp import web
+
+from actors.canonical import canonical
+from actors.governance import may_decide
+from actors.ports import StoreFailed
+from daemon.audit import chain, export
+from daemon.audit.changes import change_of
+from daemon.audit.records import Proven, leaf
+from daemon.web.auth import SERVER, principal_of, request_id_of
+from daemon.web.bodies import page_limit
+from daemon.web.handlers.runs import find
+from daemon.web.problems import Problem
+from daemon.web.replies import JSON, from_cursor, json_reply, next_page, to_cursor
+from daemon.web.services import SERVICES
+
+MANAGER = "manager"
+PAGE = 32
+TRIES = 5
+_SIZE = re.compile(r"[1-9][0-9]{0,17}")
+
+
+async def checkpoints(request: web.Request) -> web.Response:
+    """GET /audit/checkpoints."""
+    company_id = _auditor(request)
+    limit, cursor = page_limit(request), from_cursor(request, "checkpoints", _SIZE)
+    before = None if cursor is None else int(cursor)
+    found = await request.app[SERVICES].store.checkpoints(company_id, before, limit + 1)
+    headers = next_page(request, to_cursor("checkpoints", str(found[limit - 1].size))) if len(found) > limit else None
+    return json_reply([one.document() for one in found[:limit]], headers=headers)
+
+
+async def keys(request: web.Request) -> web.Response:
+    """GET /audit/keys."""
+    return json_reply(request.app[SERVICES].sealer.keys())
+
+
+async def run(request: web.Request) -> web.Response:
+    """GET /process-runs/{run_id}/audit."""
+    found = await find(request)
+    proven = await _proven(request, found.company_id, found.id)
+    body = await asyncio.to_thread(_shown, found.company_id, found.id, proven)
+    return web.Response(body=body, headers={"Content-Type": JSON})
+
+
+async def everything(request: web.Request) -> web.StreamResponse:
+    """GET /audit/export."""
+    services, company_id = request.app[SERVICES], _auditor(request)
+    await services.sealer.seal()
+    last = await services.store.checkpoints(company_id, None, 1)
+    size = last[0].size if last else 0
+    headers = {
+        "Content-Type": "application/x-ndjson",
+        "Cache-Control": "no-store",
+        "X-Request-ID": request_id_of(request),
+        "Server": SERVER,
+    }
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(request)
+    await response.write(export.manifest(company_id, size))
+    try:
+        await _write(request, response, company_id, size)
+    except StoreFailed as failed:  # half an export must not look like a whole one: the connection breaks
+        raise ConnectionAbortedError(str(failed)) from failed
+    return response
+
+
+async def _write(request: web.Request, response: web.StreamResponse, company_id: str, size: int) -> None:
+    """All commits below a size, then all checkpoints up to it, a bounded number at a time."""
+    store = request.app[SERVICES].store
+    for first in range(0, size, PAGE):
+        found = await store.entries(company_id, first, min(first + PAGE, size))
+        await response.write(b"".join(export.entry_line(one) for one in found))
+    before = size + 1
+    while page := await store.checkpoints(company_id, before, PAGE):
+        await response.write(b"".join(export.checkpoint_line(one) for one in page))
+        before = page[-1].size
+
+
+async def _proven(request: web.Request, company_id: str, run_id: str) -> Proven:
+    """The chain of a run under a checkpoint; sealed anew as long as the run moves on meanwhile."""
+    services = request.app[SERVICES]
+    for _ in range(TRIES):
+        await services.sealer.seal()
+        proven = await services.store.proven(company_id, run_id)
+        if proven is not None:
+            return proven
+    raise StoreFailed("The run moves faster than it can be sealed.", "not_applied")
+
+
+def _shown(company_id: str, run_id: str, proven: Proven) -> bytes:
+    """The body: the events stand in it as they are stored. HistoryBroken when they do not fit their chain."""
+    walk, shown = chain.Walk(run_id, chain.genesis(company_id, run_id)), []
+    for one in proven.commits:
+        previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
+        for seq, (line, digest) in enumerate(zip(lines, chain.hashes(previous, lines), strict=True), one.first_seq):
+            change = canonical(change_of(json.loads(line)))
+            place = canonical({"hash": chain.named(digest), "previous": chain.named(previous), "seq": seq})
+            shown.append(f'{{"change":{change},"event":{line.decode()},{place[1:]}')
+            previous = digest
+    last = proven.commits[-1]
+    rest = {
+        "checkpoint": proven.checkpoint.document(),
+        "head": chain.named(last.head),
+        "leaf": {"hash": chain.named(leaf(run_id, last.version, last.head)), "number": proven.number},
+        "proof": [digest.hex() for digest in proven.proof],
+        "run_id": run_id,
+        "version": last.version,
+    }
+    return f'{{"events":[{",".join(shown)}],{canonical(rest)[1:]}'.encode()
+
+
+def _auditor(request: web.Request) -> str:
+    """The company whose evidence is asked for by somebody who may see all of it."""
+    principal = principal_of(request)
+    if not may_decide(principal.role, MANAGER):
+        raise Problem("forbidden", f"This needs the role {MANAGER}.", {"required": MANAGER})
+    return principal.company_id

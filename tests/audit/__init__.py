@@ -1,0 +1,1 @@
+"""The evidence: chain, tree, checkpoints, export, and that no tampering goes unseen."""

@@ -1,0 +1,62 @@
+"""The hunt: one tampering at a time on a fresh copy, and whether it was found and named."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from daemon.audit.verify import Finding, verify_export, verify_store
+from tests.audit import tampering
+from tests.audit.past import Past, plain_copy
+
+KINDS = (*tampering.TAMPERINGS, *tampering.EXPORT_TAMPERINGS, "rolled_back", "rolled_back_export", "rewritten")
+
+
+@dataclass(frozen=True)
+class Caught:
+    """A tampering and what was found of it."""
+
+    kind: str
+    seed: int
+    found: bool
+    named: bool
+    findings: list[Finding]
+
+
+def hunt(past: Past, folder: Path, count: int, seed: int = 0) -> Iterator[Caught]:
+    """Tamper so many times, each kind in turn."""
+    for number in range(seed, seed + count):
+        yield once(past, folder / "tampered.db", number)
+
+
+def once(past: Past, path: Path, seed: int) -> Caught:
+    """The tampering of that number."""
+    rng, kind = random.Random(seed), KINDS[seed % len(KINDS)]
+    if kind in tampering.TAMPERINGS or kind == "rewritten":
+        work = tampering.rewritten_with_the_key if isinstance(kind, str) else kind
+        with closing(plain_copy(past, path)) as db:
+            names = work(db, rng, past)
+        against = list(past.kept.values()) if kind == "rewritten" else None
+        return caught(kind, seed, list(verify_store(path, past.keys, against)), names)
+    company = rng.choice(sorted(past.kept))
+    if kind == "rolled_back":
+        plain_copy(past, path, past.earlier).close()
+        return caught(kind, seed, list(verify_store(path, past.keys, past.kept[company])), {"rolled_back", company})
+    other = next(one for one in past.kept if one != company)
+    if kind == "rolled_back_export":
+        lines = past.earlier_exports[company]
+    else:
+        lines = kind(past.exports[company], rng, past.exports[other])  # type: ignore[operator]
+    if lines == past.exports[company]:
+        return caught(kind, seed, [Finding("unchanged", "line", "nothing was tampered with")], {"line"})
+    findings = list(verify_export(lines, past.keys, past.kept[company]))
+    return caught(kind, seed, findings, {"line", company, "run-", "busy-"})
+
+
+def caught(kind: object, seed: int, findings: list[Finding], names: set[str]) -> Caught:
+    name = kind if isinstance(kind, str) else getattr(kind, "__name__", "?")
+    named = any(token in f"{one.kind} {one.where}" for one in findings for token in names)
+    return Caught(name, seed, bool(findings), named, findings)

@@ -1,0 +1,486 @@
+"""Single tamperings of a stored history, each drawn at random: what is changed, and what a finding has to name."""
+
+from __future__ import annotations
+
+import json
+import random
+import sqlite3
+from collections.abc import Callable
+from typing import Any
+
+from actors.canonical import canonical
+from daemon.audit import merkle
+from daemon.audit.chain import extended, genesis
+from daemon.audit.records import Growing, leaf
+from daemon.stores import codec
+from tests.audit.past import Past
+
+Rng = random.Random
+Names = set[str]
+_COMMITS = "SELECT position, company_id, run_id, version, first_seq, head, events FROM commits"
+
+
+def rows(db: sqlite3.Connection, statement: str, *values: Any) -> list[Any]:
+    return db.execute(statement, values).fetchall()
+
+
+def any_commit(db: sqlite3.Connection, rng: Rng) -> Any:
+    return rng.choice(rows(db, _COMMITS))
+
+
+def flipped(data: bytes, rng: Rng) -> bytes:
+    place = rng.randrange(len(data))
+    return data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :]
+
+
+def edited(value: Any, rng: Rng) -> Any:
+    """A JSON value with one of its leaves changed."""
+    match value:
+        case dict() if value:
+            name = rng.choice(sorted(value))
+            return {**value, name: edited(value[name], rng)}
+        case list() if value:
+            place = rng.randrange(len(value))
+            return [*value[:place], edited(value[place], rng), *value[place + 1 :]]
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+        case str():
+            return value + "x"
+        case _:
+            return "x"
+
+
+def edited_line(events: bytes, rng: Rng) -> bytes:
+    lines = events.split(b"\n")
+    place = rng.randrange(len(lines))
+    lines[place] = canonical(edited(json.loads(lines[place]), rng)).encode()
+    return b"\n".join(lines)
+
+
+def rechain(db: sqlite3.Connection, company_id: str, stream: str) -> None:
+    """Make the heads of a stream fit its events."""
+    head = genesis(company_id, stream)
+    found = rows(
+        db,
+        "SELECT position, events FROM commits WHERE company_id = ? AND run_id = ? ORDER BY version",
+        company_id,
+        stream,
+    )
+    for position, events in found:
+        head = extended(head, events.split(b"\n"))
+        db.execute("UPDATE commits SET head = ? WHERE position = ?", (head, position))
+
+
+def rebuild(db: sqlite3.Connection, company_id: str) -> Growing:
+    """Make the tree of a company fit its commits."""
+    db.execute("DELETE FROM audit_nodes WHERE company_id = ?", (company_id,))
+    tree = Growing(company_id, 0, None, lambda *_: b"")
+    for stream, version, head in rows(
+        db,
+        "SELECT run_id, commits.version, head FROM audit_leaves JOIN commits USING (position) "
+        "WHERE audit_leaves.company_id = ? ORDER BY number",
+        company_id,
+    ):
+        tree.append(leaf(stream, version, head))
+    made = [(company_id, *place, digest) for place, digest in tree.made.items()]
+    db.executemany("INSERT INTO audit_nodes VALUES (?, ?, ?, ?)", made)
+    return tree
+
+
+# ------------------------------------------------------------------------------------------------------------ histories
+
+
+def event_byte(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    position, _, stream, *_, events = any_commit(db, rng)
+    db.execute("UPDATE commits SET events = ? WHERE position = ?", (flipped(events, rng), position))
+    return {stream or "''"}
+
+
+def event_value(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    position, company_id, stream, *_, events = any_commit(db, rng)
+    db.execute("UPDATE commits SET events = ? WHERE position = ?", (edited_line(events, rng), position))
+    if rng.random() < 0.7:
+        rechain(db, company_id, stream)
+    if rng.random() < 0.3:
+        rebuild(db, company_id)
+        return {company_id or "''", stream or "''"}
+    return {stream or "''"}
+
+
+def event_removed(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    several = [row for row in rows(db, _COMMITS) if b"\n" in row[-1]]
+    position, company_id, stream, *_, events = rng.choice(several)
+    lines = events.split(b"\n")
+    del lines[rng.randrange(len(lines))]
+    db.execute("UPDATE commits SET events = ? WHERE position = ?", (b"\n".join(lines), position))
+    if rng.random() < 0.5:
+        rechain(db, company_id, stream)
+    return {stream}
+
+
+def exact_form(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    position, _, stream, *_, events = any_commit(db, rng)
+    db.execute("UPDATE commits SET exact = ? WHERE position = ?", (edited_line(events, rng), position))
+    return {stream or "''"}
+
+
+def head_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    position, _, stream, _, _, head, _ = any_commit(db, rng)
+    changed = rng.choice([flipped(head, rng), None, b""])
+    db.execute("UPDATE commits SET head = ? WHERE position = ?", (changed, position))
+    return {stream or "''"}
+
+
+def commit_deleted(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    position, company_id, stream, *_ = any_commit(db, rng)
+    db.execute("DELETE FROM commits WHERE position = ?", (position,))
+    if rng.random() < 0.5:
+        rechain(db, company_id, stream)
+    return {stream or "''"}
+
+
+def commit_inserted(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    _, company_id, stream, _, _, _, events = any_commit(db, rng)
+    last = rows(db, "SELECT max(version) FROM commits WHERE company_id = ? AND run_id = ?", company_id, stream)[0][0]
+    # Behind the end of a log it would be an event like any that no checkpoint covers yet.
+    count, behind = events.count(b"\n") + 1, rng.random() < 0.5 and stream != company_id
+    place = "(SELECT max(position) + 1 FROM commits)" if behind else "-1"
+    db.execute(
+        f"INSERT INTO commits VALUES ({place}, ?, ?, ?, ?, x'00', NULL, ?)",
+        (company_id, stream, last + count, last + 1, events),
+    )
+    rechain(db, company_id, stream)
+    return {stream or "''"}
+
+
+def commits_swapped(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    one, other = rng.sample(rows(db, _COMMITS), 2)
+    for target, source in ((one, other), (other, one)):
+        db.execute("UPDATE commits SET head = ?, events = ? WHERE position = ?", (source[5], source[6], target[0]))
+    return {one[2] or "''", other[2] or "''"}
+
+
+def positions_swapped(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    one, other = rng.sample(rows(db, _COMMITS), 2)
+    for before, after in ((one[0], -1), (other[0], one[0]), (-1, other[0])):
+        db.execute("UPDATE commits SET position = ? WHERE position = ?", (after, before))
+    return {one[2] or "''", other[2] or "''"}
+
+
+def tail_cut(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    """The last commit of a run goes, and all that stands beside it is put right."""
+    several = rows(db, "SELECT company_id, run_id FROM commits GROUP BY company_id, run_id HAVING count(*) > 1")
+    company_id, stream = rng.choice(several)
+    key = (company_id, stream)
+    where = "company_id = ? AND run_id = ?"
+    db.execute(
+        f"DELETE FROM commits WHERE {where} AND version = (SELECT max(version) FROM commits WHERE {where})", key * 2
+    )
+    if company_id != stream and rng.random() < 0.7:
+        events = rows(db, f"SELECT events, exact FROM commits WHERE {where} ORDER BY version", *key)
+        run = codec.fold(event for row in events for event in codec.decode_events(*row))
+        parked = "".join(f"|{visit.step_id}" for visit in run.parked)
+        row = (run.version, run.resting, run.status, f"{parked}|" if parked else "", *key)
+        db.execute(
+            "UPDATE runs SET version = ?, resting = ?, status = ?, parked = ? WHERE company_id = ? AND id = ?", row
+        )
+        number = "(SELECT number FROM runs WHERE company_id = ? AND id = ?)"
+        db.execute(f"DELETE FROM snapshots WHERE run = {number}", key)
+    return {stream}
+
+
+def run_deleted(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    number, company_id, run_id = rng.choice(rows(db, "SELECT number, company_id, id FROM runs"))
+    db.execute("DELETE FROM snapshots WHERE run = ?", (number,))
+    if rng.random() < 0.7:
+        db.execute("DELETE FROM commits WHERE company_id = ? AND run_id = ?", (company_id, run_id))
+    db.execute("DELETE FROM runs WHERE number = ?", (number,))
+    return {run_id}
+
+
+def run_moved(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
+    number, company_id, run_id = rng.choice(rows(db, "SELECT number, company_id, id FROM runs"))
+    to = next(other for other in past.kept if other != company_id)
+    db.execute("UPDATE runs SET company_id = ? WHERE number = ?", (to, number))
+    db.execute("UPDATE commits SET company_id = ? WHERE company_id = ? AND run_id = ?", (to, company_id, run_id))
+    if rng.random() < 0.5:
+        rechain(db, to, run_id)
+    return {run_id}
+
+
+def commit_moved(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
+    position, company_id, stream, *_ = any_commit(db, rng)
+    others = [row for row in rows(db, _COMMITS) if (row[1], row[2]) != (company_id, stream)]
+    _, to, where, version, *_ = rng.choice(others)
+    if rng.random() < 0.5:
+        to, where = next(other for other in past.kept if other != company_id), stream
+    found = rows(db, "SELECT max(version) FROM commits WHERE company_id = ? AND run_id = ?", to, where)[0][0]
+    version = (found or 0) + 1
+    db.execute(
+        "UPDATE commits SET company_id = ?, run_id = ?, version = ?, first_seq = ? WHERE position = ?",
+        (to, where, version, version, position),
+    )
+    return {stream or "''", where or "''"}
+
+
+# ------------------------------------------------------------------------------------------------- leaves, nodes, roots
+
+
+def leaf_edited(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
+    company_id, number, stream, version, _ = rng.choice(rows(db, "SELECT * FROM audit_leaves"))
+    column, value = rng.choice(
+        [
+            ("stream", stream + "x"),
+            ("version", version + 1),
+            ("number", 10_000),
+            ("position", 10_000),
+            ("company_id", "x"),
+        ]
+    )
+    where = "WHERE company_id = ? AND number = ?"
+    if rng.random() < 0.3:
+        db.execute(f"DELETE FROM audit_leaves {where}", (company_id, number))
+    else:
+        db.execute(f"UPDATE audit_leaves SET {column} = ? {where}", (value, company_id, number))
+    return {company_id or "''", stream or "''"}
+
+
+def leaves_swapped(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
+    company_id = rng.choice(sorted(past.kept))
+    found = rows(db, "SELECT number, stream, version, position FROM audit_leaves WHERE company_id = ?", company_id)
+    one, other = rng.sample(found, 2)
+    update = "UPDATE audit_leaves SET stream = ?, version = ?, position = ? WHERE company_id = ? AND number = ?"
+    db.execute(update, ("", 0, -1, company_id, one[0]))
+    db.execute(update, (*one[1:], company_id, other[0]))
+    db.execute(update, (*other[1:], company_id, one[0]))
+    return {one[1], other[1]}
+
+
+def node_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    company_id, level, number, digest = rng.choice(rows(db, "SELECT * FROM audit_nodes"))
+    place, where = (company_id, level, number), "WHERE company_id = ? AND level = ? AND number = ?"
+    match rng.randrange(3):
+        case 0:
+            db.execute(f"DELETE FROM audit_nodes {where}", place)
+        case 1:
+            db.execute("INSERT INTO audit_nodes VALUES (?, ?, ?, ?)", (company_id, level, 10_000 + number, digest))
+        case _:
+            db.execute(f"UPDATE audit_nodes SET hash = ? {where}", (flipped(digest, rng), *place))
+    return {company_id or "''"}
+
+
+def checkpoint_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    names = ("company_id", "size", "at", "key_id", "previous", "root", "signature")
+    row = rng.choice(rows(db, "SELECT * FROM audit_checkpoints"))
+    company_id, size, *_ = row
+    where = "WHERE company_id = ? AND size = ?"
+    match rng.randrange(4):
+        case 0:
+            db.execute(f"DELETE FROM audit_checkpoints {where}", (company_id, size))
+        case 1:
+            copy = (company_id, 10_000 + size, *row[2:])
+            db.execute("INSERT INTO audit_checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)", copy)
+        case _:
+            place = rng.randrange(len(names))
+            value = edited(row[place], rng) + 5_000 if names[place] == "size" else edited(row[place], rng)
+            db.execute(f"UPDATE audit_checkpoints SET {names[place]} = ? {where}", (value, company_id, size))
+    return {company_id or "''"}
+
+
+def signature_swapped(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    one, other = rng.sample(rows(db, "SELECT company_id, size, signature FROM audit_checkpoints"), 2)
+    db.execute(
+        "UPDATE audit_checkpoints SET signature = ? WHERE company_id = ? AND size = ?", (other[2], one[0], one[1])
+    )
+    return {one[0] or "''"}
+
+
+# -------------------------------------------------------------------------------------------- what is derived from them
+
+
+def run_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    names = ("version", "resting", "status", "parked", "updated_at", "vertical", "created_at")
+    number, run_id, *values = rng.choice(rows(db, f"SELECT number, id, {', '.join(names)} FROM runs"))
+    place = rng.randrange(len(names))
+    value = 1 - values[1] if place == 1 else edited(values[place], rng)
+    db.execute(f"UPDATE runs SET {names[place]} = ? WHERE number = ?", (value, number))
+    return {run_id}
+
+
+def snapshot_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    found = rows(
+        db, "SELECT run, id, snapshots.version, schema, checksum, body FROM snapshots JOIN runs ON run = number"
+    )
+    number, run_id, version, schema, checksum, body = rng.choice(found)
+    match rng.randrange(5):
+        case 0:
+            body = flipped(body, rng)
+        case 1:
+            value = json.loads(body)
+            value[0]["created_by"] = "mallory"
+            body = json.dumps(value).encode()
+            checksum = codec.checksum(version, body)
+        case 2:
+            version += 1
+        case 3:
+            schema += 1
+        case _:
+            checksum ^= 1 << rng.randrange(32)
+    row = (version, schema, checksum, body, number)
+    db.execute("UPDATE snapshots SET version = ?, schema = ?, checksum = ?, body = ? WHERE run = ?", row)
+    return {run_id}
+
+
+def change_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    company_id, tool_id, number, version, by = rng.choice(
+        rows(db, "SELECT company_id, tool_id, number, version, by FROM connector_changes")
+    )
+    where, key = "WHERE company_id = ? AND tool_id = ? AND number = ?", (company_id, tool_id, number)
+    match rng.randrange(6):
+        case 0:
+            db.execute(f"DELETE FROM connector_changes {where}", key)
+        case 1:
+            db.execute(f"UPDATE connector_changes SET number = number + 7 {where}", key)
+        case 2:
+            db.execute(f"UPDATE connector_changes SET version = ? {where}", (version + 1, *key))
+        case 3:
+            db.execute(f"UPDATE connector_changes SET before = after, after = before {where}", key)
+        case 4:
+            db.execute(f"UPDATE connector_changes SET via = 'api' {where}", key)
+        case _:
+            db.execute(f"UPDATE connector_changes SET by = ? {where}", (by + "x", *key))
+    return {tool_id}
+
+
+def connector_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    company_id, tool_id, body = rng.choice(rows(db, "SELECT company_id, tool_id, connector FROM connectors"))
+    where, key = "WHERE company_id = ? AND tool_id = ?", (company_id, tool_id)
+    if rng.random() < 0.3:
+        db.execute(f"DELETE FROM connectors {where}", key)
+    else:
+        changed = body.replace(b"api.test", b"evil.test")
+        db.execute(f"UPDATE connectors SET connector = ? {where}", (changed, *key))
+    return {tool_id}
+
+
+TAMPERINGS: tuple[Callable[[sqlite3.Connection, Rng, Past], Names], ...] = (
+    event_byte,
+    event_value,
+    event_removed,
+    exact_form,
+    head_edited,
+    commit_deleted,
+    commit_inserted,
+    commits_swapped,
+    positions_swapped,
+    tail_cut,
+    run_deleted,
+    run_moved,
+    commit_moved,
+    leaf_edited,
+    leaves_swapped,
+    node_edited,
+    checkpoint_edited,
+    signature_swapped,
+    run_edited,
+    snapshot_edited,
+    change_edited,
+    connector_edited,
+)
+
+
+def rewritten_with_the_key(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
+    """Everything is put right, signatures too: only a checkpoint that was kept elsewhere tells."""
+    company_id = rng.choice(sorted(past.kept))
+    position, _, stream, *_, events = rng.choice([row for row in rows(db, _COMMITS) if row[1] == company_id])
+    changed = edited_line(events, rng)
+    db.execute("UPDATE commits SET events = ?, exact = NULL WHERE position = ?", (changed, position))
+    rechain(db, company_id, stream)
+    tree = rebuild(db, company_id)
+    sizes = rows(db, "SELECT size FROM audit_checkpoints WHERE company_id = ? ORDER BY size", company_id)
+    previous = None
+    for (size,) in sizes:
+        one = past.signer.sign(company_id, size, merkle.root(size, tree.node), previous)
+        db.execute(
+            "UPDATE audit_checkpoints SET at = ?, key_id = ?, previous = ?, root = ?, signature = ? "
+            "WHERE company_id = ? AND size = ?",
+            (one.at, one.key_id, one.previous, one.root, one.signature, company_id, size),
+        )
+        previous = one.root
+    return {company_id}
+
+
+# -------------------------------------------------------------------------------------------------------------- exports
+
+
+def _decoded(line: bytes) -> Any:
+    return json.loads(line)
+
+
+def _encoded(value: Any) -> bytes:
+    return canonical(value).encode() + b"\n"
+
+
+def line_byte(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
+    place = rng.randrange(len(lines))
+    return [*lines[:place], flipped(lines[place], rng), *lines[place + 1 :]]
+
+
+def line_value(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
+    place = rng.randrange(len(lines))
+    return [*lines[:place], _encoded(edited(_decoded(lines[place]), rng)), *lines[place + 1 :]]
+
+
+def line_deleted(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
+    place = rng.randrange(len(lines))
+    return lines[:place] + lines[place + 1 :]
+
+
+def line_doubled(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
+    place = rng.randrange(len(lines))
+    return [*lines[: place + 1], *lines[place:]]
+
+
+def lines_swapped(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
+    one, other = rng.sample(range(len(lines)), 2)
+    changed = list(lines)
+    changed[one], changed[other] = changed[other], changed[one]
+    return changed
+
+
+def end_cut(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
+    return lines[: rng.randrange(len(lines))]
+
+
+def line_of_another(lines: list[bytes], rng: Rng, other: list[bytes]) -> list[bytes]:
+    place = rng.randrange(min(len(lines), len(other)))
+    return [*lines[:place], other[place], *lines[place + 1 :]]
+
+
+def event_and_chain(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
+    """An event is changed, and the heads of its stream are put right."""
+    company_id = _decoded(lines[0])["company"]
+    values = [_decoded(line) for line in lines]
+    target = rng.choice([value for value in values if "events" in value])
+    place = rng.randrange(len(target["events"]))
+    target["events"][place]["by"] = "mallory"
+    head = genesis(company_id, target["stream"])
+    for value in values:
+        if value.get("stream") == target["stream"]:
+            head = extended(head, [canonical(event).encode() for event in value["events"]])
+            value["head"] = "sha256:" + head.hex()
+    return [_encoded(value) for value in values]
+
+
+EXPORT_TAMPERINGS = (
+    line_byte,
+    line_value,
+    line_deleted,
+    line_doubled,
+    lines_swapped,
+    end_cut,
+    line_of_another,
+    event_and_chain,
+)

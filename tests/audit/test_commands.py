@@ -1,0 +1,73 @@
+"""The commands `verify` and `audit rotate`, as an operator runs them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from daemon.cli import app
+from tests.audit.past import Past, plain_copy
+from tests.histories import ACME
+
+
+def penstock(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+@pytest.fixture
+def folder(made: Past, tmp_path: Path) -> Path:
+    """A data folder with a store, its keys, an export and a kept checkpoint."""
+    for name in ("audit.keys", "audit.pub"):
+        shutil.copy(made.database.parent / name, tmp_path / name)
+    plain_copy(made, tmp_path / "penstock.db").close()
+    (tmp_path / "export.jsonl").write_bytes(b"".join(made.exports[ACME]))
+    (tmp_path / "kept.json").write_text(json.dumps([made.kept[ACME].document()]))
+    return tmp_path
+
+
+def test_a_sound_export_and_a_sound_store_are_counted(folder: Path) -> None:
+    kept = ("--against", folder / "kept.json")
+    export = penstock("verify", folder / "export.jsonl", "--key", folder / "audit.pub", *kept)
+    assert export.exit_code == 0, export.output
+    assert export.output.startswith("sound: ")
+    store = penstock("verify", "--data-dir", folder, *kept)
+    assert store.exit_code == 0, store.output
+    assert "checkpoints" in store.output
+
+
+def test_each_finding_is_a_line_that_names_the_place(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "penstock.db", isolation_level=None)) as db:
+        db.execute("DELETE FROM commits WHERE run_id = 'busy-ann-5' AND first_seq = 3")
+    found = penstock("verify", "--data-dir", folder)
+    assert found.exit_code == 1
+    assert "chain: busy-ann-5, event 3: " in found.output
+    whole = (folder / "export.jsonl").read_bytes()
+    (folder / "export.jsonl").write_bytes(whole.replace(b'"decision":"approved"', b'"decision":"denied"'))
+    changed = penstock("verify", folder / "export.jsonl", "--key", folder / "audit.pub")
+    assert changed.exit_code == 1
+    assert "chain: run-ann-1, event 4: " in changed.output
+
+
+@pytest.mark.parametrize("arguments", [[], ["export.jsonl"], ["export.jsonl", "--data-dir", "."]])
+def test_a_verification_of_nothing_in_particular_is_refused(arguments: list[str]) -> None:
+    assert penstock("verify", *arguments).exit_code == 78
+
+
+def test_keys_that_are_none_are_refused(folder: Path) -> None:
+    assert penstock("verify", folder / "export.jsonl", "--key", folder / "kept.json").exit_code == 78
+
+
+def test_a_rotation_keeps_the_earlier_keys_and_publishes_all(folder: Path) -> None:
+    before = json.loads((folder / "audit.pub").read_text())
+    assert penstock("audit", "rotate", "--data-dir", folder).exit_code == 0
+    after = json.loads((folder / "audit.pub").read_text())
+    assert before.items() < after.items()
+    assert (folder / "audit.keys").stat().st_mode & 0o777 == 0o600
+    assert penstock("verify", "--data-dir", folder).exit_code == 0
+    assert penstock("audit", "rotate", "--data-dir", folder / "none").exit_code == 78

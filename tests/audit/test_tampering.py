@@ -1,0 +1,57 @@
+"""A sound history has no findings, and every single tampering has one that names what and where."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from daemon.audit.verify import Tally, verify_export, verify_store
+from tests.audit import tampering
+from tests.audit.hunt import KINDS, once
+from tests.audit.past import Past, plain_copy
+from tests.histories import ACME, OTHER
+
+
+def test_a_sound_store_has_no_findings(made: Past, tmp_path: Path) -> None:
+    tally = Tally()
+    plain_copy(made, tmp_path / "copy.db").close()
+    assert list(verify_store(tmp_path / "copy.db", made.keys, list(made.kept.values()), tally)) == []
+    assert {"commits", "events", "streams", "checkpoints", "connector changes"} <= set(tally)
+    assert min(tally.values()) > 0
+
+
+@pytest.mark.parametrize("company_id", [ACME, OTHER])
+def test_a_sound_export_has_no_findings_and_goes_on_from_any_kept_checkpoint(made: Past, company_id: str) -> None:
+    for lines in (made.exports[company_id], made.earlier_exports[company_id]):
+        assert list(verify_export(lines, made.keys)) == []
+    assert list(verify_export(made.exports[company_id], made.keys, made.kept[company_id])) == []
+
+
+@pytest.mark.parametrize("seed", range(3 * len(KINDS)))
+def test_every_single_tampering_is_found_and_named(made: Past, tmp_path: Path, seed: int) -> None:
+    one = once(made, tmp_path / "tampered.db", seed)
+    assert one.found, one.kind
+    assert one.named, (one.kind, list(map(str, one.findings)))
+
+
+def test_a_past_that_was_rewritten_with_the_key_shows_by_a_kept_checkpoint_alone(made: Past, tmp_path: Path) -> None:
+    path = tmp_path / "rewritten.db"
+    with closing(plain_copy(made, path)) as db:
+        tampering.rewritten_with_the_key(db, tampering.Rng(1), made)
+    kinds = {finding.kind for finding in verify_store(path, made.keys, list(made.kept.values()))}
+    assert "rewritten" in kinds
+    assert not kinds & {"signature", "checkpoint", "node", "leaf", "chain"}
+
+
+def test_a_checkpoint_by_an_unknown_key_is_no_evidence(made: Past) -> None:
+    findings = list(verify_export(made.exports[ACME], {"another": bytes(32)}))
+    assert {finding.kind for finding in findings} == {"signature"}
+
+
+def test_what_is_no_database_is_a_finding_and_not_a_crash(made: Past, tmp_path: Path) -> None:
+    (tmp_path / "penstock.db").write_bytes(b"a letter to a friend" * 100)
+    assert [finding.kind for finding in verify_store(tmp_path, made.keys)] == ["database"]
+    assert [finding.kind for finding in verify_store(tmp_path / "none", made.keys)] == ["database"]
+    assert list(verify_export([], made.keys))

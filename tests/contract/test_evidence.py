@@ -1,0 +1,91 @@
+"""The evidence: every store chains, logs and seals by the same rules."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import pytest
+
+from daemon.audit import merkle
+from daemon.audit.chain import extended, genesis, named, unnamed
+from daemon.audit.log import Logged, LoggedOut, LoginRefused
+from daemon.audit.records import SEAL_MAX, Checkpoint, leaf
+from tests.histories import ACME, NOON, OTHER, account, change, decide, start, stored_connector
+
+if TYPE_CHECKING:
+    from daemon.ports import Store
+
+
+def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
+    return Checkpoint(
+        at="now", company=company, key_id="k", previous=previous, root=named(root), signature="s", size=size
+    )
+
+
+async def test_each_commit_goes_on_from_the_head_of_the_one_before(store: Store) -> None:
+    begun = start()
+    await store.append(begun)
+    await store.append(decide(begun.run))
+    await store.seal(sign)
+    first, second = await store.entries(ACME, 0, 9)
+    assert first.head == extended(genesis(ACME, "run-1"), first.events.split(b"\n"))
+    assert second.head == extended(first.head, second.events.split(b"\n"))
+    assert (first.first_seq, first.version, second.first_seq, second.version) == (1, 3, 4, 5)
+
+
+async def test_the_log_of_a_company_is_a_stream_of_its_own(store: Store) -> None:
+    refused = Logged("", LoginRefused(at=NOON, by="nobody@nowhere.test"))
+    await store.register(account(), None, [Logged(ACME, LoginRefused(at=NOON, by="ann"))])
+    await store.put_connector(stored_connector(), change())
+    await store.revoke("token", NOON, Logged(ACME, LoggedOut(at=NOON, by="ann", token="token", via="session")))
+    await store.log(refused)
+    await store.seal(sign)
+    entries = await store.entries(ACME, 0, 9)
+    assert [(one.stream, one.first_seq, one.version) for one in entries] == [(ACME, n, n) for n in (1, 2, 3)]
+    kinds = [b"login_refused", b"connector_changed", b"logged_out"]
+    assert all(kind in one.events for kind, one in zip(kinds, entries, strict=True))
+    assert [one.stream for one in await store.entries("", 0, 9)] == [""]
+
+
+async def test_sealing_gives_each_company_its_leaves_in_order_and_a_checkpoint(store: Store) -> None:
+    for number in range(5):
+        await store.append(start(f"run-{number}", OTHER if number % 2 else ACME))
+    assert await store.unsealed() == 5
+    assert await store.seal(sign) == 5
+    assert (await store.unsealed(), await store.seal(sign)) == (0, 0)
+    await store.append(start("run-9"))
+    assert await store.seal(sign) == 1
+    found = await store.checkpoints(ACME, None, 9)
+    assert [one.size for one in found] == [4, 3]
+    assert [one.previous for one in found] == [found[1].root, None]
+    assert [one.stream for one in await store.entries(ACME, 0, 9)] == ["run-0", "run-2", "run-4", "run-9"]
+    assert [one.size for one in await store.checkpoints(ACME, 4, 9)] == [3]
+    assert [one.size for one in await store.checkpoints(OTHER, None, 1)] == [2]
+
+
+async def test_a_seal_takes_a_bounded_number_of_commits(store: Store) -> None:
+    for number in range(SEAL_MAX + 3):
+        await store.append(start(f"run-{number:03}"))
+    assert [await store.seal(sign) for _ in range(3)] == [SEAL_MAX, 3, 0]
+
+
+@pytest.mark.parametrize("company_id", [ACME, OTHER])
+async def test_a_run_is_proven_once_its_last_commit_is_covered(store: Store, company_id: str) -> None:
+    begun = start(company_id=company_id)
+    await store.append(begun)
+    assert await store.proven(company_id, "run-1") is None
+    await store.seal(sign)
+    for number in range(2, 9):
+        await store.append(start(f"run-{number}", company_id))
+    await store.append(decide(begun.run))
+    assert await store.proven(company_id, "run-1") is None
+    await store.seal(sign)
+    proven = await store.proven(company_id, "run-1")
+    assert proven is not None
+    last, top = proven.commits[-1], proven.checkpoint
+    shown = leaf("run-1", last.version, last.head)
+    assert merkle.includes(proven.number, top.size, shown, proven.proof, unnamed(top.root))
+    other = OTHER if company_id == ACME else ACME
+    assert await store.proven(other, "run-1") is None
+    assert shown != hashlib.sha256(last.head).digest()
