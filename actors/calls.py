@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from string import printable
 from typing import Any, Literal
@@ -11,13 +11,14 @@ from urllib.parse import quote, urlencode
 
 from actors.canonical import canonical
 from actors.template import ConditionFailed, Node
+from actors.values import value
 
 Mode = Literal["shadow", "live"]
 MASK = "***"
 BODILESS = frozenset({"GET", "DELETE"})
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Connector:
     """The binding of a tool-id to an external HTTP API, without its secret; `version` grows with each change."""
 
@@ -40,7 +41,7 @@ class Connector:
 Connectors = Mapping[str, Connector]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class Request:
     """A call as it will be sent, or in shadow mode as it would have been; credentials are masked.
 
@@ -57,7 +58,7 @@ class Request:
     url: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Missing:
     """A key that a step needs and that neither the facts nor the inputs hold."""
 

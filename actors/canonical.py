@@ -11,7 +11,9 @@ from typing import Any
 _POWER_FROM, _POWER_TO = 21, -7
 # A number that the standard library's encoder may write otherwise: as 1.0, or as 1e+16.
 _UNSURE = re.compile(r"[:\[,]-?\d+(?:\.0(?!\d)|(?:\.\d+)?e)")
-_encode_quickly = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False).encode
+_encode_quickly = json.JSONEncoder(
+    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
+).encode
 _encode_string = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -30,7 +32,9 @@ def canonical(value: Any) -> str:
         text = _encode_quickly(value)
     except (TypeError, ValueError):
         return _exact(value)
-    sure = text.isascii() and not isinstance(value, float) and _UNSURE.search(text) is None
+    sure = text.isascii() and not isinstance(value, float)
+    if sure and (".0" in text or "e+" in text or "e-" in text):  # else there is no such number
+        sure = _UNSURE.search(text) is None
     return text if sure else _exact(value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, assert_never
 
 from actors.calls import Missing, Request
@@ -30,13 +29,13 @@ from actors.messages import (
 from actors.run import DONE, RETRY, Run, Visit, evolve
 from actors.template import APPROVED, DENIED, Template
 from actors.turn import Turn
-from actors.values import changed
+from actors.values import changed, value
 
 STEPS_MAX = 10_000
 OUTCOME_UNKNOWN = "outcome unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Step:
     """What a message did: the run after it, the facts, what is asked of the outside.
 

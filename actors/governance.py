@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from actors.calls import Missing, look_up
 from actors.run import Run
 from actors.template import GATE_TIERS, Condition, ConditionFailed, Edge, Node, Template
+from actors.values import value
 
 ROLES = ("member", "manager", "owner")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Cleared:
     """The autopilot may go on, why, and at an exclusive gateway over which branch."""
 
@@ -19,7 +18,7 @@ class Cleared:
     branch: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Held:
     """A human has to decide, and why."""
 

@@ -9,17 +9,18 @@ in the order in which they are defined. `by` says who, `via` with what kind of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
 from actors.calls import Connectors, Request
 from actors.template import Kind, Tier
+from actors.values import value
 
 AUTOPILOT = "autopilot"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class Start:
     """Begin this run of a template."""
 
@@ -34,7 +35,7 @@ class Start:
     connectors: Connectors = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class Resume:
     """A human's verdict on the gate that is named; `digest` and `versions` say which state of it was seen.
 
@@ -55,7 +56,7 @@ class Resume:
     connectors: Connectors = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class Cancel:
     """End the run where it stands."""
 
@@ -66,7 +67,7 @@ class Cancel:
     connectors: Connectors = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class Retry:
     """Go on from the step that failed."""
 
@@ -76,7 +77,7 @@ class Retry:
     connectors: Connectors = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class Failure:
     """Why a step or a run failed: a stable code, a sentence, and what a person needs to go on."""
 
@@ -88,7 +89,7 @@ class Failure:
     step_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class CallReturned:
     """The tool answered the call of that visit."""
 
@@ -101,7 +102,7 @@ class CallReturned:
     connectors: Connectors = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class CallFailed:
     """The call of that visit failed for good; `unknown` when nobody can know whether it took effect."""
 
@@ -113,7 +114,7 @@ class CallFailed:
     connectors: Connectors = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class Elapsed:
     """The wake-up of that visit is due."""
 
@@ -128,7 +129,7 @@ Outcome = CallReturned | CallFailed | Elapsed
 Message = Command | Outcome
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class RunStarted:
     """The run exists, pinned to one version of its template."""
 
@@ -146,7 +147,7 @@ class RunStarted:
     via: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class StepEntered:
     """The run came to a step, from another or because somebody had it tried again.
 
@@ -165,7 +166,7 @@ class StepEntered:
     waiting: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class StepCleared:
     """The step may go on, by whom and why: a task with the call that it will make, a gateway with its branch."""
 
@@ -179,7 +180,7 @@ class StepCleared:
     visit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class CallSettled:
     """The call of a step ended, with an output or with an error.
 
@@ -199,7 +200,7 @@ class CallSettled:
     visit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class GateOpened:
     """The run parked at a step until a human decides; `request` is the call that an approval will send."""
 
@@ -216,7 +217,7 @@ class GateOpened:
     visit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class VerdictGiven:
     """A human decided, and the gate's visit is closed."""
 
@@ -232,7 +233,7 @@ class VerdictGiven:
     visit: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@value(kw_only=True)
 class RunEnded:
     """The run is over; `was` is its status before."""
 
@@ -256,7 +257,7 @@ def effect_key(run_id: str, step_id: str, visit: int) -> str:
     return f"{run_id}:{step_id}:{visit}"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Call:
     """Send this request, once if it is not `repeatable`, and say what came of it.
 
@@ -277,7 +278,7 @@ class Call:
         return effect_key(self.run_id, self.step_id, self.visit)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Wake:
     """Send Elapsed to this visit, at once when there is no time."""
 
@@ -296,7 +297,7 @@ class Wake:
 Effect = Call | Wake
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Rejected:
     """A command that was refused: the contract's code, a sentence, and what the caller needs to go on."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from actors.calls import Connectors
 from actors.messages import Effect, Event
 from actors.run import Run
 from actors.template import Condition, Template
+from actors.values import value
 
 __all__ = [
     "Commit",
@@ -43,7 +43,7 @@ class StoreFailed(Exception):
         self.outcome = outcome
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Receipt:
     """What was answered to a request that carried an Idempotency-Key; without a status it is not answered yet."""
 
@@ -57,7 +57,7 @@ class Receipt:
     body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Commit:
     """What one turn makes durable: the events, the run after them, and the receipt of the request behind it."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, TypedDict, assert_never
 
@@ -20,7 +20,7 @@ from actors.messages import (
     VerdictGiven,
 )
 from actors.template import APPROVED, DENIED, Kind, Tier
-from actors.values import changed
+from actors.values import change, changed, value
 
 Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
 VisitStatus = Literal["waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled"]
@@ -28,7 +28,7 @@ RETRY = "retry"
 DONE = "done"
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Gate:
     """What a human is asked at a visit; `signals` are the hits that stood when the gate opened."""
 
@@ -41,7 +41,7 @@ class Gate:
     signals: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Verdict:
     """What a human answered."""
 
@@ -51,7 +51,7 @@ class Verdict:
     comment: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Visit:
     """One entry of the run into a step, from entering it to leaving it."""
 
@@ -73,7 +73,7 @@ class Visit:
     arrived: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Run:
     """One execution of a template; `version` counts its events, `open` holds the visits that have not ended."""
 
@@ -112,6 +112,14 @@ class Run:
         return tuple(v for v in self.open if v.status == "parked") if self.status == "parked" else ()
 
     @property
+    def ready(self) -> Visit | None:
+        """The first visit whose next move has yet to be chosen, if there is one."""
+        for visit in self.open:
+            if visit.status == "ready":
+                return visit
+        return None
+
+    @property
     def resting(self) -> bool:
         """Whether the run wants nothing done: it has ended, or only waits for people."""
         return not any(visit.status in ("ready", "calling") for visit in self.open)
@@ -130,7 +138,10 @@ class Run:
 
     def at(self, step_id: str) -> Visit | None:
         """The open visit of that step, if there is one."""
-        return next((visit for visit in self.open if visit.step_id == step_id), None)
+        for visit in self.open:
+            if visit.step_id == step_id:
+                return visit
+        return None
 
     def decided(self, step_id: str) -> Visit | None:
         """The latest visit of that step that a verdict closed, if there is one."""
@@ -170,13 +181,14 @@ def absorb(run: Run, event: LaterEvent) -> None:
             changes = _ended(run, event)
         case _:
             assert_never(event)
-    for name, value in changes.items():
-        object.__setattr__(run, name, value)
-    object.__setattr__(run, "version", run.version + 1)
-    object.__setattr__(run, "updated_at", event.at)
+    changes["version"] = run.version + 1
+    changes["updated_at"] = event.at
+    change(run, changes)
 
 
 class _Changes(TypedDict, total=False):
+    version: int
+    updated_at: datetime
     facts: dict[str, Any]
     signals: tuple[str, ...]
     visits: dict[str, int]
@@ -229,16 +241,23 @@ def _cleared(run: Run, event: StepCleared) -> _Changes:
 def _settled(run: Run, event: CallSettled) -> _Changes:
     visit = _visit(run, event)
     failed, cleared = event.error is not None, event.by is not None
-    visit = changed(
-        visit,
-        status="failed" if failed else "done",
-        output=event.output,
-        attempts=event.attempts,
-        error=event.error,
+    visit = Visit(
+        visit.step_id,
+        visit.visit,
+        visit.kind,
+        visit.tier,
+        "failed" if failed else "done",
+        visit.started_at,
         ended_at=event.at,
         resolved_by=event.by if cleared else visit.resolved_by,
         reason=event.reason if cleared else visit.reason,
         request=event.request if cleared else visit.request,
+        output=event.output,
+        attempts=event.attempts,
+        error=event.error,
+        gate=visit.gate,
+        verdict=visit.verdict,
+        arrived=visit.arrived,
     )
     if run.ended is not None:
         return {"trace": tuple(visit if _same(visit, v) else v for v in run.trace)}
@@ -247,8 +266,11 @@ def _settled(run: Run, event: CallSettled) -> _Changes:
     fact = event.output
     if event.signal is not None:
         fact = {**(fact if isinstance(fact, dict) else {"output": fact}), "signal": event.signal}
-    signals = (*run.signals, event.step_id) if event.signal is True else run.signals
-    return {**_closed(run, visit), "facts": {**run.facts, event.step_id: fact}, "signals": signals}
+    changes = _closed(run, visit)
+    changes["facts"] = {**run.facts, event.step_id: fact}
+    if event.signal is True:
+        changes["signals"] = (*run.signals, event.step_id)
+    return changes
 
 
 def _opened(run: Run, event: GateOpened) -> _Changes:

@@ -44,7 +44,7 @@ class Turn:
     def flow(self) -> None:
         """Resolve every ready visit until the run rests or has ended, or this turn has done its share."""
         for _ in range(TURN_STEPS_MAX):
-            visit = next((v for v in self.run.open if v.status == "ready"), None)
+            visit = self.run.ready
             if visit is None:
                 return
             if self.run.steps > self.steps_max:

@@ -34,11 +34,11 @@ class Cel:
 
     def holds(self, inputs: dict[str, Any], facts: dict[str, Any]) -> bool:
         """Answer the question; raise ConditionFailed when there is no clear yes or no."""
-        kind, value = _evaluate(self._expression, {"inputs": inputs, "facts": facts})
-        answer = value.value()
-        if kind != _BOOL or not isinstance(answer, bool):
-            raise ConditionFailed(f"the answer is of type {kind}, neither true nor false")
-        return answer
+        value = _evaluate(self._expression, {"inputs": inputs, "facts": facts})
+        if (kind := value.type()) == _BOOL and isinstance(answer := value.value(), bool):
+            return answer
+        _check(kind, value)
+        raise ConditionFailed(f"the answer is of type {kind}, neither true nor false")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,8 @@ class Rule:
 
     def value(self, status: int, body: Any) -> Any:
         """The signal in a response, as a plain JSON value; raise ConditionFailed when there is none."""
-        kind, value = _evaluate(self._expression, {"response": {"status": status, "body": body}})
+        value = _evaluate(self._expression, {"response": {"status": status, "body": body}})
+        _check(kind := value.type(), value)
         plain = value.plain_value()
         if not _is_json(plain):
             raise ConditionFailed(f"the value of type {kind} is no JSON value")
@@ -88,16 +89,18 @@ def _compile(env: Any, text: str) -> Any:
         raise ValueError(f"the expression does not compile: {_first_line(failed)}") from failed
 
 
-def _evaluate(expression: Any, data: dict[str, Any]) -> tuple[Any, Any]:
-    """The type and the value of an expression. CEL returns a run-time error as a value, and a truthy one."""
+def _evaluate(expression: Any, data: dict[str, Any]) -> Any:
+    """The value of an expression."""
     try:
-        value = expression.eval(data=data)
+        return expression.eval(data=data)
     except Exception as failed:  # what the binding may raise is not documented, and no failure may clear anything
         raise ConditionFailed(_first_line(failed)) from failed
-    kind = value.type()
+
+
+def _check(kind: Any, value: Any) -> None:
+    """Tell a run-time error from a value: CEL returns it as one, and a truthy one."""
     if kind in _NO_ANSWER:
         raise ConditionFailed(_first_line(value.value()))
-    return kind, value
 
 
 def _first_line(said: object) -> str:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from actors.canonical import canonical
+from actors.values import MEMBERS
 
 try:
     import orjson
@@ -17,7 +18,7 @@ except ImportError:  # the extra `speed` is not installed
     FAST = False
 else:
     FAST = True
-    _CANONICAL = orjson.OPT_UTC_Z | orjson.OPT_SORT_KEYS
+    _CANONICAL = orjson.OPT_UTC_Z | orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
 
 INTEGER_MAX = 2**63 - 1
 DEPTH_MAX = 64
@@ -39,7 +40,7 @@ def dumps(value: Any) -> bytes:
     """A value as JSON; dataclasses become objects, times RFC 3339 in UTC with Z. Numbers have to be finite."""
     if FAST:
         try:
-            return orjson.dumps(value, option=orjson.OPT_UTC_Z)
+            return orjson.dumps(value, _plain, orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_DATACLASS)
         except TypeError:  # such as an integer beyond 64 bits
             pass
     return json.dumps(value, default=_plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
@@ -53,7 +54,7 @@ def canonical_lines(values: Sequence[Any]) -> tuple[bytes, bytes | None]:
     """
     if FAST:
         try:
-            written = b"\n".join([orjson.dumps(value, option=_CANONICAL) for value in values])
+            written = b"\n".join([orjson.dumps(value, _plain, _CANONICAL) for value in values])
         except TypeError:  # such as an integer beyond 64 bits
             pass
         else:
@@ -101,6 +102,8 @@ def loads(raw: bytes) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if (members := MEMBERS.get(type(value))) is not None:
+        return members(value)
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
     if is_dataclass(value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from actors.calls import Connector, shown
@@ -82,10 +83,10 @@ def _visit(visit: Visit) -> dict[str, Any]:
 
 def event(recorded: Recorded) -> dict[str, Any]:
     """An event of a run's history."""
-    fields = {name: getattr(recorded.event, name) for name in recorded.event.__slots__ if name != "type"}
-    if "request" in fields:
-        fields["request"] = shown(fields["request"])
-    return {"seq": recorded.seq, "type": recorded.event.type, **fields}
+    found = {one.name: getattr(recorded.event, one.name) for one in fields(recorded.event) if one.name != "type"}
+    if "request" in found:
+        found["request"] = shown(found["request"])
+    return {"seq": recorded.seq, "type": recorded.event.type, **found}
 
 
 def template(entry: Entry) -> dict[str, Any]:
