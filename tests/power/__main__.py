@@ -11,10 +11,10 @@ import sys
 import time
 from pathlib import Path
 
-from tests.power.harness import Found, examine, is_complete, scratch
+from tests.power.harness import Found, after_answers, examine, is_complete, look, scratch
 from tests.power.recording import Kind, syncs
 from tests.power.served import FAULTS
-from tests.power.workload import Plan, Recording, record, recorder
+from tests.power.workload import Plan, Recording, planted, record, recorder
 
 IMAGES_EACH = 500
 IMAGES_FAULT = 200
@@ -57,8 +57,8 @@ def blind(folder: Path, by: dict[str, str], seed: int) -> list[str]:
     """The planted faults that were not noticed."""
     missed = []
     for fault in FAULTS:
-        plan = Plan(runs=60, lives=1, log_bytes=0 if fault.endswith("NORMAL") else LOG_BYTES[0], fault=fault, seed=seed)
-        found = examine(recorded(folder, plan, by), IMAGES_FAULT, seed=seed, workers=WORKERS)
+        recording = recorded(folder, planted(fault, runs=40, seed=seed), by)
+        found = look(recording, after_answers(recording.records, IMAGES_FAULT, random.Random(seed)), seed)
         print(f"planted, {fault}: {found.wrong} of {found.images} cuts lost something", flush=True)
         missed += [] if found.wrong else [fault]
     return missed

@@ -66,6 +66,13 @@ def cuts(records: list[Record], number: int, chance: random.Random) -> list[int]
     return sorted(min(chance.choice(some), len(records)) for some in chosen)
 
 
+def after_answers(records: list[Record], number: int, chance: random.Random) -> list[int]:
+    """So many places just after somebody was told something, and all those just after a call arrived outside."""
+    told = [at + 1 for at, record in enumerate(records) if record.kind is Kind.TOLD]
+    called = [at for at in told if b'"called"' in records[at - 1].data]
+    return sorted(called + chance.choices(told, k=number))
+
+
 def look(recording: Recording, places: Iterable[int], seed: int) -> Found:
     """Cut at each place, in order, and look at one image each."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))

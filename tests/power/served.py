@@ -5,7 +5,6 @@ The faults live here and nowhere else: no switch of the service turns them on.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Callable
@@ -24,7 +23,6 @@ from daemon.stores.sqlite import SqliteStore
 from tests.power import within
 
 FAULT, LOG_BYTES, RECORDER = "POWER_FAULT", "POWER_LOG_BYTES", "POWER_RECORDER"
-LATE_S = 0.03
 
 
 def synchronous(level: int) -> None:
@@ -34,23 +32,19 @@ def synchronous(level: int) -> None:
 
 
 def commit_late(some: Callable[[Commit], bool]) -> None:
-    """Go on at once where some things were to be committed, and commit them a little later."""
-    append, kept = SqliteStore.append, set[asyncio.Task[None]]()
+    """Go on at once where some things were to be committed, and commit them with what comes next of their run."""
+    append, waiting = SqliteStore.append, dict[str, Commit]()
 
     async def late(store: SqliteStore, commit: Commit) -> None:
-        await asyncio.sleep(LATE_S)
-        await append(store, commit)
-
-    async def early(store: SqliteStore, commit: Commit) -> None:
+        before = waiting.pop(commit.run.id, None)
+        if before is not None:
+            await append(store, before)
         if some(commit):
-            task = asyncio.create_task(late(store, commit))
-            kept.add(task)
-            task.add_done_callback(kept.discard)
+            waiting[commit.run.id] = commit
         else:
-            await asyncio.gather(*kept)
             await append(store, commit)
 
-    setattr(SqliteStore, "append", early)  # noqa: B010 - to mypy a method is no variable
+    setattr(SqliteStore, "append", late)  # noqa: B010 - to mypy a method is no variable
 
 
 def lets_a_call_go(commit: Commit) -> bool:

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from tests.power.disk import Disk
-from tests.power.harness import examine, is_complete, scratch
+from tests.power.harness import after_answers, examine, is_complete, look, scratch
 from tests.power.recording import Log, read, syncs
 from tests.power.served import FAULTS
-from tests.power.workload import Plan, Recording, record, recorder
+from tests.power.workload import Plan, Recording, planted, record, recorder
 
 RECORDED_S = 60
 MAKE_KEYS = """
@@ -70,9 +70,8 @@ def test_a_machine_without_a_compiler_can_record_too(folder: Path) -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whoever_keeps_too_little_is_caught(folder: Path, fault: str) -> None:
-    plan = Plan(runs=24, lives=1, log_bytes=0 if fault == "synchronous=NORMAL" else 64 * 1024, fault=fault)
-    recording = recorded(folder / "one", plan, recording_by(folder))
-    assert examine(recording, 60, seed=1).wrong > 0
+    recording = recorded(folder / "one", planted(fault, runs=24), recording_by(folder))
+    assert look(recording, after_answers(recording.records, 40, random.Random(1)), seed=1).wrong > 0
 
 
 def test_new_folders_keep_their_names_once_they_are_made(folder: Path) -> None:

@@ -22,12 +22,13 @@ import jwt
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from tests.crash.service import PATIENCE_S, PERSON, READY, environment, write_templates
+from tests.crash.service import PERSON, READY, environment, write_templates
 from tests.power import within
 from tests.power.recording import Log, Record, build, read, syncs
 from tests.power.served import FAULT, LOG_BYTES, RECORDER
 
 CALLERS = 24
+PATIENCE_S = 120.0
 KILLED_AFTER_S = (0.05, 0.4)
 WRAPPER = (sys.executable, "-m", "tests.power.served")
 PROBE = """
@@ -48,6 +49,14 @@ class Plan:
     log_bytes: int = 256 * 1024
     fault: str = ""
     seed: int = 1
+    verticals: tuple[str, ...] = ("held", "held", "risky")
+
+
+def planted(fault: str, runs: int, seed: int = 1) -> Plan:
+    """A short life with a fault, in which it shows: few checkpoints, or calls."""
+    log_bytes = 0 if fault == "synchronous=NORMAL" else 64 * 1024
+    verticals = ("risky",) if fault == "call before commit" else ("held",)
+    return Plan(runs=runs, lives=1, log_bytes=log_bytes, fault=fault, seed=seed, verticals=verticals)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ class Caller:
     chance: random.Random
     companies: list[Company]
     far_side: str
-    calm: bool
+    plan: Plan
 
     async def send(self, method: str, path: str, body: Any, company: Company | None, key: str = "") -> Any:
         """One request that has to be answered with success; what comes back."""
@@ -133,10 +142,10 @@ class Caller:
         """Start a run, look at another one, decide on this one or leave it where it is."""
         company = self.chance.choice(self.companies)
         inputs = {"note": self.chance.randbytes(self.chance.choice((20, 100, 600))).hex()}
-        body = {"vertical": self.chance.choice(("held", "held", "risky")), "inputs": inputs}
+        body = {"vertical": self.chance.choice(self.plan.verticals), "inputs": inputs}
         run = self.told(company, await self.send("POST", "/process-runs/", body, company, f"start-{number}"))
         company.runs.append(run["id"])
-        if self.calm:
+        if not self.plan.fault:
             other = self.chance.choice(company.runs)
             self.told(company, await self.send("GET", f"/process-runs/{other}", None, company))
         fate = self.chance.choice(("approved", "approved", "denied", "cancelled", "left"))
@@ -188,8 +197,8 @@ class Scene:
             line = (await asyncio.wait_for(process.stdout.readline(), PATIENCE_S)).decode()
             assert line.startswith(READY), (self.folder / "service.log").read_text(encoding="utf-8")
             async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(PATIENCE_S)) as session:
-                address, calm = line.removeprefix(READY).strip(), not self.plan.fault
-                yield process, Caller(address, session, self.log, self.chance, self.companies, self.far_side, calm)
+                address, who = line.removeprefix(READY).strip(), self.companies
+                yield process, Caller(address, session, self.log, self.chance, who, self.far_side, self.plan)
         finally:
             await self.kill(process)
 
