@@ -14,7 +14,7 @@ from daemon.identity import Principal
 from daemon.uuids import new_id
 from daemon.web import problems
 from daemon.web.problems import Problem, not_authenticated
-from daemon.web.services import SERVICES
+from daemon.web.services import SERVICES, Services
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PRINCIPAL = web.RequestKey("principal", Principal)
@@ -83,4 +83,11 @@ def _answer(error: Exception, request: web.Request, request_id: str) -> web.Resp
     if problem is None:
         _log.exception("unforeseen", method=request.method, path=request.path, request_id=request_id)
         problem = Problem("internal_error", "Something went wrong here; the request id helps to find out what.")
+    if "Idempotency-Key" in request.headers and _ending(request.app[SERVICES]):
+        problem = problems.in_doubt(problem)
     return problem.response(request_id)
+
+
+def _ending(services: Services) -> bool:
+    """Whether this process will not live to know what became of an earlier request under the same key."""
+    return services.draining() or services.store.failed

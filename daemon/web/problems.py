@@ -132,6 +132,13 @@ def unavailable(code: str, detail: str, outcome: str = "not_applied") -> Problem
     return Problem(code, detail, {"outcome": outcome}, {"Retry-After": str(RETRY_AFTER_S)})
 
 
+def in_doubt(problem: Problem) -> Problem:
+    """The same where nothing of this request happened, but an earlier one under its key may still become durable."""
+    if problem.more.get("outcome") != "not_applied":
+        return problem
+    return Problem(problem.code, problem.detail, {**problem.more, "outcome": "unknown"}, problem.headers)
+
+
 def of(error: Exception) -> Problem | None:
     """The problem that an exception means; None for one that nobody foresaw."""
     match error:

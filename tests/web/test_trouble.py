@@ -45,6 +45,15 @@ async def test_while_it_drains_everything_but_health_is_refused(house: House, an
     )
 
 
+async def test_a_repeat_under_a_key_is_in_doubt_while_the_service_stops(house: House, ann: Person) -> None:
+    run = await ann.start("line", {"amount": 1})
+    house.life.draining = True
+    path, verdict = f"/process-runs/{run['id']}/resume", {"gate": "signoff", "decision": "approved"}
+    keyed = await ann.send("POST", path, verdict, Idempotency_Key="once")
+    assert_unavailable(keyed, "draining", "unknown")
+    assert_unavailable(await ann.send("POST", path, verdict), "draining")
+
+
 async def test_a_command_that_meets_a_stop_is_refused(house: House, ann: Person) -> None:
     run = await ann.start("line", {"amount": 1})
     house.services.directory.refuse()
