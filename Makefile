@@ -6,18 +6,19 @@ COUNT ?= 1000
 
 BIN := .venv/bin
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
+PREFIX_PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 "$(PREFIX)/bin/python" -m pip install --quiet
 COMPILE := .venv/lock/bin/uv pip compile pyproject.toml --extra speed --quiet --universal --generate-hashes \
 	--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command 'make lock'
 PURE_TESTS := tests/unit tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test coverage check load bench crash effects sim power startup linear tamper lock clean
+.PHONY: help install run demo test coverage check load bench crash effects sim power startup linear tamper prefix lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-install: .venv/installed ## make .venv and install the service into it
+install: $(if $(PREFIX),prefix,.venv/installed) ## make .venv and install the service into it, or into PREFIX= with its units
 
 run: .venv/installed ## serve on 127.0.0.1:8080, data in ./var
 	@$(BIN)/penstock serve --data-dir ./var
@@ -77,6 +78,14 @@ lock: .venv/made ## write the lock files anew from pyproject.toml
 clean: ## remove what was made: .venv and caches; ./var stays
 	@rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage .coverage.* build dist
 	@find actors daemon tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# An environment that is there is kept, so that this upgrades, too. The units name the prefix that they stand in.
+prefix:
+	@test -x "$(PREFIX)/bin/python" || "$(PYTHON)" -m venv "$(PREFIX)"
+	@$(PREFIX_PIP) --require-hashes --requirement requirements.txt
+	@$(PREFIX_PIP) --no-build-isolation --no-deps --force-reinstall .
+	@sed -i 's|/opt/penstock|$(PREFIX)|g' "$(PREFIX)"/lib/systemd/system/penstock.*
+	@echo "penstock $$("$(PREFIX)/bin/penstock" version) is in $(PREFIX); docs/install.md says how to go on"
 
 # The files below mark what is done, so that a second call does nothing.
 

@@ -34,9 +34,10 @@ from daemon.effects import Dispatcher
 from daemon.feed import Feed
 from daemon.identity import Identity
 from daemon.keyring import KeyFileRefused, KeyRing, open_ring
+from daemon.notify import Supervisor
 from daemon.passwords import Passwords
 from daemon.rotation import Rotation, prune
-from daemon.settings import Settings
+from daemon.settings import Settings, Supervision
 from daemon.stores.sqlite import SqliteStore
 from daemon.sweeper import Sweeper
 from daemon.targets import Targets
@@ -94,16 +95,24 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, life.stop)
+    told = Supervision()
+    supervisor = Supervisor(told)
+    supervisor.say("STATUS=Opening the store and taking up runs")
     async with AsyncExitStack() as stack:
         services, engine = await _open(settings, life, stack)
-        port = await stack.enter_async_context(listening(services))
+        stack.push_async_callback(_ended, loop.create_task(supervisor.watch(services.store.ping)))
+        door = await stack.enter_async_context(listening(services, told.sockets))
         _tune_interpreter()
-        announce(f"http://{settings.host}:{port}")
-        _log.info("serving", host=settings.host, port=port, data_dir=str(settings.data_dir))
+        announce(door.address)
+        supervisor.ready(door.address)
+        _log.info("serving", address=door.address, data_dir=str(settings.data_dir))
         await life.stopping.wait()
+        supervisor.say("STOPPING=1", "STATUS=Draining: whoever waits is answered")
         _log.info("draining")
         life.draining = True
+        await door.shut()
         await engine.drain(settings.drain_s)
+    supervisor.say(f"STATUS=Stopped with exit code {life.exit_code}")
     _log.info("stopped", exit_code=life.exit_code)
     return life.exit_code
 

@@ -8,12 +8,37 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 MASK = "***"
 SECRET_ENDINGS = ("_secret", "_password", "_token", "_key", "_dsn")
 CREDENTIALS = re.compile(r"//[^/@\s]+@")
+FIRST_SOCKET = 3
+
+
+class Supervision(BaseSettings):
+    """What systemd tells a process that it starts, in variables of its own names; empty for any other process."""
+
+    model_config = SettingsConfigDict(extra="ignore", frozen=True, env_ignore_empty=True)
+
+    notify_socket: str = ""
+    watchdog_usec: int = 0
+    watchdog_pid: int = 0
+    listen_fds: int = 0
+    listen_pid: int = 0
+    credentials_directory: Path | None = None
+
+    @property
+    def watchdog_s(self) -> float | None:
+        """How long this process may be silent; None when nobody watches it."""
+        meant = self.watchdog_pid in {0, os.getpid()}
+        return self.watchdog_usec / 1_000_000 if meant and self.watchdog_usec > 0 else None
+
+    @property
+    def sockets(self) -> range:
+        """The descriptors of the listening sockets that were handed to this process."""
+        return range(FIRST_SOCKET, FIRST_SOCKET + (self.listen_fds if self.listen_pid == os.getpid() else 0))
 
 
 class Settings(BaseSettings):
@@ -51,6 +76,15 @@ class Settings(BaseSettings):
     drain_s: Annotated[float, Field(ge=0)] = Field(5.0, description="how long a stop waits for calls under way")
     sweep_s: Annotated[float, Field(gt=0)] = Field(60.0, description="how often runs are looked for that are stuck")
     receipts_kept_s: Annotated[int, Field(ge=86_400)] = Field(172_800, description="how long answers can be repeated")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _key_files_from_credentials(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Take a credential for a key file that is not set: `jwt_keys_file` is the credential `jwt.keys`."""
+        folder = Supervision().credentials_directory
+        names = [name for name in cls.model_fields if name.endswith("_file") and name not in given]
+        files = {name: folder / name.removesuffix("_file").replace("_", ".") for name in names if folder}
+        return {**given, **{name: file for name, file in files.items() if file.exists()}}
 
 
 def key_files(settings: Settings) -> dict[str, Path]:

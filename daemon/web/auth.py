@@ -15,6 +15,7 @@ from daemon.uuids import new_id
 from daemon.web import problems
 from daemon.web.problems import Problem, not_authenticated
 from daemon.web.services import SERVICES, Services
+from daemon.web.underway import UNDER_WAY
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PRINCIPAL = web.RequestKey("principal", Principal)
@@ -43,7 +44,7 @@ async def gateway(request: web.Request, handler: Handler) -> web.StreamResponse:
     request_id = request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
     try:
         _admit(request)
-        response = await handler(request)
+        response = await request.app[UNDER_WAY].run(handler, request)
     except ConnectionError:  # the caller has gone; there is nobody to answer
         raise
     except Exception as error:  # noqa: BLE001 - the top of the request: everybody is answered
@@ -51,6 +52,8 @@ async def gateway(request: web.Request, handler: Handler) -> web.StreamResponse:
     if not response.prepared:
         response.headers["X-Request-ID"] = request_id
         response.headers["Server"] = SERVER
+        if request.app[SERVICES].draining():
+            response.force_close()
     _log.debug(
         "request",
         method=request.method,

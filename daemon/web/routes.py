@@ -10,6 +10,7 @@ from daemon.web.handlers import accounts, audit, connectors, events, runs, servi
 from daemon.web.idempotency import Once
 from daemon.web.limits import RateLimits
 from daemon.web.services import SERVICES, Services
+from daemon.web.underway import UNDER_WAY, UnderWay
 
 ROUTES = (
     ("POST", "/auth/register", accounts.register),
@@ -56,6 +57,7 @@ def application(services: Services) -> web.Application:
     """The service as an aiohttp application; each collection answers with and without its trailing slash."""
     app = web.Application(middlewares=[gateway], client_max_size=services.settings.body_bytes_max)
     app[SERVICES] = services
+    app[UNDER_WAY] = UnderWay()
     app[runs.ONCE] = Once(services.store)
     app[accounts.LIMITS] = RateLimits(on=services.settings.rate_limits)
     for method, path, handler in ROUTES:
@@ -71,3 +73,4 @@ async def _expect(request: web.Request) -> None:
     """Let a caller who waits for it send the body; other expectations are passed over (RFC 9110, 10.1.1)."""
     if request.headers["Expect"].lower() == "100-continue" and request.version >= HttpVersion11:
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # of the answer nothing is sent yet

@@ -6,8 +6,10 @@ import asyncio
 import os
 import re
 import shutil
+import sqlite3
 import sys
 from asyncio.subprocess import PIPE
+from contextlib import closing
 from pathlib import Path
 
 import jwt
@@ -35,6 +37,22 @@ async def test_a_service_starts_again_at_once_after_a_kill(folder: Path) -> None
         await service.kill()
     async with serving(folder, service.token) as again:
         assert (await again.send("GET", "/auth/me"))[0] == 200
+
+
+async def test_a_version_refuses_a_database_that_a_newer_one_has_changed(folder: Path) -> None:
+    async with serving(folder) as service:
+        service.process.terminate()
+        assert await service.process.wait() == 0
+    with closing(sqlite3.connect(folder / "data" / "penstock.db")) as newer, newer:
+        (known,) = newer.execute("SELECT max(number) FROM migrations").fetchone()
+        newer.execute("INSERT INTO migrations VALUES (?, 'from_the_future', 'x', 'tomorrow')", (known + 1,))
+    code, out, err = await command("serve", "--port", "0", env=environment(folder))
+    assert (code, out) == (EXIT_CONFIG, "")
+    (refusal,) = [line for line in err.splitlines() if not line.startswith("{")]
+    assert refusal == (
+        f"penstock: The database has schema {known + 1} (from_the_future), and this version of the service knows "
+        f"{known}: it was written by a newer one. Use that one, or restore a backup from before it."
+    )
 
 
 async def test_the_demonstration_ends_well() -> None:

@@ -1,0 +1,67 @@
+"""What the service tells systemd: that it is ready, that it is stopping, how it is, and that it is alive.
+
+The protocol is sd_notify's: datagrams of `NAME=value` lines to the socket that systemd names. Without one, as in a
+terminal, nothing is said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import structlog
+
+from actors.ports import StoreFailed
+from daemon.ports import DiskFull
+from daemon.settings import Supervision
+
+SAY_S = 1.0
+_log = structlog.get_logger("penstock")
+
+
+class Supervisor:
+    """Whoever started the process and wants to hear how it is."""
+
+    def __init__(self, told: Supervision) -> None:
+        """Speak to the socket that was named, if one was; a leading @ stands for the abstract namespace."""
+        address = told.notify_socket
+        self._address = "\0" + address[1:] if address.startswith("@") else address
+        self._alive_s = told.watchdog_s
+        self._well = "STATUS=Ready"
+
+    def ready(self, address: str) -> None:
+        """Say that the service is there, and where."""
+        self._well = f"STATUS=Serving on {address}"
+        self.say("READY=1", self._well)
+
+    def say(self, *lines: str) -> None:
+        """Send these lines; that nobody hears them is logged, and hurts nothing else."""
+        if not self._address:
+            return
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaking:
+                speaking.settimeout(SAY_S)
+                speaking.sendto("\n".join(lines).encode(), self._address)
+        except OSError as error:
+            _log.warning("systemd_not_told", said=lines, error=str(error))
+
+    async def watch(self, ping: Callable[[], Awaitable[None]]) -> None:
+        """Twice in the time that systemd allows, say that the process is alive, if the store has just answered."""
+        if self._alive_s is None:
+            return
+        news: tuple[str, ...] = ()
+        while True:
+            try:
+                async with asyncio.timeout(self._alive_s / 2):
+                    with suppress(DiskFull):  # that is waited out: reads go on, and a restart would make no room
+                        await ping()
+            except (StoreFailed, TimeoutError) as error:
+                _log.error("watchdog_not_fed", reason=str(error) or "the store did not answer in time")
+                self.say("STATUS=The store does not answer")
+                news = (self._well,)
+            else:
+                self.say("WATCHDOG=1", *news)
+                news = ()
+            await asyncio.sleep(self._alive_s / 2)
