@@ -22,11 +22,12 @@ else:
 
 INTEGER_MAX = 2**63 - 1
 DEPTH_MAX = 64
-# Where orjson may write a number otherwise than RFC 8785: as 1.0; with an exponent, where every digit is a 0 and every
-# end a comma.
+# Where orjson may write a number otherwise than RFC 8785: as 1.0; with an exponent, where every digit is a 0, every end
+# a comma, and what numbers are not made of is gone.
 _WHOLE = re.compile(rb"\.0[,}\]]")
 _POWER = re.compile(rb"0e[-+]?0+,")
 _BLURRED = bytes.maketrans(b"0123456789}]", b"0" * 10 + b",,")
+_BESIDE = bytes(set(range(256)) - set(b'0123456789e.+-,}]"'))
 # The first bytes of characters beyond U+FFFF, which UTF-16 sorts otherwise than UTF-8.
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")
 TOO_DEEP = f"The body is nested more than {DEPTH_MAX} deep."
@@ -66,7 +67,7 @@ def canonical_lines(values: Sequence[Any]) -> tuple[bytes, bytes | None]:
 
 def _blurred(written: bytes) -> bool:
     """Whether a number in some objects may stand otherwise in canonical JSON; nearly never, and cheap to ask."""
-    return _WHOLE.search(written) is not None or _POWER.search(written.translate(_BLURRED)) is not None
+    return _WHOLE.search(written) is not None or _POWER.search(written.translate(_BLURRED, _BESIDE)) is not None
 
 
 def plain(value: Any) -> Any:

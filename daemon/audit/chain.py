@@ -39,8 +39,9 @@ def hashes(head: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
 
 def extended(head: bytes, lines: Iterable[bytes]) -> bytes:
     """The head after these events."""
+    sha256 = hashlib.sha256
     for line in lines:
-        head = hashlib.sha256(head + line).digest()
+        head = sha256(head + line).digest()
     return head
 
 

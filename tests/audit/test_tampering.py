@@ -45,6 +45,16 @@ def test_a_past_that_was_rewritten_with_the_key_shows_by_a_kept_checkpoint_alone
     assert not kinds & {"signature", "checkpoint", "node", "leaf", "chain"}
 
 
+@pytest.mark.parametrize("which", ["max", "min"])
+def test_a_deleted_checkpoint_is_missed_be_it_the_first_or_the_last(made: Past, tmp_path: Path, which: str) -> None:
+    with closing(plain_copy(made, tmp_path / "copy.db")) as db:
+        size = f"(SELECT {which}(size) FROM audit_checkpoints WHERE company_id = '{ACME}')"  # noqa: S608
+        db.execute(f"DELETE FROM audit_checkpoints WHERE company_id = '{ACME}' AND size = {size}")  # noqa: S608
+    findings = list(verify_store(tmp_path / "copy.db", made.keys))
+    assert [finding.kind for finding in findings] == ["checkpoint"]
+    assert ACME in findings[0].where
+
+
 def test_a_checkpoint_by_an_unknown_key_is_no_evidence(made: Past) -> None:
     findings = list(verify_export(made.exports[ACME], {"another": bytes(32)}))
     assert {finding.kind for finding in findings} == {"signature"}
