@@ -6,22 +6,26 @@ import hashlib
 
 import pytest
 import rfc8785
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daemon.audit.chain import HistoryBroken, Walk, extended, genesis, hashes, named, unnamed
 from daemon.audit.records import leaf
 
+# A busy machine is no finding.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 EVENTS = b'{"n":1}\n{"n":2}\n{"n":3}'
 
 
+@PATIENT
 @given(TEXT, TEXT)
 def test_a_stream_begins_with_its_own_name(company_id: str, stream: str) -> None:
     named_so = rfc8785.dumps({"company": company_id, "stream": stream})
     assert genesis(company_id, stream) == hashlib.sha256(named_so).digest()
 
 
+@PATIENT
 @given(TEXT, st.integers(1, 2**53 - 1), st.binary(min_size=32, max_size=32))
 def test_a_leaf_covers_stream_version_and_head(stream: str, version: int, head: bytes) -> None:
     data = rfc8785.dumps({"head": named(head), "stream": stream, "version": version})

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daemon.audit import merkle
 
+# A busy machine is no finding.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 SIZES = st.integers(1, 130)
 
 
@@ -69,6 +71,7 @@ def test_the_root_is_that_of_the_rfc_at_every_size_on_the_way(size: int) -> None
     assert merkle.root(size, tree.node) == mth(data(size))
 
 
+@PATIENT
 @given(SIZES, st.data())
 def test_an_inclusion_proof_is_that_of_the_rfc_and_shows_its_leaf_alone(size: int, draw: st.DataObject) -> None:
     tree, index = Tree(size), draw.draw(st.integers(0, size - 1))
@@ -85,6 +88,7 @@ def test_an_inclusion_proof_is_that_of_the_rfc_and_shows_its_leaf_alone(size: in
         assert not merkle.includes(index, size, leaf, proof[:-1], top)
 
 
+@PATIENT
 @given(SIZES, st.data())
 def test_a_consistency_proof_is_that_of_the_rfc_and_shows_the_earlier_tree_alone(
     size: int, draw: st.DataObject

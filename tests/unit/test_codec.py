@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import pytest
 import rfc8785
-from hypothesis import assume, given
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from actors.calls import Connector, Request
@@ -24,6 +24,8 @@ from daemon.audit.log import LogEvent
 from daemon.stores import codec
 from tests.histories import decide, start, work
 
+# A busy machine is no finding.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 JSON: st.SearchStrategy[Any] = st.recursive(
@@ -75,6 +77,7 @@ def shape(kind: Any) -> str:
     return json.dumps(seen, sort_keys=True)
 
 
+@PATIENT
 @given(of(Run))
 def test_every_run_is_read_back_as_it_was_written(run: Run) -> None:
     written = codec.encode_run(run)
@@ -83,6 +86,7 @@ def test_every_run_is_read_back_as_it_was_written(run: Run) -> None:
     assert codec.encode_run(read) == written
 
 
+@PATIENT
 @given(st.lists(of(Event), max_size=4).map(tuple))
 def test_all_events_are_read_back_as_they_were_written(events: tuple[Event, ...]) -> None:
     assume(events)
@@ -93,6 +97,7 @@ def test_all_events_are_read_back_as_they_were_written(events: tuple[Event, ...]
     assert codec.encode_events(read) == written
 
 
+@PATIENT
 @given(st.lists(of(Event), min_size=1, max_size=4).map(tuple), st.booleans())
 def test_stored_events_are_canonical_json_whatever_wrote_them(events: tuple[Event, ...], fast: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -126,6 +131,7 @@ def test_events_whose_exact_form_says_something_else_are_refused() -> None:
         codec.decode_events(written, exact.replace(b"1.0", b"1.5"))
 
 
+@PATIENT
 @given(of(LogEvent))
 def test_every_event_of_the_log_is_read_back_as_it_was_written(event: LogEvent) -> None:
     written = codec.encode_log(event)
@@ -148,6 +154,7 @@ def test_the_fields_of_events_are_in_the_order_of_canonical_json() -> None:
             assert names == sorted(names), one
 
 
+@PATIENT
 @given(of(Connector))
 def test_every_connector_is_read_back_as_it_was_written(connector: Connector) -> None:
     assert codec.decode_connector(codec.encode_connector(connector)) == connector
