@@ -49,8 +49,9 @@ class Known:
             case "token":
                 self.tokens.add(told["token"])
                 self.keys[JWT_KEYS].add(jwt.get_unverified_header(told["token"])["kid"])
-            case "revoked":
+            case "leaving":
                 self.tokens.discard(told["token"])
+            case "revoked":
                 self.revoked[told["token_id"]] = told["token"]
             case "key":
                 self.keys[told["file"]].add(told["id"])

@@ -115,10 +115,11 @@ class Caller:
         return company
 
     async def log_in_and_out(self, company: Company) -> None:
-        """A second token, which then no longer counts."""
+        """A second token, which then no longer counts; from the request to the answer, nobody knows whether it does."""
         who = {"email": company.email, "password": PERSON["password"]}
         token = (await self.send("POST", "/auth/login", who, None))["token"]
         self.log.told("token", token=token)
+        self.log.told("leaving", token=token)
         await self.send("POST", "/auth/logout", None, Company(company.email, company.id, token))
         claims = jwt.decode(token, options={"verify_signature": False})
         self.log.told("revoked", token=token, token_id=claims["jti"])
