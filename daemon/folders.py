@@ -20,9 +20,11 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder safe."""
+    """Make the names in a folder safe; OSError, which names it, when that fails."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from None
     finally:
         os.close(descriptor)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from actors.ports import Commit
+from actors.ports import Commit, StoreFailed
 from daemon.audit.keys import Signer, read_public
 from daemon.audit.sealer import Sealer
 from daemon.audit.verify import verify_store
@@ -114,7 +114,7 @@ async def test_a_rewriting_that_was_cut_off_goes_on_where_it_was(old: Path, monk
     with monkeypatch.context() as patch:
         patch.setattr(upgrade, "REWRITE_MAX", 2)
         patch.setattr(upgrade, "_rewrite", cut)
-        with pytest.raises(sqlite3.OperationalError):
+        with pytest.raises(StoreFailed, match="the power is gone"):
             async with SqliteStore.open(old):
                 pass
     async with SqliteStore.open(old) as store:

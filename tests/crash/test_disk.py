@@ -187,13 +187,14 @@ async def test_on_a_full_disk_reads_go_on_and_writes_as_soon_as_there_is_room(
 
 
 async def reads_go_on(service: Service, run_ids: list[str]) -> None:
-    """All that changes nothing is answered as ever; the health says what is wrong."""
+    """All that changes nothing is answered as ever; the health says what is wrong. A log-in is a write."""
     assert {run["status"] for run in await together(service.read(run_id) for run_id in run_ids)} == {"parked"}
     status, runs = await service.send("GET", "/process-runs/?limit=100")
     assert (status, len(runs)) == (200, HELD + 1)
     assert len(await service.history(run_ids[0])) > 1
     credentials = {name: PERSON[name] for name in ("email", "password")}
-    assert (await service.send("POST", "/auth/login", credentials))[0] == 200
+    status, refusal = await service.send("POST", "/auth/login", credentials)
+    assert (status, refusal["code"], refusal["outcome"]) == (503, "store_unavailable", "not_applied")
     status, health = await service.send("GET", "/health")
     assert (status, health["status"], health["store"]) == (503, "full", "full")
 
@@ -202,7 +203,7 @@ async def reads_go_on(service: Service, run_ids: list[str]) -> None:
     ("order", "name"),
     [
         pytest.param(lambda faults: faults.write(1, NO_SPACE), "SQLITE_FULL", id="full"),
-        pytest.param(lambda faults: faults.sync(1, BAD), "SQLITE_IOERR_FSYNC", id="failing"),
+        pytest.param(lambda faults: faults.sync(3, BAD), "SQLITE_IOERR_FSYNC", id="failing"),
         pytest.param(lambda faults: faults.write(1, READ_ONLY), "SQLITE_IOERR_WRITE", id="read_only"),
     ],
 )

@@ -65,7 +65,7 @@ WHILE_STARTING = (
     *("before-migration:1", "migration-unrecorded:1", "migration-unrecorded:2", "after-migration:1"),
     *("key-file-written:1", "key-file-written:2", "templates-kept:1", "before-commit:1"),
 )
-AT_RECOVERY = ("recovery-half-way:2", "before-activation:2", "before-rewrap:1", "after-rewrap:1", "before-commit:20")
+AT_RECOVERY = ("recovery-half-way:2", "before-activation:2", "before-rewrap:1", "after-rewrap:1", "before-commit:6")
 # The calls that may be repeated come first, the one that may not second; commits count from the registration on.
 IN_THE_DAY = (
     *(f"{name}:{nth}" for name in ("before-intent", "after-intent", "before-perform") for nth in (1, 2)),

@@ -149,7 +149,8 @@ def _of_runs(db: sqlite3.Connection, known: Known) -> Iterator[str]:
     verdicts: dict[tuple[str, str, str], str] = {}
     cleared: set[str] = set()
     for company, run, version, first, data in db.execute(
-        "SELECT company_id, run_id, version, first_seq, events FROM commits ORDER BY company_id, run_id, version"
+        "SELECT company_id, run_id, version, first_seq, events FROM commits "
+        "WHERE run_id <> company_id ORDER BY company_id, run_id, version"
     ):
         history = _history(data)
         if first != ends.get((company, run), 0) + 1 or version != first + history.events - 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from actors import decider
@@ -141,9 +142,9 @@ def unbounded_mailbox() -> Sequence[Plant]:
     deliver = Actor.deliver
 
     def greedy(self: Actor, envelope: Envelope) -> None:
-        mailbox_max, self._around = self._around.mailbox_max, changed(self._around, mailbox_max=10**6)
+        mailbox_max, self._around = self._around.mailbox_max, replace(self._around, mailbox_max=10**6)
         deliver(self, envelope)
-        self._around = changed(self._around, mailbox_max=mailbox_max)
+        self._around = replace(self._around, mailbox_max=mailbox_max)
 
     return [(Actor, "deliver", greedy)]
 
