@@ -75,6 +75,7 @@ def after_answers(records: list[Record], number: int, chance: random.Random) -> 
 
 def look(recording: Recording, places: Iterable[int], seed: int) -> Found:
     """Cut at each place, in order, and look at one image each."""
+    log = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     result, chance, folder = Found(), random.Random(seed), scratch()
     try:
@@ -89,6 +90,7 @@ def look(recording: Recording, places: Iterable[int], seed: int) -> Found:
             shutil.rmtree(image, ignore_errors=True)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        structlog.configure(**log)
     return result
 
 
