@@ -11,8 +11,9 @@ from pathlib import Path
 from daemon.audit.verify import Finding, verify_export, verify_store
 from tests.audit import tampering
 from tests.audit.past import Past, plain_copy
+from tests.audit.tampering_exports import EXPORT_TAMPERINGS
 
-KINDS = (*tampering.TAMPERINGS, *tampering.EXPORT_TAMPERINGS, "rolled_back", "rolled_back_export", "rewritten")
+KINDS = (*tampering.TAMPERINGS, *EXPORT_TAMPERINGS, "rolled_back", "rolled_back_export", "rewritten")
 
 
 @dataclass(frozen=True)

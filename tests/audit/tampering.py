@@ -3,90 +3,15 @@
 from __future__ import annotations
 
 import json
-import random
 import sqlite3
 from collections.abc import Callable
-from typing import Any
 
-from actors.canonical import canonical
 from daemon.audit import merkle
-from daemon.audit.chain import extended, genesis
-from daemon.audit.records import Growing, leaf
 from daemon.stores import codec
+from tests.audit.drawing import COMMITS, Rng, any_commit, edited, edited_line, flipped, rebuild, rechain, rows
 from tests.audit.past import Past
 
-Rng = random.Random
 Names = set[str]
-_COMMITS = "SELECT position, company_id, run_id, version, first_seq, head, events FROM commits"
-
-
-def rows(db: sqlite3.Connection, statement: str, *values: Any) -> list[Any]:
-    return db.execute(statement, values).fetchall()
-
-
-def any_commit(db: sqlite3.Connection, rng: Rng) -> Any:
-    return rng.choice(rows(db, _COMMITS))
-
-
-def flipped(data: bytes, rng: Rng) -> bytes:
-    place = rng.randrange(len(data))
-    return data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :]
-
-
-def edited(value: Any, rng: Rng) -> Any:
-    """A JSON value with one of its leaves changed."""
-    match value:
-        case dict() if value:
-            name = rng.choice(sorted(value))
-            return {**value, name: edited(value[name], rng)}
-        case list() if value:
-            place = rng.randrange(len(value))
-            return [*value[:place], edited(value[place], rng), *value[place + 1 :]]
-        case bool():
-            return not value
-        case int() | float():
-            return value + 1
-        case str():
-            return value + "x"
-        case _:
-            return "x"
-
-
-def edited_line(events: bytes, rng: Rng) -> bytes:
-    lines = events.split(b"\n")
-    place = rng.randrange(len(lines))
-    lines[place] = canonical(edited(json.loads(lines[place]), rng)).encode()
-    return b"\n".join(lines)
-
-
-def rechain(db: sqlite3.Connection, company_id: str, stream: str) -> None:
-    """Make the heads of a stream fit its events."""
-    head = genesis(company_id, stream)
-    found = rows(
-        db,
-        "SELECT position, events FROM commits WHERE company_id = ? AND run_id = ? ORDER BY version",
-        company_id,
-        stream,
-    )
-    for position, events in found:
-        head = extended(head, events.split(b"\n"))
-        db.execute("UPDATE commits SET head = ? WHERE position = ?", (head, position))
-
-
-def rebuild(db: sqlite3.Connection, company_id: str) -> Growing:
-    """Make the tree of a company fit its commits."""
-    db.execute("DELETE FROM audit_nodes WHERE company_id = ?", (company_id,))
-    tree = Growing(company_id, 0, None, lambda *_: b"")
-    for stream, version, head in rows(
-        db,
-        "SELECT run_id, commits.version, head FROM audit_leaves JOIN commits USING (position) "
-        "WHERE audit_leaves.company_id = ? ORDER BY number",
-        company_id,
-    ):
-        tree.append(leaf(stream, version, head))
-    made = [(company_id, *place, digest) for place, digest in tree.made.items()]
-    db.executemany("INSERT INTO audit_nodes VALUES (?, ?, ?, ?)", made)
-    return tree
 
 
 # ------------------------------------------------------------------------------------------------------------ histories
@@ -110,7 +35,7 @@ def event_value(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
 
 
 def event_removed(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
-    several = [row for row in rows(db, _COMMITS) if b"\n" in row[-1]]
+    several = [row for row in rows(db, COMMITS) if b"\n" in row[-1]]
     position, company_id, stream, *_, events = rng.choice(several)
     lines = events.split(b"\n")
     del lines[rng.randrange(len(lines))]
@@ -156,14 +81,14 @@ def commit_inserted(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
 
 
 def commits_swapped(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
-    one, other = rng.sample(rows(db, _COMMITS), 2)
+    one, other = rng.sample(rows(db, COMMITS), 2)
     for target, source in ((one, other), (other, one)):
         db.execute("UPDATE commits SET head = ?, events = ? WHERE position = ?", (source[5], source[6], target[0]))
     return {one[2] or "''", other[2] or "''"}
 
 
 def positions_swapped(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
-    one, other = rng.sample(rows(db, _COMMITS), 2)
+    one, other = rng.sample(rows(db, COMMITS), 2)
     for before, after in ((one[0], -1), (other[0], one[0]), (-1, other[0])):
         db.execute("UPDATE commits SET position = ? WHERE position = ?", (after, before))
     return {one[2] or "''", other[2] or "''"}
@@ -212,7 +137,7 @@ def run_moved(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
 
 def commit_moved(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
     position, company_id, stream, *_ = any_commit(db, rng)
-    others = [row for row in rows(db, _COMMITS) if (row[1], row[2]) != (company_id, stream)]
+    others = [row for row in rows(db, COMMITS) if (row[1], row[2]) != (company_id, stream)]
     _, to, where, version, *_ = rng.choice(others)
     if rng.random() < 0.5:
         to, where = next(other for other in past.kept if other != company_id), stream
@@ -394,7 +319,7 @@ TAMPERINGS: tuple[Callable[[sqlite3.Connection, Rng, Past], Names], ...] = (
 def rewritten_with_the_key(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
     """Everything is put right, signatures too: only a checkpoint that was kept elsewhere tells."""
     company_id = rng.choice(sorted(past.kept))
-    position, _, stream, *_, events = rng.choice([row for row in rows(db, _COMMITS) if row[1] == company_id])
+    position, _, stream, *_, events = rng.choice([row for row in rows(db, COMMITS) if row[1] == company_id])
     changed = edited_line(events, rng)
     db.execute("UPDATE commits SET events = ?, exact = NULL WHERE position = ?", (changed, position))
     rechain(db, company_id, stream)
@@ -410,77 +335,3 @@ def rewritten_with_the_key(db: sqlite3.Connection, rng: Rng, past: Past) -> Name
         )
         previous = one.root
     return {company_id}
-
-
-# -------------------------------------------------------------------------------------------------------------- exports
-
-
-def _decoded(line: bytes) -> Any:
-    return json.loads(line)
-
-
-def _encoded(value: Any) -> bytes:
-    return canonical(value).encode() + b"\n"
-
-
-def line_byte(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
-    place = rng.randrange(len(lines))
-    return [*lines[:place], flipped(lines[place], rng), *lines[place + 1 :]]
-
-
-def line_value(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
-    place = rng.randrange(len(lines))
-    return [*lines[:place], _encoded(edited(_decoded(lines[place]), rng)), *lines[place + 1 :]]
-
-
-def line_deleted(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
-    place = rng.randrange(len(lines))
-    return lines[:place] + lines[place + 1 :]
-
-
-def line_doubled(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
-    place = rng.randrange(len(lines))
-    return [*lines[: place + 1], *lines[place:]]
-
-
-def lines_swapped(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
-    one, other = rng.sample(range(len(lines)), 2)
-    changed = list(lines)
-    changed[one], changed[other] = changed[other], changed[one]
-    return changed
-
-
-def end_cut(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
-    return lines[: rng.randrange(len(lines))]
-
-
-def line_of_another(lines: list[bytes], rng: Rng, other: list[bytes]) -> list[bytes]:
-    place = rng.randrange(min(len(lines), len(other)))
-    return [*lines[:place], other[place], *lines[place + 1 :]]
-
-
-def event_and_chain(lines: list[bytes], rng: Rng, _: list[bytes]) -> list[bytes]:
-    """An event is changed, and the heads of its stream are put right."""
-    company_id = _decoded(lines[0])["company"]
-    values = [_decoded(line) for line in lines]
-    target = rng.choice([value for value in values if "events" in value])
-    place = rng.randrange(len(target["events"]))
-    target["events"][place]["by"] = "mallory"
-    head = genesis(company_id, target["stream"])
-    for value in values:
-        if value.get("stream") == target["stream"]:
-            head = extended(head, [canonical(event).encode() for event in value["events"]])
-            value["head"] = "sha256:" + head.hex()
-    return [_encoded(value) for value in values]
-
-
-EXPORT_TAMPERINGS = (
-    line_byte,
-    line_value,
-    line_deleted,
-    line_doubled,
-    lines_swapped,
-    end_cut,
-    line_of_another,
-    event_and_chain,
-)

@@ -9,6 +9,7 @@ import pytest
 
 from daemon.audit.verify import Tally, verify_export, verify_store
 from tests.audit import tampering
+from tests.audit.drawing import Rng
 from tests.audit.hunt import KINDS, once
 from tests.audit.past import Past, plain_copy
 from tests.histories import ACME, OTHER
@@ -39,7 +40,7 @@ def test_every_single_tampering_is_found_and_named(made: Past, tmp_path: Path, s
 def test_a_past_that_was_rewritten_with_the_key_shows_by_a_kept_checkpoint_alone(made: Past, tmp_path: Path) -> None:
     path = tmp_path / "rewritten.db"
     with closing(plain_copy(made, path)) as db:
-        tampering.rewritten_with_the_key(db, tampering.Rng(1), made)
+        tampering.rewritten_with_the_key(db, Rng(1), made)
     kinds = {finding.kind for finding in verify_store(path, made.keys, list(made.kept.values()))}
     assert "rewritten" in kinds
     assert not kinds & {"signature", "checkpoint", "node", "leaf", "chain"}
