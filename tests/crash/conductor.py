@@ -18,7 +18,7 @@ from tests.crash.provoke import PROVOKED, Stage, provoke, registered
 from tests.crash.wire import Wire
 from tests.crash.world import connectors, write_templates
 
-PERIOD_S = 3.5  # from one start to the next, on average, as far as the machine allows
+PERIOD_S = 3.8  # from one start to the next, on average, as far as the machine allows
 LIFE_S = (0.3, 4.0)
 PROVOKED_S = 8.0
 REST_S = 150.0
