@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from actors.about import concern
 from actors.decider import Step, outstanding, step
 from actors.failpoints import reach
 from actors.messages import Message, Rejected, Start
@@ -124,6 +125,11 @@ class Actor:
         """The work in progress, if there is any."""
         return self._task
 
+    @property
+    def waiting(self) -> int:
+        """How many messages wait in its mailbox."""
+        return 0 if self._mailbox is None else len(self._mailbox)
+
     def deliver(self, envelope: Envelope) -> None:
         """Put a message into the mailbox; Overloaded when a sender would have to wait behind too many others."""
         if self._mailbox is None:
@@ -142,6 +148,7 @@ class Actor:
             self._task.cancel()
 
     async def _work(self, mailbox: deque[Envelope]) -> None:
+        concern(company_id=self.key[0], run_id=self.key[1])
         while mailbox:
             envelope = mailbox.popleft()
             try:

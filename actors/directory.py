@@ -50,6 +50,11 @@ class Directory:
         """How many actors are live."""
         return len(self._actors)
 
+    def waiting(self) -> tuple[int, int]:
+        """How many messages wait in all mailboxes, and in the fullest."""
+        depths = [actor.waiting for actor in self._actors.values()]
+        return sum(depths), max(depths, default=0)
+
     def live(self, company_id: str, run_id: str) -> Run | None:
         """The run as last committed, if its actor is live and has it."""
         actor = self._actors.get((company_id, run_id))

@@ -32,8 +32,10 @@ from daemon.connectors.http import HttpConnector
 from daemon.connectors.secrets import Vault
 from daemon.effects import Dispatcher
 from daemon.feed import Feed
+from daemon.gates import OpenGates
 from daemon.identity import Identity
 from daemon.keyring import KeyFileRefused, KeyRing, open_ring
+from daemon.meters import Meters, Sources, meters
 from daemon.notify import Supervisor
 from daemon.passwords import Passwords
 from daemon.rotation import Rotation, prune
@@ -43,6 +45,7 @@ from daemon.sweeper import Sweeper
 from daemon.targets import Targets
 from daemon.timers import Timers, utc_now
 from daemon.toolbox import Toolbox
+from daemon.web.scraping import scraped
 from daemon.web.server import listening
 from daemon.web.services import Services
 
@@ -137,16 +140,18 @@ async def prune_vault_keys(settings: Settings) -> tuple[KeyRing, int]:
 
 
 async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
-    folder = settings.data_dir
+    folder, version = settings.data_dir, importlib.metadata.version("penstock")
+    measured = meters(on=settings.metrics_port is not None, version=version)
     store = await stack.enter_async_context(
         SqliteStore.open(
             folder / "penstock.db",
             batch_max=settings.batch_max,
             free_bytes_min=settings.disk_free_bytes_min,
             on_failed=lambda: life.stop(exits.STORE_FAILED),
+            gauge=measured.store,
         )
     )
-    sealer = _sealer(settings, store)
+    sealer = _sealer(settings, store, measured)
     stack.push_async_callback(sealer.close)
     catalog = await _catalog(settings, store)
     vault_keys, ring = _ring(settings.vault_key_file, folder / "vault.key")
@@ -155,10 +160,12 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     guard = EgressGuard(parse_networks(settings.egress_allow), parse_hosts(settings.egress_hosts))
     client = HttpConnector(guard, body_bytes_max=settings.answer_bytes_max)
     http = await stack.enter_async_context(client)
-    engine = _engine(settings, store, catalog, toolbox, partial(Dispatcher, http=http, vault=vault))
+    dispatching = partial(Dispatcher, http=http, vault=vault)
+    engine = _engine(settings, store, catalog, toolbox, dispatching, feed=Feed(measured.told))
+    await _show(settings, measured, engine, store, stack)
     services = Services(
         settings=settings,
-        version=importlib.metadata.version("penstock"),
+        version=version,
         now=utc_now,
         directory=engine.directory,
         store=store,
@@ -170,6 +177,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         feed=engine.feed,
         sealer=sealer,
         draining=lambda: life.draining,
+        requested=measured.requested,
     )
     recovered = await engine.directory.recover()
     _log.info("recovered", runs=recovered)
@@ -182,14 +190,20 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
 
 
 def _engine(
-    settings: Settings, store: SqliteStore, catalog: Catalog, toolbox: Toolbox, dispatching: Callable[..., Dispatcher]
+    settings: Settings,
+    store: SqliteStore,
+    catalog: Catalog,
+    toolbox: Toolbox,
+    dispatching: Callable[..., Dispatcher],
+    *,
+    feed: Feed,
 ) -> Engine:
     directory: Directory
 
     def post(company_id: str, run_id: str, outcome: Outcome) -> None:
         directory.tell(company_id, run_id, outcome)
 
-    timers, feed = Timers(post, utc_now), Feed()
+    timers = Timers(post, utc_now)
     dispatcher = dispatching(
         shelf=toolbox,
         rule=compile_rule,
@@ -206,9 +220,22 @@ def _engine(
     return Engine(directory, dispatcher, timers, feed)
 
 
-def _sealer(settings: Settings, store: SqliteStore) -> Sealer:
+async def _show(
+    settings: Settings, measured: Meters, engine: Engine, store: SqliteStore, stack: AsyncExitStack
+) -> None:
+    """Serve the figures, if anybody wants to read them."""
+    page, port = measured.page, settings.metrics_port
+    if page is None or port is None:
+        return
+    sources = Sources(engine.directory, engine.dispatcher, OpenGates(store), store, utc_now)
+    address = await stack.enter_async_context(scraped(port, partial(page.page, sources), page.content_type))
+    stack.push_async_callback(_ended, asyncio.get_running_loop().create_task(page.beat()))
+    _log.info("measuring", address=address)
+
+
+def _sealer(settings: Settings, store: SqliteStore, measured: Meters) -> Sealer:
     keys, _ = _ring(settings.audit_keys_file, settings.data_dir / "audit.keys")
-    return Sealer(store, Signer(keys, settings.data_dir / PUBLIC, utc_now))
+    return Sealer(store, Signer(keys, settings.data_dir / PUBLIC, utc_now), measured.sealed)
 
 
 async def _identity(settings: Settings, store: SqliteStore, stack: AsyncExitStack) -> Identity:
@@ -241,7 +268,7 @@ def _ring(given: Path | None, default: Path) -> tuple[Path, KeyRing]:
 
 
 def _report(key: tuple[str, str], error: Exception) -> None:
-    _log.error("not_applied", run_id=key[1], error=repr(error), exc_info=error)
+    _log.error("not_applied", company_id=key[0], run_id=key[1], error=repr(error), exc_info=error)
 
 
 def _tune_interpreter() -> None:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, assert_never
 
 import structlog
 
+from actors.about import concern
 from actors.calls import Connector, Request, prepare
 from actors.failpoints import reach
 from actors.messages import Call, Effect, Outcome, Wake
@@ -184,6 +185,7 @@ class Dispatcher:
 
     async def _fly(self, flight: Flight) -> None:
         call = flight.call
+        concern(company_id=call.company_id, run_id=call.run_id, step_id=call.step_id, visit=call.visit)
         try:
             outcome = self._refused(flight) or await self._stubborn(flight)
         except Exception as error:  # noqa: BLE001 - the top of the effect runner
@@ -219,7 +221,7 @@ class Dispatcher:
             try:
                 return await self._tried(flight)
             except StoreFailed:
-                _log.error("call_not_begun", key=flight.call.key, reason="the store failed")
+                _log.error("call_not_begun", reason="the store failed")
             if flight.halted or self._draining:
                 return None
             await self._clock.sleep(self._limits.store_pause_s)
@@ -274,7 +276,7 @@ class Dispatcher:
     def _broken(self, call: Call, error: Exception) -> Outcome:
         """A fault of our own: the run must not wait for ever, and nobody knows how far the call came."""
         where = extract_tb(error.__traceback__)[-1]
-        _log.error("call_broke", key=call.key, error=type(error).__name__, where=f"{where.filename}:{where.lineno}")
+        _log.error("call_broke", error=type(error).__name__, where=f"{where.filename}:{where.lineno}")
         detail = "The call broke inside the service."
         return refused(call, "internal_error", detail, at=self._now(), unknown=not call.repeatable)
 

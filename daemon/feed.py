@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from actors.messages import Event
@@ -44,13 +44,16 @@ class Follower:
 class Feed:
     """Who follows which run."""
 
-    def __init__(self) -> None:
-        """Begin with nobody."""
+    def __init__(self, told: Callable[[Run, Sequence[Event]], None] | None = None) -> None:
+        """Begin with nobody; `told` hears of every commit."""
+        self._told = told
         self._followers: dict[tuple[str, str], set[Follower]] = {}
         self._closed = False
 
     def publish(self, run: Run, events: Sequence[Event]) -> None:
         """Hand committed events to the run's followers; one who is too far behind is let go and comes back."""
+        if self._told is not None:
+            self._told(run, events)
         followers = self._followers.get((run.company_id, run.id))
         for follower in tuple(followers or ()):
             if not follower.put(run, events):

@@ -140,6 +140,17 @@ class Recorded:
     event: Event
 
 
+@dataclass(frozen=True, slots=True)
+class ParkedRun:
+    """A run that waits for a human at so many gates; `since` is when it changed last."""
+
+    company_id: str
+    run_id: str
+    vertical: str
+    gates: int
+    since: datetime
+
+
 class Accounts(Protocol):
     """Companies, their people, and the tokens that no longer count."""
 
@@ -220,6 +231,9 @@ class Runs(Protocol):
 
     async def restless(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
         """At most `limit` runs behind a (company_id, run_id), in order, that are not at rest or wait for nobody."""
+
+    async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
+        """At most `limit` runs behind a (company_id, run_id), in order, that wait for a human."""
 
     async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
         """At most `limit` events of a run with a seq above `after`; none for a run that is not the company's."""

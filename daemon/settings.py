@@ -63,6 +63,12 @@ class Settings(BaseSettings):
     audit_keys_file: Path | None = Field(None, description="keys of checkpoints; made in the data folder when not set")
     token_ttl_s: Annotated[int, Field(ge=60)] = Field(86_400, description="life of a token")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
+    access_log: Literal["all", "errors", "off"] = Field(
+        "errors", description="requests that are logged: all, those that failed here (5xx) or took 1 s or more, none"
+    )
+    metrics_port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
+        None, description="port of /metrics for Prometheus, on 127.0.0.1; 0 takes a free one; none when not set"
+    )
     mailbox_max: Annotated[int, Field(ge=1)] = Field(4_096, description="commands that may wait for one run")
     idle_s: Annotated[float, Field(ge=0)] = Field(10.0, description="how long a run at rest stays in memory")
     batch_max: Annotated[int, Field(ge=1)] = Field(256, description="commits in one transaction")

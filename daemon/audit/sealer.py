@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import structlog
 
 from actors.ports import StoreFailed
 from daemon.audit.keys import Signer
-from daemon.audit.records import SEAL_MAX, Evidence
+from daemon.audit.records import SEAL_MAX, Checkpoint, Evidence
 
 UNSEALED_MAX = 1_000
 SEALED_S = 60.0
@@ -19,10 +20,11 @@ _log = structlog.get_logger("penstock")
 class Sealer:
     """One seal at a time, in pieces that nobody waits long behind."""
 
-    def __init__(self, store: Evidence, signer: Signer) -> None:
-        """Seal what this store holds with the keys of this signer."""
+    def __init__(self, store: Evidence, signer: Signer, sealed: Callable[[int, int], None] | None = None) -> None:
+        """Seal what this store holds with the keys of this signer; `sealed` hears of (commits, checkpoints)."""
         self._store = store
         self._signer = signer
+        self._sealed = sealed
         self._alone = asyncio.Lock()
 
     async def seal(self) -> int:
@@ -31,10 +33,22 @@ class Sealer:
             self._signer.follow()
             total = 0
             while True:
-                done = await self._store.seal(self._signer.sign)
+                done = await self._piece()
                 total += done
                 if done < SEAL_MAX:
                     return total
+
+    async def _piece(self) -> int:
+        signed: list[Checkpoint] = []
+
+        def sign(company_id: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
+            signed.append(self._signer.sign(company_id, size, root, previous))
+            return signed[-1]
+
+        done = await self._store.seal(sign)
+        if self._sealed is not None and done:
+            self._sealed(done, len(signed))
+        return done
 
     def keys(self) -> dict[str, str]:
         """The public keys by id, as base64."""

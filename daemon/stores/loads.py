@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
 
+from actors.about import concern
 from actors.run import Run
 from daemon.stores import sqlite_journal
 
@@ -42,6 +43,8 @@ class Loads:
 
     async def _answer(self, group: Sequence[tuple[Key, asyncio.Future[Run | None]]]) -> None:
         """Answer a group; where that fails, one by one, so that one run that cannot be read fails alone."""
+        # What is read for many is not about the one who asked first.
+        concern(**dict(zip(("company_id", "run_id"), group[0][0], strict=True)) if len(group) == 1 else {})
         try:
             runs = await self._read(partial(sqlite_journal.load_all, keys=list({key for key, _ in group})))
         except Exception as failed:  # noqa: BLE001 - the top of this loop: whatever it was, all are answered

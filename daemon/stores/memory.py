@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from actors.ports import ReceiptTaken, StoreFailed, VersionConflict
 from daemon.audit.log import Logged
-from daemon.ports import EmailTaken, Recorded, SchemaMismatch
+from daemon.ports import EmailTaken, ParkedRun, Recorded, SchemaMismatch
 from daemon.stores import codec
 from daemon.stores.memory_audit import MemoryLedger
 
@@ -107,6 +107,12 @@ class MemoryStore(MemoryLedger):
     async def restless(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
         """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
         return sorted(key for key, kept in self._runs.items() if key > after and _restless(kept))[:limit]
+
+    async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
+        """At most `limit` runs behind a key that wait for a human, in order."""
+        runs = (codec.decode_run(kept.snapshot) for key, kept in sorted(self._runs.items()) if key > after)
+        waiting = [run for run in runs if run.status == "parked"][:limit]
+        return [ParkedRun(run.company_id, run.id, run.vertical, len(run.parked), run.updated_at) for run in waiting]
 
     async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""

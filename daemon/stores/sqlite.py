@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import structlog
 
 from actors.ports import StoreFailed
+from daemon.audit.chain import HistoryBroken
 from daemon.folders import make_folder
 from daemon.stores import connection, sqlite_audit, sqlite_connectors, sqlite_journal, sqlite_shelves
 from daemon.stores.engine import SqliteEngine, migrate
@@ -30,10 +31,12 @@ if TYPE_CHECKING:
     from actors.run import Run
     from daemon.audit.log import Logged
     from daemon.audit.records import Checkpoint, Entry, Proven, Sign
+    from daemon.meters import Gauge
     from daemon.ports import (
         Account,
         CompanyKey,
         ConnectorChange,
+        ParkedRun,
         Recorded,
         RunQuery,
         StoredConnector,
@@ -56,11 +59,13 @@ class SqliteStore:
         writer: Writer[sqlite3.Connection],
         readers: Sequence[connection.Connection],
         clock: Callable[[], datetime],
+        gauge: Gauge | None = None,
     ) -> None:
         self._writer = writer
         self._readers = readers
         self._loads = Loads(self._read)
         self._clock = clock
+        self._gauge = gauge
 
     @classmethod
     @asynccontextmanager
@@ -72,6 +77,7 @@ class SqliteStore:
         batch_max: int = BATCH_MAX,
         free_bytes_min: int = 0,
         on_failed: Callable[[], None] | None = None,
+        gauge: Gauge | None = None,
         clock: Callable[[], datetime] = _now,
     ) -> AsyncIterator[SqliteStore]:
         """Open the database, made and migrated as needed; StoreFailed or SchemaMismatch say why it cannot be used."""
@@ -88,10 +94,10 @@ class SqliteStore:
                 await writing.run(upgrade)
             reading = [await stack.enter_async_context(connection.reader(path)) for _ in range(readers)]
             writer: Writer[sqlite3.Connection] = Writer(
-                SqliteEngine(writing, path, free_bytes_min), batch_max=batch_max, on_failed=on_failed
+                SqliteEngine(writing, path, free_bytes_min), batch_max=batch_max, on_failed=on_failed, gauge=gauge
             )
             stack.push_async_callback(writer.close)
-            yield cls(writer, reading, clock)
+            yield cls(writer, reading, clock, gauge)
 
     @property
     def failed(self) -> bool:
@@ -125,6 +131,10 @@ class SqliteStore:
     async def restless(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
         """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
         return await self._read(lambda db: sqlite_journal.restless(db, after, limit))
+
+    async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
+        """At most `limit` runs behind a key that wait for a human, in order."""
+        return await self._read(lambda db: sqlite_journal.parked(db, after, limit))
 
     async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
@@ -237,10 +247,18 @@ class SqliteStore:
         reader = min(self._readers, key=lambda one: one.waiting)
         try:
             return await reader.run(lambda db: _at_one_point(db, query))
+        except HistoryBroken as broken:
+            self._not_read("history_broken", str(broken), "damaged")
+            raise
         except (sqlite3.Error, ValueError) as error:
             detail = named(error) if isinstance(error, sqlite3.Error) else str(error)
-            _log.error("store_read_failed", detail=detail)
+            self._not_read("store_read_failed", detail, "read")
             raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
+
+    def _not_read(self, event: str, detail: str, kind: str) -> None:
+        _log.error(event, detail=detail)
+        if self._gauge is not None:
+            self._gauge.store_failure(kind)
 
 
 def _at_one_point(db: sqlite3.Connection, query: Callable[[sqlite3.Connection], T]) -> T:

@@ -11,7 +11,7 @@ import structlog
 from actors.messages import Event
 from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.audit.chain import HistoryBroken, Walk, extended, genesis
-from daemon.ports import Recorded
+from daemon.ports import ParkedRun, Recorded
 from daemon.stores import codec
 from daemon.stores.sqlite_log import ADD_COMMITS
 from daemon.stores.sqlite_rows import Rows, text
@@ -79,6 +79,17 @@ SELECT * FROM (
     SELECT company_id, id FROM runs
     WHERE resting = 1 AND (status = 'executing' OR (status = 'parked' AND parked = '')) AND (company_id, id) > (?1, ?2)
     ORDER BY company_id, id LIMIT ?3
+) ORDER BY company_id, id LIMIT ?3
+"""
+# What is left of the company, then the companies behind it; neither looks at a run that is not parked.
+_PARKED = """
+SELECT * FROM (
+    SELECT company_id, id, vertical, parked, updated_at FROM runs
+    WHERE company_id = ?1 AND status = 'parked' AND id > ?2 ORDER BY id LIMIT ?3
+) UNION ALL SELECT * FROM (
+    SELECT company_id, runs.id, vertical, parked, updated_at FROM companies
+    CROSS JOIN runs ON company_id = companies.id AND status = 'parked'
+    WHERE companies.id > ?1 ORDER BY companies.id, runs.id LIMIT ?3
 ) ORDER BY company_id, id LIMIT ?3
 """
 
@@ -218,6 +229,15 @@ def restless(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequ
     return db.execute(_RESTLESS, (*after, limit)).fetchall()
 
 
+def parked(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
+    """At most `limit` runs behind a key that wait for a human, in order."""
+    rows = db.execute(_PARKED, (*after, limit))
+    return [
+        ParkedRun(company_id, run_id, vertical, steps.count("|") - 1, datetime.fromisoformat(since))
+        for company_id, run_id, vertical, steps, since in rows
+    ]
+
+
 def _restored(db: sqlite3.Connection, company_id: str, run_id: str, version: int, *snapshot: Any) -> Run:
     """The run from its snapshot and what came after; from its whole history when the snapshot is not of our kind."""
     key = (company_id, run_id)
@@ -243,7 +263,7 @@ def _usable(
     if body is None or schema != codec.SNAPSHOT_SCHEMA:
         return None
     if codec.checksum(version or 0, body) != checksum:
-        _log.error("snapshot_damaged", run_id=key[1], version=version)
+        _log.error("snapshot_damaged", company_id=key[0], run_id=key[1], version=version)
         return None
     try:
         run = codec.decode_run(body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -14,6 +15,8 @@ from daemon.ports import DiskFull, StoreBroken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from daemon.meters import Gauge
 
 C = TypeVar("C")
 C_co = TypeVar("C_co", covariant=True)
@@ -54,12 +57,14 @@ class Writer(Generic[C]):
         batch_max: int = BATCH_MAX,
         queue_max: int = QUEUE_MAX,
         on_failed: Callable[[], None] | None = None,
+        gauge: Gauge | None = None,
     ) -> None:
         self.failed = False
         self._engine = engine
         self._batch_max = batch_max
         self._queue_max = queue_max
         self._on_failed = on_failed
+        self._gauge = gauge
         self._queue: deque[tuple[Callable[[C], Any], asyncio.Future[Any]]] = deque()
         self._batch: list[tuple[Callable[[C], Any], asyncio.Future[Any]]] = []
         self._wake = asyncio.Event()
@@ -95,6 +100,7 @@ class Writer(Generic[C]):
                 await self._engine.rest()
         except Exception as error:  # noqa: BLE001 - the top of this loop: whatever it was, all are answered
             failure = error
+            self._failure(error)
         finally:
             self._end()
         # Those who wait come first: to print a traceback can take long.
@@ -114,6 +120,7 @@ class Writer(Generic[C]):
         return True
 
     async def _write(self) -> None:
+        began = time.perf_counter()
         try:
             settled = await self._engine.apply([work for work, _ in self._batch])
         except StoreFailed as failure:
@@ -124,18 +131,28 @@ class Writer(Generic[C]):
             if isinstance(failure, StoreBroken):
                 self._batch = []
                 raise
+            self._failure(failure)
             if not isinstance(failure, DiskFull):
                 _log.warning("store_batch_not_applied", detail=str(failure), works=len(self._batch))
         else:
             reach("before-settling")
-            for (_, done), (value, refusal) in zip(self._batch, settled, strict=True):
-                if done.done():
-                    continue
-                if refusal is None:
-                    done.set_result(value)
-                else:
-                    done.set_exception(refusal)
+            if self._gauge is not None:
+                self._gauge.batch(len(self._batch), time.perf_counter() - began)
+            self._settle(settled)
         self._batch = []
+
+    def _settle(self, settled: Sequence[tuple[Any, Exception | None]]) -> None:
+        for (_, done), (value, refusal) in zip(self._batch, settled, strict=True):
+            if done.done():
+                continue
+            if refusal is None:
+                done.set_result(value)
+            else:
+                done.set_exception(refusal)
+
+    def _failure(self, failure: Exception) -> None:
+        if self._gauge is not None:
+            self._gauge.store_failure(_kind(failure))
 
     def _end(self) -> None:
         """Answer all who still wait; only a closed writer with nothing left to do ends well."""
@@ -148,6 +165,18 @@ class Writer(Generic[C]):
         self._queue.clear()
         if self.failed and self._on_failed is not None:
             self._on_failed()
+
+
+def _kind(failure: Exception) -> str:
+    match failure:
+        case DiskFull():
+            return "full"
+        case StoreBroken():
+            return "broken"
+        case StoreFailed(outcome=outcome):
+            return outcome
+        case _:
+            return "unknown"
 
 
 def _refuse(done: asyncio.Future[Any], failure: StoreFailed) -> None:

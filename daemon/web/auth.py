@@ -9,17 +9,17 @@ from collections.abc import Awaitable, Callable
 import structlog
 from aiohttp import web
 
+from actors.about import concern
 from actors.actor import Stopped
 from daemon.identity import Principal
 from daemon.uuids import new_id
-from daemon.web import problems
+from daemon.web import access, problems
+from daemon.web.access import PRINCIPAL, REQUEST_ID
 from daemon.web.problems import Problem, not_authenticated
 from daemon.web.services import SERVICES, Services
 from daemon.web.underway import UNDER_WAY
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-PRINCIPAL = web.RequestKey("principal", Principal)
-REQUEST_ID = web.RequestKey("request_id", str)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 SERVER = "penstock"
 _OPEN = frozenset({"/auth/register", "/auth/login", "/health", "/openapi.json", "/docs", "/"})
@@ -42,6 +42,7 @@ async def gateway(request: web.Request, handler: Handler) -> web.StreamResponse:
     began = time.perf_counter()
     given = request.headers.get("X-Request-ID", "")
     request_id = request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
+    concern(request_id=request_id)
     try:
         _admit(request)
         response = await request.app[UNDER_WAY].run(handler, request)
@@ -54,14 +55,7 @@ async def gateway(request: web.Request, handler: Handler) -> web.StreamResponse:
         response.headers["Server"] = SERVER
         if request.app[SERVICES].draining():
             response.force_close()
-    _log.debug(
-        "request",
-        method=request.method,
-        path=request.path,
-        status=response.status,
-        request_id=request_id,
-        latency_ms=round((time.perf_counter() - began) * 1000, 3),
-    )
+    access.tell(request, response, time.perf_counter() - began)
     return response
 
 
@@ -78,13 +72,14 @@ def _admit(request: web.Request) -> None:
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise not_authenticated(sent=False)
-    request[PRINCIPAL] = services.identity.principal(token.strip())
+    principal = request[PRINCIPAL] = services.identity.principal(token.strip())
+    concern(request_id=request[REQUEST_ID], company_id=principal.company_id)
 
 
 def _answer(error: Exception, request: web.Request, request_id: str) -> web.Response:
     problem = problems.of(error)
     if problem is None:
-        _log.exception("unforeseen", method=request.method, path=request.path, request_id=request_id)
+        _log.exception("unforeseen", method=request.method, path=request.path)
         problem = Problem("internal_error", "Something went wrong here; the request id helps to find out what.")
     if "Idempotency-Key" in request.headers and _ending(request.app[SERVICES]):
         problem = problems.in_doubt(problem)

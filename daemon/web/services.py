@@ -18,6 +18,9 @@ from daemon.identity import Identity
 from daemon.ports import Receipts, Runs, Targets, Tester, Toolbox
 from daemon.settings import Settings
 
+Requested = Callable[[str, str, int, float], None]
+"""Hears of each request: its method, its route, the status of its answer, and how many seconds that took."""
+
 
 class Reads(Runs, Receipts, Evidence, Protocol):
     """The store, as far as requests use it themselves."""
@@ -47,6 +50,7 @@ class Services:
     feed: Feed
     sealer: Sealer
     draining: Callable[[], bool]
+    requested: Requested | None = None
 
 
 SERVICES = web.AppKey("services", Services)

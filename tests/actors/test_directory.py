@@ -71,6 +71,23 @@ async def test_a_full_mailbox_refuses_and_applies_nothing(store: Store) -> None:
     assert names == ["first", "waiting-0", "waiting-1"]
 
 
+async def test_what_waits_in_the_mailboxes_is_counted_and_in_the_fullest(home: House) -> None:
+    runs = [(await home.start("again")).run for _ in range(3)]
+    assert home.directory.waiting() == (0, 0)
+    home.journal.hold()
+    asked = [
+        asyncio.create_task(home.resume(run, "review", by=f"person-{number}"))
+        for run, many in zip(runs, (1, 4, 2), strict=True)
+        for number in range(many)
+    ]
+    await home.journal.reached.wait()
+    await asyncio.sleep(0)
+    assert home.directory.waiting() == (0 + 3 + 1, 3)  # one of each run is being worked on
+    home.journal.open.set()
+    await asyncio.gather(*asked)
+    assert home.directory.waiting() == (0, 0)
+
+
 async def test_an_outcome_finds_room_in_a_full_mailbox(store: Store) -> None:
     home = await house(store, mailbox_max=1)
     await home.live_tool("fetch")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from actors.messages import VerdictGiven
 from actors.ports import ReceiptTaken, VersionConflict
-from daemon.ports import Recorded, RunQuery
-from tests.histories import ACME, OTHER, commit, decide, receipt, start, work
+from daemon.ports import ParkedRun, Recorded, RunQuery
+from tests.histories import ACME, NOON, OTHER, account, commit, decide, receipt, start, work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -249,3 +250,34 @@ async def test_a_run_that_says_it_rests_while_it_executes_is_among_the_restless(
     await store.append(start("parked"))
     assert await store.unfinished() == []
     assert list(await store.restless(("", ""), 10)) == [(ACME, "run-1")]
+
+
+async def test_the_parked_are_paged_in_order_over_all_companies_and_none_is_missed(store: Store) -> None:
+    await store.register(account(), None)
+    await store.register(account("bob", OTHER, "bob@example.test"), None)
+    await store.register(account("cy", "company-between", "cy@example.test"), None)
+    for number in range(7):
+        await store.append(start(f"run-{number}", OTHER if number % 2 else ACME, gates=("legal", "signoff")))
+    await store.append(start("executing", gates=()))
+    ended = start("ended")
+    await store.append(ended)
+    await store.append(decide(ended.run))
+    after, seen = ("", ""), list[ParkedRun]()
+    while page := await store.parked(after, 2):
+        assert len(page) <= 2
+        assert len(seen) < 7
+        seen += page
+        after = (page[-1].company_id, page[-1].run_id)
+    assert [(one.company_id, one.run_id) for one in seen] == sorted(
+        [(OTHER if number % 2 else ACME, f"run-{number}") for number in range(7)]
+    )
+    assert {(one.vertical, one.gates, one.since) for one in seen} == {("prior-auth", 2, NOON)}
+
+
+async def test_a_gate_that_was_decided_no_longer_counts_and_the_other_still_does(store: Store) -> None:
+    await store.register(account(), None)
+    begun = start(gates=("legal", "signoff"))
+    await store.append(begun)
+    verdict = VerdictGiven(at=NOON, step_id="legal", visit=1, decision="approved", by="bob")
+    await store.append(commit(begun.run, verdict))
+    assert [one.gates for one in await store.parked(("", ""), 10)] == [1]

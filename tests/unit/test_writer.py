@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from actors.ports import StoreFailed, VersionConflict
+from daemon.ports import DiskFull, StoreBroken
 from daemon.stores.writer import Writer
 
 if TYPE_CHECKING:
@@ -207,3 +208,46 @@ async def test_a_writer_that_is_torn_down_leaves_nobody_waiting() -> None:
     assert writer.failed
     assert alarms == ["failed"]
     await writer.close()
+
+
+class Heard:
+    """What a writer tells its gauge."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[int, bool]] = []
+        self.failures: list[str] = []
+
+    def batch(self, works: int, seconds: float) -> None:
+        self.batches.append((works, 0 < seconds < 60))
+
+    def store_failure(self, kind: str) -> None:
+        self.failures.append(kind)
+
+
+async def test_each_batch_is_told_with_its_size_and_how_long_it_took() -> None:
+    ledger, heard = Ledger(), Heard()
+    async with writing(ledger, gauge=heard) as writer:
+        first = await held(ledger, writer)
+        more = await queued(writer, 1, 2, 3)
+        ledger.open.set()
+        await answers(first, *more)
+    assert heard.batches == [(1, True), (3, True)]
+    assert heard.failures == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [
+        (StoreFailed("locked", "not_applied"), "not_applied"),
+        (DiskFull("no room", "not_applied"), "full"),
+        (StoreBroken("no disk", "not_applied"), "broken"),
+        (StoreFailed("no commit", "unknown"), "unknown"),
+        (RuntimeError("what nobody expected"), "unknown"),
+    ],
+)
+async def test_each_failure_is_told_once_with_its_kind(failure: Exception, kind: str) -> None:
+    ledger, heard = Ledger(), Heard()
+    ledger.failures.append(failure)
+    async with writing(ledger, gauge=heard) as writer:
+        await answers(*await queued(writer, 1, 2))
+    assert (heard.failures, heard.batches) == ([kind], [])

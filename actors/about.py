@@ -1,0 +1,14 @@
+"""What the work at hand concerns: ids that whoever tells of it, as the log does, need not be handed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
+
+ABOUT: ContextVar[Mapping[str, object]] = ContextVar("about", default=MappingProxyType({}))
+
+
+def concern(**ids: object) -> None:
+    """From here on this task is about these, and nothing else; so is each task that it starts, until that says more."""
+    ABOUT.set(ids)

@@ -1,0 +1,54 @@
+"""What is told of each request when it is answered: a line in the log where that is asked for, and its figures."""
+
+from __future__ import annotations
+
+import structlog
+from aiohttp import web
+
+from daemon.identity import Principal
+from daemon.web.services import SERVICES
+
+PRINCIPAL = web.RequestKey("principal", Principal)
+REQUEST_ID = web.RequestKey("request_id", str)
+SLOW_S = 1.0
+NO_ROUTE = "unknown"
+STREAM = "text/event-stream"
+_FAULT = 500
+_log = structlog.get_logger("penstock.access")
+
+
+def tell(request: web.Request, response: web.StreamResponse, seconds: float) -> None:
+    """Tell whoever wants to know of a request that is answered."""
+    services, status = request.app[SERVICES], response.status
+    if services.requested is not None:
+        services.requested(request.method, route_of(request), status, seconds)
+    wanted = services.settings.access_log
+    if wanted == "all" or (wanted == "errors" and (status >= _FAULT or _slow(response, seconds))):
+        _write(request, status, seconds)
+
+
+def route_of(request: web.Request) -> str:
+    """The address as the API lists it, whatever ids stand in it."""
+    resource = request.match_info.route.resource
+    return NO_ROUTE if resource is None else resource.canonical.rstrip("/") or "/"
+
+
+def _slow(response: web.StreamResponse, seconds: float) -> bool:
+    """Whether an answer took long; a stream is meant to."""
+    return seconds >= SLOW_S and response.content_type != STREAM
+
+
+def _write(request: web.Request, status: int, seconds: float) -> None:
+    write = _log.warning if status >= _FAULT else _log.info
+    principal, run_id = request.get(PRINCIPAL), request.match_info.get("run_id")
+    write(
+        "request",
+        request_id=request[REQUEST_ID],
+        **({} if principal is None else {"company_id": principal.company_id}),
+        **({} if run_id is None else {"run_id": run_id}),
+        method=request.method,
+        route=route_of(request),
+        path=request.path,
+        status=status,
+        latency_ms=round(seconds * 1000, 3),
+    )

@@ -1,0 +1,160 @@
+"""What the log says of requests, and of what they set going."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+from structlog.typing import EventDict
+
+from daemon.effects import Dispatcher
+from daemon.logs import about
+from daemon.settings import Settings
+from tests.web.support import EventStream, FarSide, House, Person
+
+
+def requests_in(logs: list[EventDict]) -> list[tuple[str, str, int]]:
+    return [(log["method"], log["path"], log["status"]) for log in logs if log["event"] == "request"]
+
+
+async def test_an_answer_that_is_neither_slow_nor_a_fault_leaves_no_line(house: House, ann: Person) -> None:
+    with capture_logs() as logs:
+        await ann.start("line", {"amount": 1})
+        assert (await ann.get("/process-runs/nonsense")).status == 404
+        assert (await house.send("GET", "/process-runs/")).status == 401
+    assert requests_in(logs) == []
+
+
+async def test_a_fault_leaves_a_line(house: House, ann: Person) -> None:
+    house.life.draining = True
+    with capture_logs() as logs:
+        answer = await ann.get("/process-runs/")
+    (line,) = (log for log in logs if log["event"] == "request")
+    assert (line["status"], line["log_level"]) == (503, "warning")
+    assert line["request_id"] == answer.headers["X-Request-ID"]
+
+
+async def test_a_slow_answer_leaves_a_line_and_a_stream_does_not(ann: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = await ann.start("quick")
+    monkeypatch.setattr("daemon.web.access.SLOW_S", 0.0)
+    with capture_logs() as logs:
+        await ann.run(run)
+        async with EventStream(ann, run["id"]) as stream:
+            assert [event["event"] async for event in stream][-1] == "run_ended"
+    assert requests_in(logs) == [("GET", f"/process-runs/{run['id']}", 200)]
+
+
+class TestWithAllRequests:
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return settings.model_copy(update={"access_log": "all"})
+
+    async def test_a_line_says_who_asked_for_what_and_how_long_it_took(self, ann: Person) -> None:
+        run = await ann.start("line", {"amount": 1})
+        with capture_logs() as logs:
+            await ann.send("GET", f"/process-runs/{run['id']}?token=abc", X_Request_ID="mine-1")
+        (line,) = (log for log in logs if log["event"] == "request")
+        assert 0 < line.pop("latency_ms") < 10_000
+        assert line == {
+            "event": "request",
+            "log_level": "info",
+            "request_id": "mine-1",
+            "company_id": ann.session["company"]["id"],
+            "run_id": run["id"],
+            "method": "GET",
+            "route": "/process-runs/{run_id}",
+            "path": f"/process-runs/{run['id']}",
+            "status": 200,
+        }
+
+    async def test_who_is_not_known_has_no_company_not_even_the_one_before(self, house: House, ann: Person) -> None:
+        with capture_logs(processors=[about]) as logs:
+            await ann.get("/process-runs/")
+            await house.send("GET", "/process-runs/")
+            await house.send("GET", "/nowhere")
+        known, *unknown = (log for log in logs if log["event"] == "request")
+        assert known["company_id"] == ann.session["company"]["id"]
+        assert [("company_id" in log, log["status"]) for log in unknown] == [(False, 401), (False, 404)]
+
+
+class TestWithNoRequests:
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return settings.model_copy(update={"access_log": "off"})
+
+    async def test_not_even_a_fault_leaves_a_line(self, house: House, ann: Person) -> None:
+        house.life.draining = True
+        with capture_logs() as logs:
+            await ann.get("/process-runs/")
+        assert requests_in(logs) == []
+
+
+async def test_an_unforeseen_fault_is_logged_with_the_request_and_the_company(
+    house: House, ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: Any) -> Any:
+        raise RuntimeError("nobody foresaw this")
+
+    monkeypatch.setattr(type(house.services.store), "find", broken)
+    with capture_logs(processors=[about]) as logs:
+        answer = await ann.get("/process-runs/")
+    assert answer.status == 500
+    (line,) = (log for log in logs if log["event"] == "unforeseen")
+    assert line["request_id"] == answer.headers["X-Request-ID"]
+    assert line["company_id"] == ann.session["company"]["id"]
+
+
+async def test_a_fault_before_anybody_is_known_is_logged_with_the_request(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: Any) -> Any:
+        raise RuntimeError("nobody foresaw this")
+
+    monkeypatch.setattr(type(house.services.store), "account_by_email", broken)
+    with capture_logs(processors=[about]) as logs:
+        answer = await house.send("POST", "/auth/login", {"email": "ann@ann.test", "password": "correct horse"})
+    assert answer.status == 500
+    (line,) = (log for log in logs if log["event"] == "unforeseen")
+    assert (line["request_id"], "company_id" in line) == (answer.headers["X-Request-ID"], False)
+
+
+async def test_what_a_call_says_names_the_run_the_step_and_the_visit_and_no_request(
+    house: House, ann: Person, far: FarSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def broken(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("nobody foresaw this")
+
+    dispatcher = house.services.tester
+    assert isinstance(dispatcher, Dispatcher)
+    monkeypatch.setattr(dispatcher._http, "send", broken)
+    await ann.connect("answers", far.url)
+    with capture_logs(processors=[about]) as logs:
+        run = await ann.start("quick")
+    assert run["status"] == "failed"
+    (line,) = (log for log in logs if log["event"] == "call_broke")
+    ids = {name: line.get(name) for name in ("run_id", "company_id", "step_id", "visit", "request_id")}
+    assert ids == {
+        "run_id": run["id"],
+        "company_id": ann.session["company"]["id"],
+        "step_id": "ask",
+        "visit": 1,
+        "request_id": None,
+    }
+
+
+@pytest.mark.parametrize("what", ["sqlite_journal.load_all", "sqlite_connectors.connectors_of"])
+async def test_what_an_actor_reads_in_vain_names_its_run(
+    house: House, ann: Person, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    def broken(*_: Any, **__: Any) -> Any:
+        raise sqlite3.OperationalError("the disk has gone")
+
+    run = await ann.start("line", {"amount": 1})
+    await house.restart()
+    monkeypatch.setattr(f"daemon.stores.{what}", broken)
+    with capture_logs(processors=[about]) as logs:
+        assert (await ann.resume(run, "signoff")).status == 503
+    (line,) = (log for log in logs if log["event"] == "store_read_failed")
+    assert (line["run_id"], "request_id" in line) == (run["id"], False)
