@@ -48,9 +48,12 @@ from daemon.toolbox import Toolbox
 from daemon.web.scraping import scraped
 from daemon.web.server import listening
 from daemon.web.services import Services
+from daemon.webhooks.book import Book
+from daemon.webhooks.deliverer import Deliverer
+from daemon.webhooks.records import KEPT_S
 
 ACTORS_DRAIN_S = 2.0
-RECEIPTS_SWEEP_S = 3_600.0
+DROP_OLD_S = 3_600.0
 KEYS_CHECKED_S = 1.0
 SWITCH_S = 0.0001
 PASSIVATE_S = 0.01
@@ -74,12 +77,13 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """What moves runs: the actors, and what performs their effects."""
+    """What moves runs: the actors, what performs their effects, and what tells others of their events."""
 
     directory: Directory
     dispatcher: Dispatcher
     timers: Timers
     feed: Feed
+    deliverer: Deliverer
 
     async def drain(self, calls_s: float) -> None:
         """Take nothing new, let calls under way come back within that time, let the actors finish, answer the rest."""
@@ -87,7 +91,7 @@ class Engine:
         self.directory.refuse()
         self.feed.close()
         self.timers.close()
-        await self.dispatcher.drain(calls_s)
+        await asyncio.gather(self.dispatcher.drain(calls_s), self.deliverer.drain(calls_s))
         await self.directory.drain(ACTORS_DRAIN_S)
         reach("drained")
 
@@ -161,7 +165,9 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     client = HttpConnector(guard, body_bytes_max=settings.answer_bytes_max)
     http = await stack.enter_async_context(client)
     dispatching = partial(Dispatcher, http=http, vault=vault)
-    engine = _engine(settings, store, catalog, toolbox, dispatching, feed=Feed(measured.told))
+    engine = _engine(settings, store, catalog, toolbox, dispatching)
+    if measured.told is not None:
+        engine.feed.tell(measured.told)
     await _show(settings, measured, engine, store, stack)
     services = Services(
         settings=settings,
@@ -173,6 +179,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         toolbox=toolbox,
         tester=engine.dispatcher,
         targets=Targets(guard),
+        webhooks=Book(store, vault, engine.dispatcher.notify, engine.deliverer.look, utc_now),
         identity=await _identity(settings, store, stack),
         feed=engine.feed,
         sealer=sealer,
@@ -183,27 +190,23 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     _log.info("recovered", runs=recovered)
     rotating = _rotate(Rotation(vault_keys, vault))
     sweeper = Sweeper(store, catalog, engine.directory, engine.dispatcher, engine.timers)
-    sweeping = sweeper.watch(settings.sweep_s)
-    for housekeeping in (_passivate(services), _drop_receipts(services, store), rotating, sweeping, sealer.serve()):
+    sweeping, telling = sweeper.watch(settings.sweep_s), engine.deliverer.serve()
+    stack.push_async_callback(engine.deliverer.drain, 0)
+    keeping = (_passivate(services), _drop_old(services, store), rotating, sweeping, sealer.serve(), telling)
+    for housekeeping in keeping:
         stack.push_async_callback(_ended, asyncio.get_running_loop().create_task(housekeeping))
     return services, engine
 
 
 def _engine(
-    settings: Settings,
-    store: SqliteStore,
-    catalog: Catalog,
-    toolbox: Toolbox,
-    dispatching: Callable[..., Dispatcher],
-    *,
-    feed: Feed,
+    settings: Settings, store: SqliteStore, catalog: Catalog, toolbox: Toolbox, dispatching: Callable[..., Dispatcher]
 ) -> Engine:
     directory: Directory
 
     def post(company_id: str, run_id: str, outcome: Outcome) -> None:
         directory.tell(company_id, run_id, outcome)
 
-    timers = Timers(post, utc_now)
+    timers, feed = Timers(post, utc_now), Feed()
     dispatcher = dispatching(
         shelf=toolbox,
         rule=compile_rule,
@@ -217,7 +220,9 @@ def _engine(
         idle_s=settings.idle_s,
         report=_report,
     )
-    return Engine(directory, dispatcher, timers, feed)
+    deliverer = Deliverer(store, dispatcher.notify, utc_now)
+    feed.tell(lambda run, _: deliverer.happened(run.company_id))
+    return Engine(directory, dispatcher, timers, feed, deliverer)
 
 
 async def _show(
@@ -296,12 +301,13 @@ async def _passivate(services: Services) -> None:
         services.directory.passivate(PASSIVATED_MAX)
 
 
-async def _drop_receipts(services: Services, store: SqliteStore) -> None:
-    """Drop answers that need no longer be repeated, once an hour."""
+async def _drop_old(services: Services, store: SqliteStore) -> None:
+    """Drop answers that need no longer be repeated and deliveries long settled, once an hour."""
     while True:
         with suppress(StoreFailed):
             await store.drop_receipts(services.now() - timedelta(seconds=services.settings.receipts_kept_s))
-        await asyncio.sleep(RECEIPTS_SWEEP_S)
+            await store.drop_deliveries(services.now() - timedelta(seconds=KEPT_S))
+        await asyncio.sleep(DROP_OLD_S)
 
 
 async def _rotate(rotation: Rotation) -> None:

@@ -25,6 +25,7 @@ from daemon.connectors.breaker import Breakers
 from daemon.connectors.clearance import Clearance, Shelf
 from daemon.connectors.headers import headers_of
 from daemon.connectors.http import Answer, HttpConnector, SendFailed
+from daemon.connectors.notices import Notice, Notices
 from daemon.connectors.outcomes import (
     OUTCOME_UNKNOWN,
     failed,
@@ -81,6 +82,7 @@ class Dispatcher:
         self._http, self._rule = http, rule
         self._post, self._wake, self._now = post, wake, now
         self._cleared = Clearance(vault, shelf)
+        self._notices = Notices(http, vault, now)
         self._limits, self._clock = limits, clock
         self._attempts = Attempts(limits, clock)
         self._breakers = Breakers(
@@ -158,6 +160,10 @@ class Dispatcher:
         body = Masker(secrets_of(trial, secret)).value(answer.body)
         error = None if ok else why_not(answer)
         return _tested(ok=ok, status_code=answer.status, latency_ms=answer.latency_ms, body=body, error=error)
+
+    async def notify(self, notice: Notice) -> Answer:
+        """Sign a notice and send it to its webhook, once; SendFailed when there is no answer."""
+        return await self._notices.send(notice)
 
     def _moved_on(self, run: tuple[str, str], outstanding: set[str]) -> None:
         """Forget the answered keys that the run does not ask for any more."""

@@ -1,4 +1,4 @@
-"""The feed: hands committed events to whoever follows a run, without ever making the actors wait."""
+"""The feed: hands committed events to whoever follows a run or a company, without ever making the actors wait."""
 
 from __future__ import annotations
 
@@ -41,23 +41,59 @@ class Follower:
         self._queue.put_nowait(None)
 
 
-class Feed:
-    """Who follows which run."""
+class Bell:
+    """One who follows a company: told that there is more, not what, since that is read from the journal in its order.
 
-    def __init__(self, told: Callable[[Run, Sequence[Event]], None] | None = None) -> None:
-        """Begin with nobody; `told` hears of every commit."""
-        self._told = told
-        self._followers: dict[tuple[str, str], set[Follower]] = {}
+    So a reader who is slow never has more than one call waiting.
+    """
+
+    def __init__(self) -> None:
+        """Begin silent."""
+        self._rung = asyncio.Event()
         self._closed = False
+
+    def ring(self) -> None:
+        """Say that there is more."""
+        self._rung.set()
+
+    async def next(self) -> bool:
+        """Wait until there is more."""
+        await self._rung.wait()
+        if self._closed:
+            raise EOFError
+        self._rung.clear()
+        return True
+
+    def close(self) -> None:
+        """Let the reader go."""
+        self._closed = True
+        self._rung.set()
+
+
+class Feed:
+    """Who follows which run, and which company."""
+
+    def __init__(self) -> None:
+        """Begin with nobody."""
+        self._followers: dict[tuple[str, str], set[Follower]] = {}
+        self._bells: dict[str, set[Bell]] = {}
+        self._told: list[Callable[[Run, Sequence[Event]], None]] = []
+        self._closed = False
+
+    def tell(self, told: Callable[[Run, Sequence[Event]], None]) -> None:
+        """Have this called with every commit of every run, for as long as the service runs."""
+        self._told.append(told)
 
     def publish(self, run: Run, events: Sequence[Event]) -> None:
         """Hand committed events to the run's followers; one who is too far behind is let go and comes back."""
-        if self._told is not None:
-            self._told(run, events)
+        for told in self._told:
+            told(run, events)
         followers = self._followers.get((run.company_id, run.id))
         for follower in tuple(followers or ()):
             if not follower.put(run, events):
                 follower.close()
+        for bell in self._bells.get(run.company_id, ()):
+            bell.ring()
 
     @contextmanager
     def follow(self, company_id: str, run_id: str) -> Iterator[Follower]:
@@ -74,9 +110,27 @@ class Feed:
             if not followers:
                 del self._followers[key]
 
+    @contextmanager
+    def listen(self, company_id: str) -> Iterator[Bell]:
+        """Follow all runs of a company from now on."""
+        bell = Bell()
+        self._bells.setdefault(company_id, set()).add(bell)
+        if self._closed:
+            bell.close()
+        try:
+            yield bell
+        finally:
+            bells = self._bells[company_id]
+            bells.discard(bell)
+            if not bells:
+                del self._bells[company_id]
+
     def close(self) -> None:
         """Let every follower go, since nothing more will come."""
         self._closed = True
         for followers in self._followers.values():
             for follower in followers:
                 follower.close()
+        for bells in self._bells.values():
+            for bell in bells:
+                bell.close()

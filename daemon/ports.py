@@ -13,6 +13,8 @@ from actors.ports import Journal, Receipt, StoreFailed
 from actors.run import Run
 from daemon.audit.log import Logged, SecretChange
 from daemon.audit.records import Evidence
+from daemon.placed import Placements
+from daemon.webhooks.records import WebhookShelf
 
 
 class EmailTaken(Exception):
@@ -249,7 +251,19 @@ class TemplateShelf(Protocol):
         """The template of that digest."""
 
 
-class Store(Journal, Runs, Accounts, ConnectorShelf, CompanyKeys, Receipts, TemplateShelf, Evidence, Protocol):
+class Store(
+    Journal,
+    Runs,
+    Accounts,
+    ConnectorShelf,
+    CompanyKeys,
+    Receipts,
+    TemplateShelf,
+    Evidence,
+    Placements,
+    WebhookShelf,
+    Protocol,
+):
     """All that is durable, in one place and one transaction domain."""
 
     async def ping(self) -> None:

@@ -53,9 +53,12 @@ class Settings(BaseSettings):
         8_388_608, description="nothing is written while the data folder has less room than this"
     )
     templates_dir: Path | None = Field(None, description="folder with further process templates (*.yaml)")
-    egress_allow: str = Field("", description="private networks that connectors may reach, separated by commas")
+    egress_allow: str = Field(
+        "", description="private networks that connectors and webhooks may reach, separated by commas"
+    )
     egress_hosts: str = Field(
-        "", description="hosts that connectors may reach, such as api.example.com, *.example.org; any when empty"
+        "",
+        description="hosts that both may reach, such as api.example.com, *.example.org; any when empty",
     )
     rate_limits: bool = Field(default=True, description="limit registrations and log-ins per address and account")
     jwt_keys_file: Path | None = Field(None, description="token keys; made in the data folder when not set")

@@ -51,5 +51,8 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
         case "connector_changed":
             secret = {"tool_id": event["tool_id"], "secret": event["secret"]}
             return "change_connector", event["before"], {**secret, "connector": event["after"]}, None
+        case "webhook_changed":
+            after = {"webhook_id": event["webhook_id"], "webhook": event["after"]}
+            return "change_webhook", event["before"], after, (event["after"] or {}).get("reason")
         case _:
             return None

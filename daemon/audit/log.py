@@ -79,7 +79,31 @@ class ConnectorChanged:
     via: str
 
 
-LogEvent = Registered | LoggedIn | LoggedOut | LoginRefused | ConnectorChanged
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookForm:
+    """What a webhook is, without its secret."""
+
+    description: str | None
+    enabled: bool
+    events: tuple[str, ...] | None
+    reason: str | None
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookChanged:
+    """A webhook was made, changed, disabled or deleted; `by` is empty where the service did so itself."""
+
+    after: WebhookForm | None
+    at: datetime
+    before: WebhookForm | None
+    by: str
+    type: Literal["webhook_changed"] = "webhook_changed"
+    via: str
+    webhook_id: str
+
+
+LogEvent = Registered | LoggedIn | LoggedOut | LoginRefused | ConnectorChanged | WebhookChanged
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from daemon.keyring import KeyRing
 from daemon.ports import CompanyKey, CompanyKeys
 
 AUTH_TOKEN = "auth_token"  # noqa: S105 - the name of a field
+WEBHOOK_SECRET = "webhook_secret"  # noqa: S105 - as above
 VERSION = 2
 KEY_BYTES = 32
 NONCE_BYTES = 12

@@ -11,7 +11,7 @@ from actors.ports import ReceiptTaken, StoreFailed, VersionConflict
 from daemon.audit.log import Logged
 from daemon.ports import EmailTaken, ParkedRun, Recorded, SchemaMismatch
 from daemon.stores import codec
-from daemon.stores.memory_audit import MemoryLedger
+from daemon.stores.memory_telling import MemoryTelling
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
@@ -34,7 +34,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class MemoryStore(MemoryLedger):
+class MemoryStore(MemoryTelling):
     """All that is durable elsewhere, for as long as the process lives."""
 
     failed = False
@@ -236,6 +236,11 @@ class MemoryStore(MemoryLedger):
             raise StoreFailed("The number of the change is taken.", "not_applied")
         kept[change.number] = _own(change)
         await self.log(Logged(change.company_id, codec.connector_changed(change)))
+
+    def take_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt; ReceiptTaken when there is one under its key."""
+        self._refuse_taken(receipt)
+        self._receipts[receipt.company_id, receipt.path, receipt.key] = self._clock(), receipt
 
     def _refuse_taken(self, receipt: Receipt) -> None:
         if (receipt.company_id, receipt.path, receipt.key) in self._receipts:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ class MemoryLedger:
         """Begin with nothing."""
         self._streams: dict[Key, list[Entry]] = {}
         self._order: list[Key] = []
+        self._placed: dict[str, list[tuple[int, bytes | None, Entry]]] = {}
         self._sealed = 0
         self._leaves: dict[str, list[Entry]] = {}
         self._nodes: dict[str, dict[tuple[int, int], bytes]] = {}
@@ -40,6 +42,14 @@ class MemoryLedger:
         head = extended(head, lines)
         stream.append(Entry(-1, key[1], version + len(lines), first_seq, head, events, exact))
         self._order.append(key)
+        if key[0] != key[1]:
+            before = stream[-2].head if len(stream) > 1 else None
+            self._placed.setdefault(key[0], []).append((len(self._order), before, stream[-1]))
+
+    def committed(self, company_id: str, position: int) -> Sequence[tuple[int, bytes | None, Entry]]:
+        """The commits of a company's runs from a position on, each with its position and the head before it."""
+        placed = self._placed.get(company_id, [])
+        return placed[bisect_left(placed, position, key=lambda one: one[0]) :]
 
     def read(self, key: Key) -> Iterator[Entry]:
         """The commits of a stream, their chain checked."""

@@ -19,6 +19,7 @@ from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite_log import log
 from daemon.stores.sqlite_rows import text
 from daemon.stores.sqlite_shelves import DROP_MAX
+from daemon.stores.sqlite_telling import SqliteTelling
 from daemon.stores.trouble import at_opening, check_sound, named, stopped_short
 from daemon.stores.upgrade import upgrade
 from daemon.stores.writer import BATCH_MAX, Writer
@@ -51,7 +52,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class SqliteStore:
+class SqliteStore(SqliteTelling):
     """The durable store of one process; make it with `SqliteStore.open`."""
 
     def __init__(

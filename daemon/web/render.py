@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from actors.calls import Connector, shown
 from actors.run import Run, Visit
 from actors.template import Template
 from daemon.catalog import Entry
+from daemon.placed import shown_event
 from daemon.ports import Account, ConnectorChange, Recorded, StoredConnector
+from daemon.webhooks.records import Delivery, Webhook
 
 
 def run(run: Run) -> dict[str, Any]:
@@ -83,10 +84,42 @@ def _visit(visit: Visit) -> dict[str, Any]:
 
 def event(recorded: Recorded) -> dict[str, Any]:
     """An event of a run's history."""
-    found = {one.name: getattr(recorded.event, one.name) for one in fields(recorded.event) if one.name != "type"}
-    if "request" in found:
-        found["request"] = shown(found["request"])
-    return {"seq": recorded.seq, "type": recorded.event.type, **found}
+    return shown_event(recorded.seq, recorded.event)
+
+
+def webhook(one: Webhook) -> dict[str, Any]:
+    """A webhook, without its secret."""
+    return {
+        "id": one.id,
+        "url": one.url,
+        "events": one.events,
+        "description": one.description,
+        "enabled": one.enabled,
+        "disabled_reason": one.reason,
+        "failures": one.failures,
+        "created_at": one.created_at,
+        "updated_at": one.updated_at,
+        "updated_by": one.updated_by,
+    }
+
+
+def delivery(one: Delivery) -> dict[str, Any]:
+    """An event on its way to a webhook, and how the last attempt went."""
+    return {
+        "id": one.id,
+        "event_id": str(one.place),
+        "run_id": one.run_id,
+        "seq": one.seq,
+        "type": one.type,
+        "status": one.status,
+        "attempts": one.attempts,
+        "status_code": one.status_code,
+        "latency_ms": one.latency_ms,
+        "error": one.error,
+        "created_at": one.created_at,
+        "last_attempt_at": one.last_at,
+        "next_attempt_at": one.next_at,
+    }
 
 
 def template(entry: Entry) -> dict[str, Any]:

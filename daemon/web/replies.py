@@ -59,9 +59,9 @@ def kept(receipt: Receipt) -> Reply:
     return Reply(receipt.status or web.HTTPOk.status_code, receipt.body, headers)
 
 
-def next_page(request: web.Request, cursor: str) -> dict[str, str]:
-    """The header that announces a further page (RFC 8288)."""
-    query = {**request.query, "cursor": cursor}
+def next_page(request: web.Request, cursor: str, name: str = "cursor") -> dict[str, str]:
+    """The header that announces a further page (RFC 8288); `name` is the parameter that leads there."""
+    query = {**request.query, name: cursor}
     return {"Link": f'<{request.path}?{urlencode(query)}>; rel="next"'}
 
 

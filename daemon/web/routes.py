@@ -6,7 +6,7 @@ from aiohttp import HttpVersion11, web
 
 from daemon.web import openapi
 from daemon.web.auth import gateway
-from daemon.web.handlers import accounts, audit, connectors, events, runs, service, templates
+from daemon.web.handlers import accounts, audit, connectors, events, runs, service, templates, webhooks
 from daemon.web.idempotency import Once
 from daemon.web.limits import RateLimits
 from daemon.web.services import SERVICES, Services
@@ -37,6 +37,15 @@ ROUTES = (
     ("DELETE", "/connectors/{tool_id}", connectors.delete),
     ("GET", "/connectors/{tool_id}/changes", connectors.changes),
     ("POST", "/connectors/{tool_id}/test", connectors.test),
+    ("GET", "/events", events.everything),
+    ("POST", "/webhooks", webhooks.create),
+    ("GET", "/webhooks", webhooks.index),
+    ("GET", "/webhooks/{webhook_id}", webhooks.show),
+    ("PUT", "/webhooks/{webhook_id}", webhooks.put),
+    ("DELETE", "/webhooks/{webhook_id}", webhooks.delete),
+    ("POST", "/webhooks/{webhook_id}/test", webhooks.test),
+    ("GET", "/webhooks/{webhook_id}/deliveries", webhooks.deliveries),
+    ("POST", "/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", webhooks.redeliver),
     ("GET", "/health", service.health),
     ("GET", "/openapi.json", openapi.show),
     ("GET", "/docs", openapi.page),
@@ -49,6 +58,9 @@ COLLECTIONS = frozenset(
         "/connectors",
         "/connectors/{tool_id}/changes",
         "/audit/checkpoints",
+        "/events",
+        "/webhooks",
+        "/webhooks/{webhook_id}/deliveries",
     }
 )
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from yarl import URL
 
 from actors.run import DONE
+from daemon.placed import EventType
 
 EMAIL = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f.]+(\.[^@\s\x00-\x1f\x7f.]+)*")
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
@@ -48,6 +49,24 @@ def _printable(value: str) -> str:
     if any(ord(character) < 32 for character in value):  # noqa: PLR2004 - the control characters
         raise ValueError("holds control characters")
     return value
+
+
+def _callable(value: str) -> str:
+    """A URL that can be called, on the wire."""
+    try:
+        parts = urlsplit(value)
+        _ = parts.port
+    except ValueError:
+        raise ValueError("is no URL") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError("is no http or https URL with a host")
+    if parts.username is not None or parts.password is not None or "@" in parts.netloc:
+        raise ValueError("names a user; credentials do not belong into a URL")
+    if "#" in value:
+        raise ValueError("has a fragment, which is never sent")
+    if any(character.isspace() or ord(character) < 33 for character in value):  # noqa: PLR2004 - as above
+        raise ValueError("holds white space")
+    return value if value.isascii() else _on_the_wire(value)
 
 
 Email = Annotated[str, AfterValidator(_email)]
@@ -136,20 +155,7 @@ class ConnectorTarget(Body):
     @field_validator("base_url")
     @classmethod
     def _base_url(cls, value: str) -> str:
-        try:
-            parts = urlsplit(value)
-            _ = parts.port
-        except ValueError:
-            raise ValueError("is no URL") from None
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("is no http or https URL with a host")
-        if parts.username is not None or parts.password is not None or "@" in parts.netloc:
-            raise ValueError("names a user; put credentials into auth_token")
-        if "#" in value:
-            raise ValueError("has a fragment, which is never sent")
-        if any(character.isspace() or ord(character) < 33 for character in value):  # noqa: PLR2004 - as above
-            raise ValueError("holds white space")
-        return value if value.isascii() else _on_the_wire(value)
+        return _callable(value)
 
     @field_validator("path")
     @classmethod
@@ -187,3 +193,11 @@ class ConnectorDefinition(ConnectorTarget):
 
 class ConnectorTrial(ConnectorTarget):
     """POST /connectors/{tool_id}/test."""
+
+
+class WebhookDefinition(Body):
+    """POST /webhooks/ and PUT /webhooks/{id}."""
+
+    url: Annotated[str, Field(max_length=2_000), AfterValidator(_callable)]
+    events: list[EventType] | None = Field(None, min_length=1, max_length=20)
+    description: Annotated[str, Field(max_length=500), AfterValidator(_printable)] | None = None

@@ -15,14 +15,16 @@ from daemon.audit.sealer import Sealer
 from daemon.catalog import Catalog
 from daemon.feed import Feed
 from daemon.identity import Identity
+from daemon.placed import Placements
 from daemon.ports import Receipts, Runs, Targets, Tester, Toolbox
 from daemon.settings import Settings
+from daemon.webhooks.records import Webhooks
 
 Requested = Callable[[str, str, int, float], None]
 """Hears of each request: its method, its route, the status of its answer, and how many seconds that took."""
 
 
-class Reads(Runs, Receipts, Evidence, Protocol):
+class Reads(Runs, Receipts, Evidence, Placements, Protocol):
     """The store, as far as requests use it themselves."""
 
     async def ping(self) -> None:
@@ -46,6 +48,7 @@ class Services:
     toolbox: Toolbox
     tester: Tester
     targets: Targets
+    webhooks: Webhooks
     identity: Identity
     feed: Feed
     sealer: Sealer

@@ -161,9 +161,17 @@ class EventStream:
 
     def __init__(self, person: Person, run_id: str, **headers: str) -> None:
         self._person = person
-        self._path = f"/process-runs/{run_id}/events"
+        self._path = self.path(run_id)
         self._headers = {name.replace("_", "-"): value for name, value in headers.items()}
         self.response: ClientResponse
+
+    @staticmethod
+    def path(run_id: str) -> str:
+        return f"/process-runs/{run_id}/events"
+
+    @staticmethod
+    def place(text: str) -> Any:
+        return int(text)
 
     async def __aenter__(self) -> Self:
         headers = {**self._person.bearer, "Accept": "text/event-stream", **self._headers}
@@ -183,9 +191,25 @@ class EventStream:
                 name, _, value = line.decode().rstrip("\n").partition(": ")
                 if name:
                     event[name] = value
-                elif "id" in event:
-                    return {"id": int(event["id"]), "event": event["event"], "data": json.loads(event["data"])}
+                elif "data" in event:
+                    return {
+                        "id": self.place(event["id"]),
+                        "event": event["event"],
+                        "data": json.loads(event["data"]),
+                    }
         raise StopAsyncIteration
+
+
+class CompanyStream(EventStream):
+    """What happens in all runs of a company; the argument is a query, and ids are texts."""
+
+    @staticmethod
+    def path(run_id: str) -> str:
+        return f"/events{run_id}"
+
+    @staticmethod
+    def place(text: str) -> Any:
+        return text
 
 
 @dataclass

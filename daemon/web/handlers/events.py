@@ -1,27 +1,24 @@
-"""A run's history, as a list or live."""
+"""What happened, as a list or live: in one run, and in all runs of the company."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Sequence
 
 from aiohttp import web
 
-from actors.ports import StoreFailed
-from daemon.feed import Follower
-from daemon.jsonio import dumps
+from daemon.feed import Bell, Follower
+from daemon.placed import BEGINNING, Place, shown_placed
 from daemon.ports import Recorded
 from daemon.web import render
-from daemon.web.auth import SERVER, request_id_of
+from daemon.web.auth import principal_of
 from daemon.web.bodies import number, page_limit
 from daemon.web.handlers.runs import find
 from daemon.web.problems import invalid
 from daemon.web.replies import from_cursor, json_reply, next_page, to_cursor
 from daemon.web.services import SERVICES
+from daemon.web.streaming import BEAT, frame, soon, stream, wants_stream
 
-BEAT_S = 15.0
 PAGE = 200
 _SEQ = re.compile(r"[0-9]{1,18}")
 
@@ -29,8 +26,8 @@ _SEQ = re.compile(r"[0-9]{1,18}")
 async def index(request: web.Request) -> web.StreamResponse:
     """GET /process-runs/{run_id}/events."""
     run = await find(request)
-    if request.method == "GET" and "text/event-stream" in request.headers.get("Accept", ""):
-        return await Stream(request, run.company_id, run.id).serve()
+    if wants_stream(request):
+        return await OfRun(request, run.company_id, run.id).serve()
     kind = f"events-{run.id}"
     limit, cursor = page_limit(request), from_cursor(request, kind, _SEQ)
     after = number(request, "after", 0) if cursor is None else int(cursor)
@@ -39,7 +36,36 @@ async def index(request: web.Request) -> web.StreamResponse:
     return json_reply([render.event(recorded) for recorded in found[:limit]], headers=headers)
 
 
-class Stream:
+async def everything(request: web.Request) -> web.StreamResponse:
+    """GET /events."""
+    services, company_id = request.app[SERVICES], principal_of(request).company_id
+    after = _after(request)
+    if wants_stream(request):
+        with services.feed.listen(company_id) as bell:
+            begun = await services.store.present() if after is None else after
+            return await stream(request, _of_company(request, company_id, begun, bell))
+    limit = page_limit(request)
+    found = await services.store.happened(company_id, after or BEGINNING, limit + 1)
+    headers = next_page(request, str(found[limit - 1].place), "after") if len(found) > limit else None
+    return json_reply([shown_placed(placed) for placed in found[:limit]], headers=headers)
+
+
+async def _of_company(request: web.Request, company_id: str, begun: Place, bell: Bell) -> AsyncGenerator[bytes, None]:
+    """What happens in a company behind a place, without an end.
+
+    The first frame says where it begins: a reader who is cut off before there was an event goes on from there.
+    """
+    store, sent = request.app[SERVICES].store, begun
+    yield b"id: %s\n\n" % str(begun).encode()
+    while True:
+        while found := await store.happened(company_id, sent, PAGE):
+            sent = found[-1].place
+            yield b"".join(frame(str(one.place), one.event.type, shown_placed(one)) for one in found)
+        if await soon(bell.next) is None:
+            yield BEAT
+
+
+class OfRun:
     """The history of a run as server-sent events: what is recorded first, then what comes, without a gap."""
 
     def __init__(self, request: web.Request, company_id: str, run_id: str) -> None:
@@ -47,15 +73,6 @@ class Stream:
         self._request = request
         self._services = request.app[SERVICES]
         self._key = (company_id, run_id)
-        self._response = web.StreamResponse(
-            headers={
-                "Content-Type": "text/event-stream",
-                "Cache-Control": "no-store",
-                "X-Accel-Buffering": "no",
-                "X-Request-ID": request_id_of(request),
-                "Server": SERVER,
-            }
-        )
         self._sent = _last_seen(request)
         self._ended = False
 
@@ -67,42 +84,30 @@ class Stream:
             first = await self._recorded()  # after the run was read, so that an end in between is not passed over
             if self._ended and not first:
                 return web.Response(status=204)
-            await self._response.prepare(self._request)
-            with suppress(ConnectionResetError, EOFError, StoreFailed):
-                await self._follow(first, follower)
-        return self._response
+            return await stream(self._request, self._frames(first, follower))
 
-    async def _follow(self, first: Sequence[Recorded], follower: Follower) -> None:
+    async def _frames(self, first: Sequence[Recorded], follower: Follower) -> AsyncGenerator[bytes, None]:
         while first:
-            await self._send(first)
+            yield self._framed(first)
             first = await self._recorded()
         while not self._ended:
-            try:
-                async with asyncio.timeout(BEAT_S):
-                    run, events = await follower.next()
-            except TimeoutError:
-                await self._response.write(b": still here\n\n")
+            item = await soon(follower.next)
+            if item is None:
+                yield BEAT
                 continue
+            run, events = item
             before = run.version - len(events)
-            await self._send([Recorded(before + place, event) for place, event in enumerate(events, 1)])
+            yield self._framed([Recorded(before + place, event) for place, event in enumerate(events, 1)])
             self._ended = run.ended is not None
 
     async def _recorded(self) -> Sequence[Recorded]:
         return await self._services.store.history(*self._key, self._sent, PAGE)
 
-    async def _send(self, found: Sequence[Recorded]) -> None:
-        lines: list[bytes] = []
-        for recorded in found:
-            if recorded.seq > self._sent:
-                name = recorded.event.type
-                lines.append(b"id: %d\nevent: %s\ndata: %s\n\n" % (recorded.seq, name.encode(), _data(recorded)))
-                self._sent = recorded.seq
-        if lines:
-            await self._response.write(b"".join(lines))
-
-
-def _data(recorded: Recorded) -> bytes:
-    return dumps(render.event(recorded))
+    def _framed(self, found: Sequence[Recorded]) -> bytes:
+        """The frames of those that were not sent yet."""
+        fresh = [recorded for recorded in found if recorded.seq > self._sent]
+        self._sent = max((recorded.seq for recorded in fresh), default=self._sent)
+        return b"".join(frame(str(one.seq), one.event.type, render.event(one)) for one in fresh)
 
 
 def _last_seen(request: web.Request) -> int:
@@ -112,3 +117,16 @@ def _last_seen(request: web.Request) -> int:
     if not _SEQ.fullmatch(text):
         raise invalid(("", "Last-Event-ID is the id of an event"))
     return int(text)
+
+
+def _after(request: web.Request) -> Place | None:
+    """The place that the reader has come to; None for one who has not begun."""
+    seen = request.headers.get("Last-Event-ID") if wants_stream(request) else None
+    text = request.query.get("after") if seen is None else seen
+    if text is None:
+        return None
+    place = BEGINNING if text == "0" else Place.parse(text)
+    if place is None:
+        where = "/after" if seen is None else ""
+        raise invalid((where, "is the id of an event, or 0 for the beginning"))
+    return place

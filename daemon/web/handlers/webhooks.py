@@ -1,0 +1,176 @@
+"""Webhooks: make, read, change, forget, try; what was delivered, and again."""
+
+from __future__ import annotations
+
+import base64
+import re
+from typing import Any
+
+from aiohttp import web
+
+from actors.ports import Receipt
+from daemon.identity import Principal
+from daemon.jsonio import dumps, loads
+from daemon.web import render
+from daemon.web.auth import principal_of
+from daemon.web.bodies import idempotency_key, page_limit, read
+from daemon.web.handlers.runs import ONCE
+from daemon.web.idempotency import Slip
+from daemon.web.problems import invalid, not_found
+from daemon.web.replies import JSON, Reply, from_cursor, json_reply, next_page, to_cursor
+from daemon.web.schemas import Nothing, WebhookDefinition
+from daemon.web.services import SERVICES, Services
+from daemon.webhooks.records import WEBHOOKS_MAX, TooMany, Wanted, Webhook
+
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NUMBER = re.compile(r"[1-9][0-9]{0,17}")
+
+
+async def create(request: web.Request) -> web.Response:
+    """POST /webhooks/."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    body, raw = await read(request, WebhookDefinition, body_s=services.settings.body_s)
+    key = idempotency_key(request)
+
+    async def execute(slip: Slip | None) -> Reply:
+        await _check(services, body.url)
+        return await _created(services, _wanted(principal, body), slip)
+
+    async def finish(receipt: Receipt, _slip: Slip) -> Reply:
+        return await _again(services, receipt)
+
+    if key is None:
+        return (await execute(None)).response()
+    place = (principal.company_id, request.path.rstrip("/"), key)
+    return (await request.app[ONCE].answer(place, raw, execute, finish)).response()
+
+
+async def index(request: web.Request) -> web.Response:
+    """GET /webhooks/."""
+    limit, after = page_limit(request), from_cursor(request, "webhooks", _ID) or ""
+    every = await request.app[SERVICES].webhooks.all(principal_of(request).company_id)
+    found = [one for one in every if one.id > after]
+    headers = next_page(request, to_cursor("webhooks", found[limit - 1].id)) if len(found) > limit else None
+    return json_reply([render.webhook(one) for one in found[:limit]], headers=headers)
+
+
+async def show(request: web.Request) -> web.Response:
+    """GET /webhooks/{webhook_id}."""
+    company_id, webhook_id = _key(request)
+    one = await request.app[SERVICES].webhooks.one(company_id, webhook_id)
+    if one is None:
+        raise not_found()
+    return json_reply(render.webhook(one))
+
+
+async def put(request: web.Request) -> web.Response:
+    """PUT /webhooks/{webhook_id}."""
+    services, (company_id, webhook_id) = request.app[SERVICES], _key(request)
+    body, _ = await read(request, WebhookDefinition, body_s=services.settings.body_s)
+    if await services.webhooks.one(company_id, webhook_id) is None:
+        raise not_found()
+    await _check(services, body.url)
+    one = await services.webhooks.change(_wanted(principal_of(request), body), webhook_id)
+    if one is None:
+        raise not_found()
+    return json_reply(render.webhook(one))
+
+
+async def delete(request: web.Request) -> web.Response:
+    """DELETE /webhooks/{webhook_id}."""
+    principal = principal_of(request)
+    if not await request.app[SERVICES].webhooks.delete(*_key(request), principal.email, principal.via):
+        raise not_found()
+    return web.Response(status=204)
+
+
+async def test(request: web.Request) -> web.Response:
+    """POST /webhooks/{webhook_id}/test."""
+    services = request.app[SERVICES]
+    await read(request, Nothing, body_s=services.settings.body_s, optional=True)
+    tested = await services.webhooks.test(*_key(request))
+    if tested is None:
+        raise not_found()
+    return json_reply(tested)
+
+
+async def deliveries(request: web.Request) -> web.Response:
+    """GET /webhooks/{webhook_id}/deliveries."""
+    limit, cursor = page_limit(request), from_cursor(request, "deliveries", _NUMBER)
+    before = None if cursor is None else int(cursor)
+    found = await request.app[SERVICES].webhooks.deliveries(*_key(request), before, limit + 1)
+    if found is None:
+        raise not_found()
+    headers = next_page(request, to_cursor("deliveries", str(found[limit - 1].number))) if len(found) > limit else None
+    return json_reply([render.delivery(one) for one in found[:limit]], headers=headers)
+
+
+async def redeliver(request: web.Request) -> web.Response:
+    """POST /webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver."""
+    services, key = request.app[SERVICES], idempotency_key(request)
+    _, raw = await read(request, Nothing, body_s=services.settings.body_s, optional=True)
+
+    async def execute(slip: Slip | None) -> Reply:
+        one = await services.webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
+        if one is None:
+            raise not_found()
+        reply = Reply(202, dumps(render.delivery(one)), {"Content-Type": JSON})
+        if slip is not None:
+            await request.app[ONCE].keep(slip.answered(reply))
+        return reply
+
+    async def finish(_receipt: Receipt, slip: Slip) -> Reply:
+        return await execute(slip)
+
+    if key is None:
+        return (await execute(None)).response()
+    place = (principal_of(request).company_id, request.path, key)
+    return (await request.app[ONCE].answer(place, raw, execute, finish)).response()
+
+
+def _key(request: web.Request) -> tuple[str, str]:
+    """The company and the webhook that the path names."""
+    webhook_id = request.match_info["webhook_id"]
+    if not _ID.fullmatch(webhook_id):
+        raise not_found()
+    return principal_of(request).company_id, webhook_id
+
+
+def _wanted(principal: Principal, body: WebhookDefinition) -> Wanted:
+    events = None if body.events is None else tuple(dict.fromkeys(body.events))
+    return Wanted(principal.company_id, body.url, events, body.description, principal.email, principal.via)
+
+
+async def _check(services: Services, url: str) -> None:
+    """422 for what may not be called from here."""
+    if (refusal := services.targets.mistake(url) or await services.targets.refusal(url)) is not None:
+        raise invalid(("/url", refusal))
+
+
+async def _created(services: Services, wanted: Wanted, slip: Slip | None) -> Reply:
+    """Make the webhook; the receipt keeps the answer with the secret still sealed."""
+
+    def made(webhook: Webhook) -> Receipt | None:
+        if slip is None:
+            return None
+        sealed = base64.b64encode(webhook.sealed_secret).decode()
+        return Receipt(*slip.place, slip.fingerprint, body=dumps({**render.webhook(webhook), "sealed": sealed}))
+
+    try:
+        webhook, secret = await services.webhooks.create(wanted, made)
+    except TooMany:
+        raise invalid(("", f"a company has at most {WEBHOOKS_MAX} webhooks")) from None
+    return _shown({**render.webhook(webhook), "secret": secret})
+
+
+async def _again(services: Services, receipt: Receipt) -> Reply:
+    """The answer of an earlier request, byte for byte."""
+    kept: dict[str, Any] = loads(receipt.body)
+    sealed = base64.b64decode(kept.pop("sealed"))
+    secret = await services.webhooks.reveal(receipt.company_id, kept["id"], sealed)
+    reply = _shown({**kept, "secret": secret})
+    return Reply(reply.status, reply.body, {**reply.headers, "Idempotency-Replayed": "true"})
+
+
+def _shown(webhook: dict[str, Any]) -> Reply:
+    return Reply(201, dumps(webhook), {"Content-Type": JSON, "Location": f"/webhooks/{webhook['id']}"})

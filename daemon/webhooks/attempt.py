@@ -1,0 +1,34 @@
+"""One attempt to tell a webhook something, and what came of it in the words of a delivery."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Any
+
+from daemon.connectors.http import Answer, SendFailed
+from daemon.connectors.notices import Notice
+from daemon.connectors.outcomes import succeeded, why_not
+from daemon.jsonio import dumps
+from daemon.webhooks.records import Webhook
+from daemon.webhooks.schedule import Result
+
+Notify = Callable[[Notice], Awaitable[Answer]]
+
+
+async def attempt(notify: Notify, webhook: Webhook, message_id: str, body: dict[str, Any]) -> Result:
+    """Send a message once; an answer that is too large counts by its status."""
+    notice = Notice(webhook.company_id, webhook.id, webhook.url, webhook.sealed_secret, message_id, body)
+    try:
+        answer = await notify(notice)
+    except SendFailed as failed:
+        return Result(failed.status_code, None, failed.detail, failed.retry_after_s)
+    error = None if succeeded(answer.status) else why_not(answer)
+    return Result(answer.status, answer.latency_ms, error, answer.retry_after_s)
+
+
+def message(kind: str, at: datetime, data: dict[str, Any]) -> dict[str, Any]:
+    """What a receiver gets: type, time and data, as Standard Webhooks has it; plain JSON."""
+    plain: dict[str, Any] = json.loads(dumps({"type": kind, "timestamp": at, "data": data}))
+    return plain

@@ -1,0 +1,240 @@
+"""The deliverer: follows what is committed, and tells each webhook of it until it has answered or is given up.
+
+Nothing is written for it when a run commits. Each webhook has a cursor in the journal; what comes behind the cursor
+becomes deliveries in one transaction with the cursor's move, so that whatever happens in between, nothing is left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from traceback import extract_tb
+from typing import Protocol
+
+import structlog
+
+from actors.ports import StoreFailed
+from daemon.audit.log import Logged
+from daemon.placed import Place, Placed, Placements, shown_placed
+from daemon.ports import Recorded
+from daemon.webhooks.attempt import Notify, attempt, message
+from daemon.webhooks.change import disabled
+from daemon.webhooks.records import WINDOW_MAX, Delivery, Queue, Webhook, WebhookShelf
+from daemon.webhooks.schedule import GONE, Result, settled
+
+Key = tuple[str, str]
+Outcome = tuple[Delivery, datetime, tuple[str, Logged] | None]
+REASON_GONE = "The receiver answered 410: it wants no more."
+_log = structlog.get_logger("penstock")
+
+
+class Outbox(WebhookShelf, Placements, Protocol):
+    """The store, as far as deliveries need it."""
+
+    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
+        """At most `limit` events of a run behind a place in its history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of deliveries: attempts under way at once, over all and for each webhook; how many wait in line."""
+
+    flights_max: int = 64
+    flights_each_max: int = 4
+    window_max: int = WINDOW_MAX
+    page_max: int = 200
+    sweep_s: float = 60.0
+    pause_s: float = 10.0
+
+
+class Deliverer:
+    """Works on a webhook while there is something to do, and keeps no more than its key while there is not."""
+
+    def __init__(
+        self,
+        store: Outbox,
+        notify: Notify,
+        now: Callable[[], datetime],
+        limits: Limits = Limits(),
+    ) -> None:
+        """Send with `notify`; `now` is the clock, in UTC."""
+        self._store = store
+        self._notify = notify
+        self._now = now
+        self._limits = limits
+        self._slots = asyncio.Semaphore(limits.flights_max)
+        self._known: dict[str, set[str]] = {}
+        self._asked: set[Key] = set()
+        self._working: dict[Key, asyncio.Task[None]] = {}
+        self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._seen: dict[Key, Place] = {}
+        self._unkept: dict[Key, list[Outcome]] = {}
+        self._draining = False
+
+    def happened(self, company_id: str) -> None:
+        """Something of this company was committed."""
+        for webhook_id in self._known.get(company_id, ()):
+            self.look(company_id, webhook_id)
+
+    def look(self, company_id: str, webhook_id: str) -> None:
+        """See whether there is something to do for a webhook; never blocks."""
+        key = (company_id, webhook_id)
+        if self._draining:
+            return
+        self._asked.add(key)
+        if key not in self._working:
+            self._working[key] = asyncio.get_running_loop().create_task(self._work(key))
+
+    async def serve(self) -> None:
+        """Look after every webhook at once and then every minute, whatever was missed."""
+        while True:
+            try:
+                await self.sweep()
+            except StoreFailed as failed:
+                _log.error("webhooks_not_swept", reason=str(failed))
+            await asyncio.sleep(self._limits.sweep_s)
+
+    async def sweep(self) -> None:
+        """Look after every enabled webhook, page by page."""
+        after = ("", "")
+        while page := await self._store.enabled_webhooks(after, self._limits.page_max):
+            for key in page:
+                self.look(*key)
+            after = page[-1]
+
+    async def rest(self) -> None:
+        """Until nothing can be done now."""
+        while self._working:
+            await asyncio.wait(self._working.values())
+
+    async def drain(self, timeout_s: float) -> None:
+        """Begin nothing more and give what is under way that time; what was not done is done after the restart."""
+        self._draining = True
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+        tasks = list(self._working.values())
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=timeout_s)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _work(self, key: Key) -> None:
+        try:
+            while key in self._asked and not self._draining:
+                self._asked.discard(key)
+                if await self._tried(key):
+                    self._asked.add(key)
+        finally:
+            del self._working[key]
+
+    async def _tried(self, key: Key) -> bool:
+        """One round; when it fails the next comes after a pause. What was sent is kept before anything else is sent."""
+        try:
+            while unkept := self._unkept.get(key):
+                await self._store.settle_delivery(*unkept[0])
+                unkept.pop(0)
+            self._unkept.pop(key, None)
+            return await self._round(key)
+        except StoreFailed as failed:
+            _log.error("webhook_not_served", webhook_id=key[1], reason=str(failed))
+            self._later(key, self._limits.pause_s)
+        except Exception as error:  # noqa: BLE001 - the top of this loop
+            where = extract_tb(error.__traceback__)[-1]
+            place = f"{where.filename}:{where.lineno}"
+            _log.error("webhook_broke", webhook_id=key[1], error=type(error).__name__, where=place)
+            self._later(key, self._limits.sweep_s)
+        return False
+
+    async def _round(self, key: Key) -> bool:
+        """Put in line what has happened, then send what is due; whether there may be more to do at once."""
+        queue = await self._store.webhook_queue(*key, self._now(), self._limits.flights_each_max)
+        if queue is None or not queue.webhook.enabled:
+            self._forget(key)
+            return False
+        self._known.setdefault(key[0], set()).add(key[1])  # it may have been forgotten when it was enabled
+        filled = await self._filled(queue)
+        # A receiver that is unwell gets one at a time, and so takes little of what all share.
+        due = queue.due[:1] if queue.webhook.failures else queue.due
+        if due:
+            done = await asyncio.gather(*(self._deliver(queue.webhook, one) for one in due), return_exceptions=True)
+            for error in filter(None, done):
+                raise error
+        elif not filled and queue.next_at is not None:
+            self._later(key, (queue.next_at - self._now()).total_seconds())
+        return filled or bool(due)
+
+    async def _filled(self, queue: Queue) -> bool:
+        """Make deliveries of the next events, as long as there is room; whether there were any events."""
+        hook, room = queue.webhook, self._limits.window_max - queue.pending
+        seen = max(hook.cursor, self._seen.get(hook.key, hook.cursor))
+        found = await self._store.happened(hook.company_id, seen, self._limits.page_max) if room > 0 else ()
+        if not found:
+            return False
+        wanted = [one for one in found if hook.events is None or one.event.type in hook.events]
+        reached = found[-1].place if len(wanted) <= room else wanted[room - 1].place
+        # What nobody wants is passed over in memory, page by page on disk.
+        if wanted or len(found) == self._limits.page_max:
+            await self._store.enqueue(hook, wanted[:room], reached, self._now())
+        self._seen[hook.key] = reached
+        return True
+
+    async def _deliver(self, hook: Webhook, delivery: Delivery) -> None:
+        async with self._slots:
+            if self._draining:
+                return
+            body = await self._body(delivery)
+            if body is None:
+                result = Result(None, None, "The event is not in the journal any more.")
+            else:
+                result = await attempt(self._notify, hook, delivery.id, body)
+            at = self._now()
+            gone = await self._gone(hook, at) if result.status_code == GONE else None
+            outcome = settled(delivery, result, at), at, gone
+            try:
+                await self._store.settle_delivery(*outcome)
+            except StoreFailed:
+                self._unkept.setdefault(hook.key, []).append(outcome)
+                raise
+
+    async def _gone(self, asked: Webhook, at: datetime) -> tuple[str, Logged] | None:
+        """Why to disable the webhook, with the event of it; None when it was given another URL meanwhile."""
+        hook = await self._store.webhook(*asked.key)
+        if hook is None or not hook.enabled or hook.url != asked.url:
+            return None
+        _log.warning("webhook_disabled", webhook_id=hook.id, reason=REASON_GONE)
+        return REASON_GONE, Logged(hook.company_id, disabled(hook, REASON_GONE, at))
+
+    async def _body(self, delivery: Delivery) -> dict[str, object] | None:
+        """What is sent, as it stands in the journal."""
+        found = await self._store.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
+        if not found:
+            return None
+        event = found[0].event
+        placed = Placed(delivery.place, delivery.run_id, delivery.seq, event)
+        return message(event.type, event.at, shown_placed(placed))
+
+    def _later(self, key: Key, pause_s: float) -> None:
+        """Look again after a pause."""
+        if (timer := self._timers.pop(key, None)) is not None:
+            timer.cancel()
+        if not self._draining:
+            self._timers[key] = asyncio.get_running_loop().call_later(max(0.0, pause_s), self._due, key)
+
+    def _due(self, key: Key) -> None:
+        del self._timers[key]
+        self.look(*key)
+
+    def _forget(self, key: Key) -> None:
+        """Keep nothing of a webhook that is not to be told anything."""
+        company_id, webhook_id = key
+        self._seen.pop(key, None)
+        if (timer := self._timers.pop(key, None)) is not None:
+            timer.cancel()
+        known = self._known.get(company_id, set())
+        known.discard(webhook_id)
+        if not known:
+            self._known.pop(company_id, None)

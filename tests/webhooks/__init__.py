@@ -1,0 +1,1 @@
+"""Webhooks: what receivers get, when, and how often."""

@@ -1,0 +1,326 @@
+"""What a receiver gets: every event at least once, signed, in spite of failures, restarts and other receivers."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+
+import pytest
+
+from daemon.placed import BEGINNING
+from daemon.webhooks.deliverer import Limits
+from daemon.webhooks.records import Wanted
+from daemon.webhooks.schedule import PAUSES_S
+from tests.histories import ACME, NOON, OTHER
+from tests.webhooks.conftest import PATIENCE_S, Post, Receiver, verified
+
+FIVE = ["run_started", "step_entered", "gate_opened", "verdict_given", "run_ended"]
+
+
+def ids(run_id: str, *seqs: int) -> list[str]:
+    return [f"msg_{run_id}_{seq}" for seq in seqs or range(1, 6)]
+
+
+async def test_every_event_is_sent_signed_with_the_secret_that_was_shown(post: Post, receiver: Receiver) -> None:
+    hook, secret = await post.hook(receiver.url("/in?x=1"))
+    await post.happen("run-1")
+    await post.rest()
+    assert sorted(receiver.ids) == ids("run-1")
+    by_id = {one.id: one for one in receiver.got}
+    assert [by_id[one].json["type"] for one in ids("run-1")] == FIVE
+    assert all(verified(secret, one) for one in receiver.got)
+    other = await post.hook(receiver.url())
+    assert not any(verified(other[1], one) for one in receiver.got)
+    assert [(one.status, one.attempts, one.status_code) for one in await post.log(hook)] == [("delivered", 1, 200)] * 5
+
+
+async def test_a_message_says_what_happened_when_and_where(post: Post, receiver: Receiver) -> None:
+    await post.hook(receiver.url(), ("run_ended",))
+    await post.happen("run-1")
+    await post.rest()
+    (got,) = receiver.got
+    (placed,) = [one for one in await post.store.happened(ACME, BEGINNING, 99) if one.seq == 5]
+    assert got.json.keys() == {"type", "timestamp", "data"}
+    assert (got.json["type"], got.json["timestamp"]) == ("run_ended", "2026-03-02T12:00:00.250001Z")
+    data = got.json["data"]
+    assert (data["id"], data["run_id"], data["seq"]) == (str(placed.place), "run-1", 5)
+    assert (data["event"]["type"], data["event"]["outcome"], data["event"]["seq"]) == ("run_ended", "done", 5)
+    assert got.headers["content-type"] == "application/json"
+    assert got.headers["webhook-timestamp"] == str(int(NOON.timestamp()))
+
+
+async def test_a_new_webhook_is_told_nothing_of_what_was_before(post: Post, receiver: Receiver) -> None:
+    await post.happen("run-1")
+    await post.hook(receiver.url())
+    await post.happen("run-2")
+    await post.rest()
+    assert sorted(receiver.ids) == ids("run-2")
+
+
+async def test_a_company_is_told_of_its_own_runs_alone(post: Post, receiver: Receiver) -> None:
+    await post.hook(receiver.url("/acme"))
+    await post.hook(receiver.url("/other"), company=OTHER)
+    await post.happen("run-1")
+    await post.happen("run-2", OTHER)
+    await post.rest()
+    assert sorted((one.path, one.id) for one in receiver.got) == [
+        *(("/acme", one) for one in ids("run-1")),
+        *(("/other", one) for one in ids("run-2")),
+    ]
+
+
+async def test_what_fails_is_sent_again_with_growing_pauses_and_then_given_up(post: Post, receiver: Receiver) -> None:
+    hook, secret = await post.hook(receiver.url(), ("run_ended",))
+    receiver.status = 500
+    await post.happen("run-1")
+    await post.rest()
+    for number, pause_s in enumerate(PAUSES_S, 1):
+        (one,) = await post.log(hook)
+        assert (one.status, one.attempts, one.status_code) == ("pending", number, 500)
+        assert one.next_at == post.clock() + timedelta(seconds=pause_s)
+        await post.later(pause_s - 1)
+        assert len(receiver.got) == number
+        await post.later(1)
+        assert len(receiver.got) == number + 1
+    (one,) = await post.log(hook)
+    assert (one.status, one.attempts, one.next_at) == ("failed", len(PAUSES_S) + 1, None)
+    assert one.error == "The far side answered 500."
+    await post.later(10 * 86_400)
+    assert len(receiver.got) == len(PAUSES_S) + 1
+    assert set(receiver.ids) == {"msg_run-1_5"}
+    assert len({one.headers["webhook-timestamp"] for one in receiver.got}) == len(receiver.got)
+    assert all(verified(secret, one) for one in receiver.got)
+
+
+async def test_what_succeeds_in_the_end_is_not_sent_any_more(post: Post, receiver: Receiver) -> None:
+    hook, _ = await post.hook(receiver.url(), ("run_ended",))
+    receiver.answers = [500, 302, 404, 200]
+    await post.happen("run-1")
+    for pause_s in PAUSES_S:
+        await post.later(pause_s)
+    (one,) = await post.log(hook)
+    assert (one.status, one.attempts, one.error, len(receiver.got)) == ("delivered", 4, None, 4)
+
+
+@pytest.mark.parametrize(("asked", "pause_s"), [("90", 90), ("1", 5), ("Mon, 02 Mar 2026 12:02:00 GMT", 119.749999)])
+async def test_the_receiver_may_ask_for_a_longer_pause(
+    post: Post, receiver: Receiver, asked: str, pause_s: float
+) -> None:
+    hook, _ = await post.hook(receiver.url(), ("run_ended",))
+    receiver.status, receiver.headers = 503, {"Retry-After": asked}
+    await post.happen("run-1")
+    await post.rest()
+    (one,) = await post.log(hook)
+    assert one.next_at == post.clock() + timedelta(seconds=pause_s)
+
+
+async def test_no_redirect_is_followed(post: Post, receiver: Receiver) -> None:
+    hook, _ = await post.hook(receiver.url(), ("run_ended",))
+    receiver.status, receiver.headers = 307, {"Location": receiver.url("/else")}
+    await post.happen("run-1")
+    await post.rest()
+    assert [one.path for one in receiver.got] == ["/in"]
+    assert (await post.log(hook))[0].error == "The far side answered 307; redirects are not followed."
+
+
+async def test_410_disables_the_webhook_and_says_why(post: Post, receiver: Receiver) -> None:
+    hook, _ = await post.hook(receiver.url())
+    receiver.status = 410
+    await post.happen("run-1")
+    await post.rest()
+    found = await post.book.one(*hook.key)
+    assert found is not None
+    assert (found.enabled, found.reason) == (False, "The receiver answered 410: it wants no more.")
+    sent = len(receiver.got)
+    await post.happen("run-2")
+    await post.later(86_400)
+    assert len(receiver.got) == sent <= 4
+
+
+async def test_410_of_an_earlier_url_does_not_disable_the_webhook(post: Post, receiver: Receiver) -> None:
+    hook, _ = await post.hook(receiver.url(), ("run_ended",))
+    receiver.answers = [410]
+    receiver.open.clear()
+    await post.happen("run-1")
+    assert await receiver.holding(1, post) == 1
+    await post.book.change(Wanted(ACME, receiver.url("/else"), ("run_ended",), None, "ann", "session"), hook.id)
+    receiver.open.set()
+    await post.happen("run-2")
+    await post.rest()
+    assert [(one.status, one.status_code) for one in await post.log(hook)] == [("failed", 410), ("delivered", 200)]
+    assert receiver.got[-1].path == "/else"
+
+
+async def test_an_enabled_webhook_goes_on_where_it_stood(post: Post, receiver: Receiver) -> None:
+    hook, _ = await post.hook(receiver.url())
+    receiver.status = 410
+    await post.happen("run-1")
+    await post.rest()
+    refused = set(receiver.ids)
+    await post.happen("run-2")
+    receiver.status = 200
+    receiver.got.clear()
+    await post.book.change(Wanted(ACME, receiver.url(), None, None, "ann", "session"), hook.id)
+    await post.rest()
+    assert sorted(receiver.ids) == sorted({*ids("run-1"), *ids("run-2")} - refused)
+
+
+async def test_a_private_target_is_not_called(post: Post, receiver: Receiver) -> None:
+    post.networks = ""
+    await post.restart()
+    hook, _ = await post.hook(receiver.url(), ("run_ended",))
+    await post.happen("run-1")
+    await post.rest()
+    assert receiver.got == []
+    (one,) = await post.log(hook)
+    assert (one.status, one.status_code) == ("pending", None)
+    assert one.error == "127.0.0.1 is a loopback address, which may not be called from here."
+    tested = await post.book.test(*hook.key)
+    assert tested is not None
+    assert (tested.ok, tested.status_code, tested.error) == (False, None, one.error)
+
+
+async def test_a_restart_in_the_middle_loses_nothing(post: Post, receiver: Receiver) -> None:
+    await post.hook(receiver.url())
+    receiver.open.clear()
+    await post.happen("run-1")
+    async with asyncio.timeout(PATIENCE_S):
+        await receiver.arrived.wait()
+    await post.happen("run-2")
+    await post.restart()
+    receiver.open.set()
+    cut_off = set(receiver.ids)
+    assert cut_off
+    await post.happen("run-3")
+    await post.deliverer.sweep()
+    await post.rest()
+    assert set(receiver.ids) == {*ids("run-1"), *ids("run-2"), *ids("run-3")}
+    repeated = {one for one in receiver.ids if receiver.ids.count(one) > 1}
+    assert repeated == cut_off
+
+
+async def test_what_was_committed_while_nobody_looked_is_sent_after_a_restart(post: Post, receiver: Receiver) -> None:
+    await post.hook(receiver.url())
+    await post.deliverer.drain(0)
+    for number in range(20):
+        await post.happen(f"run-{number}")
+    await post.restart()
+    await post.deliverer.sweep()
+    await post.rest()
+    assert sorted(receiver.ids) == sorted(one for number in range(20) for one in ids(f"run-{number}"))
+
+
+async def test_a_drain_waits_for_what_is_under_way(post: Post, receiver: Receiver) -> None:
+    hook, _ = await post.hook(receiver.url(), ("run_ended",))
+    receiver.open.clear()
+    await post.happen("run-1")
+    async with asyncio.timeout(PATIENCE_S):
+        await receiver.arrived.wait()
+    draining = asyncio.create_task(post.deliverer.drain(PATIENCE_S))
+    await asyncio.sleep(0)
+    receiver.open.set()
+    await draining
+    assert [one.status for one in await post.log(hook)] == ["delivered"]
+
+
+async def test_a_slow_receiver_does_not_hold_up_another(post: Post, receiver: Receiver) -> None:
+    slow = Receiver()
+    await slow.server.start_server(shutdown_timeout=0.01)
+    slow.open.clear()
+    await post.hook(slow.url())
+    quick, _ = await post.hook(receiver.url())
+    for number in range(5):
+        await post.happen(f"run-{number}")
+    assert await slow.holding(Limits().flights_each_max, post) == Limits().flights_each_max
+    async with asyncio.timeout(PATIENCE_S):
+        while len(receiver.got) < 25:
+            receiver.arrived.clear()
+            await receiver.arrived.wait()
+    assert slow.inside == Limits().flights_each_max
+    slow.open.set()
+    await post.rest()
+    assert {one.status for one in await post.log(quick)} == {"delivered"}
+    await slow.server.close()
+
+
+async def test_so_many_attempts_are_under_way_at_once_and_no_more(post: Post, receiver: Receiver) -> None:
+    post.limits = Limits(flights_max=3)
+    await post.restart()
+    for _ in range(4):
+        await post.hook(receiver.url())
+    receiver.open.clear()
+    await post.happen("run-1")
+    assert await receiver.holding(3, post) == 3
+    receiver.open.set()
+    await post.rest()
+    assert (receiver.inside_max, len(receiver.got)) == (3, 20)
+
+
+async def test_a_receiver_that_is_unwell_gets_one_at_a_time_and_all_when_it_is_well(
+    post: Post, receiver: Receiver
+) -> None:
+    hook, _ = await post.hook(receiver.url())
+    receiver.status = 503
+    await post.happen("run-1")
+    await post.rest()
+    receiver.open.clear()
+    await post.happen("run-2")
+    assert await receiver.holding(1, post) == 1
+    receiver.status = 200
+    receiver.open.set()
+    await post.happen("run-3")
+    await post.rest()
+    assert {one.status for one in await post.log(hook)} == {"delivered"}
+    assert len(await post.log(hook)) == 15
+
+
+async def test_a_full_line_waits_in_the_journal_and_loses_nothing(post: Post, receiver: Receiver) -> None:
+    post.limits = Limits(window_max=6, page_max=4)
+    await post.restart()
+    hook, _ = await post.hook(receiver.url(), ("run_started", "run_ended"))
+    receiver.status = 500
+    for number in range(10):
+        await post.happen(f"run-{number}")
+    await post.rest()
+    assert len(await post.log(hook)) == 6
+    receiver.status = 200
+    await post.later(PAUSES_S[0])
+    wanted = sorted(one for number in range(10) for one in ids(f"run-{number}", 1, 5))
+    assert sorted(set(receiver.ids)) == wanted
+    assert [one.status for one in await post.log(hook)] == ["delivered"] * 20
+
+
+async def test_redelivering_sends_the_same_message_again(post: Post, receiver: Receiver) -> None:
+    hook, secret = await post.hook(receiver.url(), ("run_ended",))
+    await post.happen("run-1")
+    await post.rest()
+    await post.book.redeliver(*hook.key, "msg_run-1_5")
+    await post.rest()
+    first, second = receiver.got
+    assert (first.id, first.raw) == (second.id, second.raw)
+    assert verified(secret, second)
+    (one,) = await post.log(hook)
+    assert (one.status, one.attempts) == ("delivered", 2)
+
+
+async def test_a_test_is_signed_and_leaves_nothing_behind(post: Post, receiver: Receiver) -> None:
+    hook, secret = await post.hook(receiver.url())
+    tested = await post.book.test(*hook.key)
+    assert tested is not None
+    assert (tested.ok, tested.status_code, tested.error) == (True, 200, None)
+    (got,) = receiver.got
+    assert verified(secret, got)
+    assert (got.json["type"], got.json["data"]) == ("webhook.test", {"webhook_id": hook.id})
+    assert await post.log(hook) == []
+
+
+async def test_a_deleted_webhook_is_told_nothing_more(post: Post, receiver: Receiver) -> None:
+    hook, _ = await post.hook(receiver.url())
+    receiver.status = 500
+    await post.happen("run-1")
+    await post.rest()
+    sent = len(receiver.got)
+    assert await post.book.delete(*hook.key, "ann", "session")
+    await post.happen("run-2")
+    await post.later(86_400)
+    assert len(receiver.got) == sent
