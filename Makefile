@@ -13,7 +13,7 @@ PURE_TESTS := tests/unit tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test coverage check load bench crash effects sim power startup linear tamper prefix lock clean
+.PHONY: help install run demo test coverage check load bench crash effects sim power startup linear tamper attack prefix lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -66,6 +66,9 @@ startup: .venv/developed ## start on 10,000 parked runs and a log of 64 MiB afte
 
 tamper: .venv/developed ## tamper with a stored history, and count what verification finds and names: COUNT=1000
 	@$(BIN)/python -m tests.audit --count $(COUNT)
+
+attack: .venv/developed ## attack a service: slow connections, overload, malformed requests, tokens, log-ins: ONLY= SECONDS=60
+	@$(BIN)/python -m tests.attack $(if $(ONLY),--only $(ONLY)) --seconds $(SECONDS)
 
 # The runtime lock takes its versions from the wider one, so that the two always agree.
 lock: .venv/made ## write the lock files anew from pyproject.toml

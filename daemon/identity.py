@@ -23,6 +23,7 @@ ALGORITHM = "HS256"
 TYPE = "JWT"
 ISSUER = AUDIENCE = "penstock"
 CLAIMS = ["iss", "aud", "sub", "company", "role", "jti", "iat", "exp"]
+TEXTS = ("sub", "company", "role", "email", "jti")
 CACHE_MAX = 10_000
 KEYS_CHECKED_S = 0.5
 TOKEN_CHARS_MAX = 4_096
@@ -162,6 +163,10 @@ class Identity:
             raise NotAuthenticated
         return known
 
+    def known(self, token: str) -> Principal | None:
+        """Whose token it was when it was checked last, if that is remembered; it may have ended since."""
+        return self._known.get(token)
+
     def signed(self, claims: dict[str, Any], key_id: str) -> str:
         """The token with these claims, the same bytes each time; NotAuthenticated when the key is gone."""
         ring = self._current_ring()
@@ -212,7 +217,7 @@ class Identity:
         except (jwt.PyJWTError, ValueError) as error:
             raise NotAuthenticated from error
         lifetime_s = claims["exp"] - claims["iat"]
-        if lifetime_s > self._ttl.total_seconds() or not isinstance(claims.get("email"), str):
+        if lifetime_s > self._ttl.total_seconds() or not all(isinstance(claims.get(name), str) for name in TEXTS):
             raise NotAuthenticated
         return Principal(
             user_id=claims["sub"],

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TypeVar
 
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
 
 WAITING_MAX = 64
+NICE = 10
 T = TypeVar("T")
 
 
@@ -25,7 +29,7 @@ class Passwords:
     def __init__(self, hashes_max: int) -> None:
         """Make the threads, and a decoy to compare with where there is no account."""
         self._hasher = PasswordHasher()
-        self._pool = ThreadPoolExecutor(hashes_max, thread_name_prefix="argon2")
+        self._pool = ThreadPoolExecutor(hashes_max, "argon2", _yield_to_others)
         self._waiting = 0
         self._decoy = self._hasher.hash(secrets.token_hex())
 
@@ -55,3 +59,10 @@ class Passwords:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         finally:
             self._waiting -= 1
+
+
+def _yield_to_others() -> None:
+    """Let this thread, and those that argon2 makes of it, take what processor time the event loop leaves."""
+    with suppress(OSError):  # systemd's filter of system calls may refuse it
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + NICE)

@@ -79,8 +79,24 @@ class Settings(BaseSettings):
     calls_max: Annotated[int, Field(ge=1)] = Field(256, description="connector calls under way at once")
     hashes_max: Annotated[int, Field(ge=1)] = Field(2, description="passwords hashed at once")
     body_bytes_max: Annotated[int, Field(ge=1024)] = Field(1_048_576, description="size of a request body")
+    bodies_bytes_max: Annotated[int, Field(ge=2_097_152)] = Field(
+        67_108_864, description="size of all bodies together that have arrived in part"
+    )
     answer_bytes_max: Annotated[int, Field(ge=1024)] = Field(262_144, description="size of a connector's answer")
+    unread_bytes_max: Annotated[int, Field(ge=1_048_576)] = Field(
+        268_435_456, description="size of all answers together that wait for slow readers"
+    )
+    head_s: Annotated[float, Field(gt=0)] = Field(10.0, description="how long the head of a request may take to arrive")
     body_s: Annotated[float, Field(gt=0)] = Field(30.0, description="how long a request body may take to arrive")
+    unread_s: Annotated[float, Field(gt=0)] = Field(10.0, description="how long an answer may wait for a slow reader")
+    idle_connection_s: Annotated[float, Field(gt=0)] = Field(
+        12.0, description="how long a connection may be open without a request"
+    )
+    connections_max: Annotated[int, Field(ge=1)] = Field(10_000, description="connections open at once")
+    requests_max: Annotated[int, Field(ge=1)] = Field(64, description="requests worked on at once")
+    requests_waiting_max: Annotated[int, Field(ge=0)] = Field(
+        4_096, description="requests that may wait for their turn, at most half of them of one company"
+    )
     wait_s: Annotated[float, Field(ge=0, le=60)] = Field(10.0, description="how long an answer waits for a run to rest")
     drain_s: Annotated[float, Field(ge=0)] = Field(5.0, description="how long a stop waits for calls under way")
     sweep_s: Annotated[float, Field(gt=0)] = Field(60.0, description="how often runs are looked for that are stuck")

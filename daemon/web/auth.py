@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Awaitable, Callable
 
@@ -12,23 +11,28 @@ from aiohttp import web
 from actors.about import concern
 from actors.actor import Stopped
 from daemon.identity import Principal
-from daemon.uuids import new_id
 from daemon.web import access, problems
 from daemon.web.access import PRINCIPAL, REQUEST_ID
-from daemon.web.problems import Problem, not_authenticated
+from daemon.web.admission import ADMISSION, NOBODY, PLACE, Place
+from daemon.web.problems import SERVER, Problem, named, not_authenticated
 from daemon.web.services import SERVICES, Services
 from daemon.web.underway import UNDER_WAY
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
-SERVER = "penstock"
-_OPEN = frozenset({"/auth/register", "/auth/login", "/health", "/openapi.json", "/docs", "/"})
+HEALTH = "/health"
+_OPEN = frozenset({"/auth/register", "/auth/login", HEALTH, "/openapi.json", "/docs", "/"})
 _log = structlog.get_logger("penstock.access")
 
 
 def principal_of(request: web.Request) -> Principal:
     """Who makes the request; only for addresses that need a token."""
     return request[PRINCIPAL]
+
+
+def company_of(request: web.Request) -> str:
+    """The company of who makes the request; all who need no token count as one."""
+    principal = request.get(PRINCIPAL)
+    return NOBODY if principal is None else principal.company_id
 
 
 def request_id_of(request: web.Request) -> str:
@@ -40,12 +44,11 @@ def request_id_of(request: web.Request) -> str:
 async def gateway(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Name the request, learn who makes it, and turn whatever is raised into an answer."""
     began = time.perf_counter()
-    given = request.headers.get("X-Request-ID", "")
-    request_id = request[REQUEST_ID] = given if _REQUEST_ID.fullmatch(given) else new_id()
+    request_id = request[REQUEST_ID] = named(request.headers.get("X-Request-ID", ""))
     concern(request_id=request_id)
     try:
         _admit(request)
-        response = await request.app[UNDER_WAY].run(handler, request)
+        response = await request.app[UNDER_WAY].run(_placed(handler), request)
     except ConnectionError:  # the caller has gone; there is nobody to answer
         raise
     except Exception as error:  # noqa: BLE001 - the top of the request: everybody is answered
@@ -59,11 +62,30 @@ async def gateway(request: web.Request, handler: Handler) -> web.StreamResponse:
     return response
 
 
+def _placed(handler: Handler) -> Handler:
+    """The handler, for when the request has a place among those that are worked on."""
+
+    async def served(request: web.Request) -> web.StreamResponse:
+        if request.path == HEALTH:
+            return await handler(request)
+        place = Place(request.app[ADMISSION], company_of(request))
+        await place.take()
+        PLACE.set(place)
+        try:
+            if request.transport is None:
+                raise ConnectionResetError("the caller has gone while waiting")
+            return await handler(request)
+        finally:
+            place.leave()
+
+    return served
+
+
 def _admit(request: web.Request) -> None:
     """Let a request through to its handler if its token counts, or if its address needs none."""
     services = request.app[SERVICES]
     path = request.path
-    if path != "/health" and services.draining():
+    if path != HEALTH and services.draining():
         raise Stopped
     if request.match_info.http_exception is not None:
         raise request.match_info.http_exception

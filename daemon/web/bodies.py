@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from typing import Any, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
+from actors.actor import Overloaded
 from daemon.jsonio import NotJson, loads
+from daemon.web.admission import aside
+from daemon.web.auth import company_of
+from daemon.web.connections import Connection
 from daemon.web.problems import Problem, invalid
 
 WAIT_MAX_S = 60.0
@@ -109,6 +114,39 @@ def number(request: web.Request, name: str, default: int) -> int:
     return int(text)
 
 
+class Arriving:
+    """The bodies that have arrived in part: so many bytes of all together, and of one company at most what is free."""
+
+    def __init__(self, bytes_max: int) -> None:
+        """Begin with none."""
+        self._free = bytes_max
+        self._held: Counter[str] = Counter()
+
+    async def read(self, request: web.Request, bytes_max: int) -> bytes:
+        """The whole body; 503 when there is no room for what has arrived of it, 413 when it is larger than that."""
+        company_id, body = company_of(request), bytearray()
+        try:
+            while chunk := await request.content.readany():
+                if len(body) + len(chunk) > bytes_max:
+                    raise _too_large(bytes_max)
+                if self._held[company_id] + len(chunk) > self._free:
+                    raise Overloaded
+                self._count(company_id, len(chunk))
+                body += chunk
+        finally:
+            self._count(company_id, -len(body))
+        return bytes(body)
+
+    def _count(self, company_id: str, size: int) -> None:
+        self._free -= size
+        self._held[company_id] += size
+        if not self._held[company_id]:
+            del self._held[company_id]
+
+
+ARRIVING = web.AppKey("arriving", Arriving)
+
+
 async def _raw(request: web.Request, body_s: float) -> bytes:
     if not request.body_exists:
         return b""
@@ -117,15 +155,21 @@ async def _raw(request: web.Request, body_s: float) -> bytes:
     try:
         if request.content.is_eof():
             return await request.read()
-        async with asyncio.timeout(body_s):
-            return await request.read()
+        with aside():
+            async with asyncio.timeout(body_s):
+                return await request.app[ARRIVING].read(request, request.client_max_size)
     except TimeoutError:
+        if isinstance(request.protocol, Connection):
+            request.protocol.hurry()
         raise Problem("request_timeout", f"The body did not arrive within {body_s:g} s.") from None
     except web.RequestPayloadError:
         raise Problem("malformed_json", "The body is not encoded as its headers say.") from None
     except web.HTTPRequestEntityTooLarge:
-        limit = request.client_max_size
-        raise Problem("too_large", f"The body is larger than {limit} bytes.", {"limit": limit}) from None
+        raise _too_large(request.client_max_size) from None
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem("too_large", f"The body is larger than {limit} bytes.", {"limit": limit})
 
 
 def _pointer(location: tuple[int | str, ...]) -> str:

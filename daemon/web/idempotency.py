@@ -13,6 +13,7 @@ from actors.canonical import canonical
 from actors.failpoints import reach
 from actors.ports import Receipt, ReceiptTaken
 from daemon.ports import Receipts
+from daemon.web.admission import aside
 from daemon.web.problems import Problem
 from daemon.web.replies import Reply, kept
 
@@ -63,7 +64,9 @@ class Once:
         """
         slip = Slip(place, fingerprint(body))
         while (other := self._under_way.get(place)) is not None:
-            if (answered := await asyncio.shield(other)) is not None:
+            with aside():
+                answered = await asyncio.shield(other)
+            if answered is not None:
                 return _again(slip, *answered)
         done = self._under_way[place] = asyncio.get_running_loop().create_future()
         try:

@@ -237,7 +237,8 @@ def _responses(operation: Operation, models: dict[str, Any]) -> dict[str, Any]:
     if operation.answer is not None:
         answer["content"] = {operation.media: {"schema": _schema(operation.answer, models)}}
     refused = {"application/problem+json": {"schema": _schema(shapes.ProblemShape, models)}}
-    statuses = sorted({*operation.problems, *(() if operation.open else (401,))})
+    anywhere = () if operation.answer is shapes.HealthShape else (503,)
+    statuses = sorted({*operation.problems, *anywhere, *(() if operation.open else (401,))})
     return {
         str(operation.status): answer,
         **({"202": answer} if "Prefer" in operation.headers else {}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,8 +15,12 @@ from daemon.identity import InvalidCredentials, NotAuthenticated
 from daemon.jsonio import dumps
 from daemon.passwords import Busy
 from daemon.ports import DiskFull, EmailTaken
+from daemon.uuids import new_id
 
 RETRY_AFTER_S = 1
+SERVER = "penstock"
+OVERLOADED = "Too much is waiting here already; try again shortly."
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _STATUS = {
     "malformed_json": (400, "Malformed JSON"),
     "malformed_cursor": (400, "Malformed cursor"),
@@ -85,6 +90,11 @@ class Problem(Exception):
             headers=self.headers,
             content_type="application/problem+json",
         )
+
+
+def named(given: str) -> str:
+    """The id of a request: its sender's own where that is well formed."""
+    return given if _REQUEST_ID.fullmatch(given) else new_id()
 
 
 def not_found() -> Problem:
@@ -160,7 +170,7 @@ def _of_trouble(error: Exception) -> Problem | None:
     """What the service cannot do now, or never foresaw."""
     match error:
         case Overloaded() | Busy():
-            return unavailable("overloaded", "Too much is waiting here already; try again shortly.")
+            return unavailable("overloaded", OVERLOADED)
         case Stopped():
             return unavailable("draining", "The service is stopping; try again when it is back.")
         case DiskFull():

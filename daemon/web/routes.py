@@ -5,7 +5,9 @@ from __future__ import annotations
 from aiohttp import HttpVersion11, web
 
 from daemon.web import openapi
+from daemon.web.admission import ADMISSION, Admission
 from daemon.web.auth import gateway
+from daemon.web.bodies import ARRIVING, Arriving
 from daemon.web.handlers import accounts, audit, connectors, events, runs, service, templates, webhooks
 from daemon.web.idempotency import Once
 from daemon.web.limits import RateLimits
@@ -70,6 +72,8 @@ def application(services: Services) -> web.Application:
     app = web.Application(middlewares=[gateway], client_max_size=services.settings.body_bytes_max)
     app[SERVICES] = services
     app[UNDER_WAY] = UnderWay()
+    app[ARRIVING] = Arriving(services.settings.bodies_bytes_max)
+    app[ADMISSION] = Admission(services.settings.requests_max, services.settings.requests_waiting_max)
     app[runs.ONCE] = Once(services.store)
     app[accounts.LIMITS] = RateLimits(on=services.settings.rate_limits)
     for method, path, handler in ROUTES:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
+from daemon import descriptors
+from daemon.web.connections import Runner
 from daemon.web.routes import application
 from daemon.web.services import Services
 from daemon.web.underway import UNDER_WAY
@@ -21,7 +23,6 @@ NEWCOMERS_S = 1.0
 STOP_S = 8.5
 LOOK_S = 0.01
 CLOSE_S = 0.25
-IDLE_CONNECTION_S = 75.0
 
 
 @dataclass(slots=True)
@@ -77,9 +78,8 @@ async def listening(services: Services, lent: Sequence[int] = ()) -> AsyncIterat
 
     On the way out every request under way is answered.
     """
-    runner = web.AppRunner(
-        application(services), access_log=None, shutdown_timeout=CLOSE_S, keepalive_timeout=IDLE_CONNECTION_S
-    )
+    connections_max = descriptors.room_for(services.settings.connections_max)
+    runner = Runner(application(services), connections_max, shutdown_timeout=CLOSE_S)
     await runner.setup()
     door = Door(runner, bool(lent))
     try:

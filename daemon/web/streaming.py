@@ -11,7 +11,9 @@ from aiohttp import web
 
 from actors.ports import StoreFailed
 from daemon.jsonio import dumps
-from daemon.web.auth import SERVER, request_id_of
+from daemon.web.admission import aside
+from daemon.web.auth import request_id_of
+from daemon.web.problems import SERVER
 
 BEAT_S = 15.0
 BEAT = b": still here\n\n"
@@ -49,7 +51,7 @@ async def stream(request: web.Request, frames: AsyncGenerator[bytes, None]) -> w
         }
     )
     await response.prepare(request)
-    with suppress(ConnectionResetError, EOFError, StoreFailed):
+    with aside(), suppress(ConnectionResetError, EOFError, StoreFailed):
         async with aclosing(frames):
             async for part in frames:
                 if part:

@@ -11,6 +11,7 @@ from daemon.identity import Session
 from daemon.jsonio import dumps, loads
 from daemon.ports import EmailTaken
 from daemon.web import render
+from daemon.web.admission import aside
 from daemon.web.auth import principal_of, request_id_of
 from daemon.web.bodies import idempotency_key, read
 from daemon.web.handlers.runs import ONCE
@@ -55,7 +56,9 @@ async def log_in(request: web.Request) -> web.Response:
     services = request.app[SERVICES]
     body, _ = await read(request, Login, body_s=services.settings.body_s)
     await request.app[LIMITS].login(request, body.email)
-    return json_reply(_session(await services.identity.log_in(body.email, body.password)))
+    with aside():
+        session = await services.identity.log_in(body.email, body.password)
+    return json_reply(_session(session))
 
 
 async def log_out(request: web.Request) -> web.Response:
@@ -78,12 +81,15 @@ async def _register(services: Services, body: Registration, slip: Slip | None) -
         kept = {"claims": claims, "key_id": key_id, "session": {**_session(session), "token": None}}
         return Receipt(*slip.place, slip.fingerprint, body=dumps(kept))
 
-    return await services.identity.register(body.company_name, body.email, body.password, body.name, receipt)
+    with aside():
+        return await services.identity.register(body.company_name, body.email, body.password, body.name, receipt)
 
 
 async def _again(services: Services, body: Registration, receipt: Receipt) -> Reply:
     """The session of an earlier registration, byte for byte, for who still knows its password."""
-    if not await services.identity.knows(body.email, body.password):
+    with aside():
+        known = await services.identity.knows(body.email, body.password)
+    if not known:
         raise Problem("idempotency_key_reused", "This Idempotency-Key was used with another body.")
     kept: dict[str, Any] = loads(receipt.body)
     session = {**kept["session"], "token": services.identity.signed(kept["claims"], kept["key_id"])}

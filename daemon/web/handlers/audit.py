@@ -14,10 +14,11 @@ from actors.ports import StoreFailed
 from daemon.audit import chain, export
 from daemon.audit.changes import change_of
 from daemon.audit.records import Proven, leaf
-from daemon.web.auth import SERVER, principal_of, request_id_of
+from daemon.web.admission import aside
+from daemon.web.auth import principal_of, request_id_of
 from daemon.web.bodies import page_limit
 from daemon.web.handlers.runs import find
-from daemon.web.problems import Problem
+from daemon.web.problems import SERVER, Problem
 from daemon.web.replies import JSON, from_cursor, json_reply, next_page, to_cursor
 from daemon.web.services import SERVICES
 
@@ -77,10 +78,12 @@ async def _write(request: web.Request, response: web.StreamResponse, company_id:
     store = request.app[SERVICES].store
     for first in range(0, size, PAGE):
         found = await store.entries(company_id, first, min(first + PAGE, size))
-        await response.write(b"".join(export.entry_line(one) for one in found))
+        with aside():
+            await response.write(b"".join(export.entry_line(one) for one in found))
     before = size + 1
     while page := await store.checkpoints(company_id, before, PAGE):
-        await response.write(b"".join(export.checkpoint_line(one) for one in page))
+        with aside():
+            await response.write(b"".join(export.checkpoint_line(one) for one in page))
         before = page[-1].size
 
 

@@ -10,6 +10,7 @@ from actors.calls import Connector
 from daemon.conditions import compile_rule
 from daemon.ports import Targets
 from daemon.web import render
+from daemon.web.admission import aside
 from daemon.web.auth import principal_of
 from daemon.web.bodies import page_limit, read
 from daemon.web.problems import invalid, not_found
@@ -81,9 +82,12 @@ async def test(request: web.Request) -> web.Response:
     body, _ = await read(request, ConnectorTrial, body_s=services.settings.body_s)
     trial = _connector(tool_id, body)
     _checked(trial, services.targets)
-    if (refusal := await services.targets.refusal(trial.base_url)) is not None:
-        raise invalid(("/base_url", refusal))
-    return json_reply(await services.tester.test(principal.company_id, trial, body.auth_token))
+    with aside():
+        refusal = await services.targets.refusal(trial.base_url)
+        if refusal is not None:
+            raise invalid(("/base_url", refusal))
+        result = await services.tester.test(principal.company_id, trial, body.auth_token)
+    return json_reply(result)
 
 
 def _tool_id(request: web.Request) -> str:

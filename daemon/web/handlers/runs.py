@@ -16,6 +16,7 @@ from actors.template import Template
 from daemon.ports import RunQuery
 from daemon.uuids import new_id
 from daemon.web import render
+from daemon.web.admission import aside
 from daemon.web.auth import principal_of, request_id_of
 from daemon.web.bodies import idempotency_key, if_match, page_limit, prefer, read, traceparent
 from daemon.web.idempotency import Once, Slip
@@ -226,7 +227,7 @@ async def _answered(services: Services, order: Order, run: Run, slip: Slip | Non
 async def _rested(services: Services, run: Run, wait_s: float) -> Run:
     """The run once it rests, or as it is when the wait or the service ends."""
     key = (run.company_id, run.id)
-    with services.feed.follow(*key) as follower:
+    with aside(), services.feed.follow(*key) as follower:
         run = await _current(services, key) or run
         try:
             async with asyncio.timeout(wait_s):

@@ -1,0 +1,28 @@
+"""Descriptors: what this process may have open at once."""
+
+from __future__ import annotations
+
+import resource
+
+import structlog
+
+KEPT = 256
+LEAST = 64
+_log = structlog.get_logger("penstock")
+
+
+def room_for(connections_max: int) -> int:
+    """So many connections, or fewer where the system allows no more beside the files; its soft limit is raised for it.
+
+    Who runs out of descriptors can accept nobody and open no file: the database neither.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = connections_max + KEPT
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return connections_max
+    fewer = max(soft - KEPT, LEAST)
+    _log.warning("fewer_connections", connections_max=fewer, hint="raise the limit of open files (LimitNOFILE=)")
+    return fewer

@@ -1,0 +1,130 @@
+"""Admission: how many requests are worked on at once, and whose turn is next when there are more."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from aiohttp import web
+
+from actors.actor import Overloaded
+
+NOBODY = ""
+
+
+class Admission:
+    """Lets so many requests be worked on at once; the others wait, and the companies take turns.
+
+    Of the places to wait a company may hold as many as are still free (a dynamic threshold). So one alone gets half of
+    them; of several that are greedy each ends up with as many as the others, and as many stay free.
+    """
+
+    def __init__(self, at_once_max: int, waiting_max: int) -> None:
+        """Begin with nobody."""
+        self._free = at_once_max
+        self._waiting_max = waiting_max
+        self._waiting = 0
+        self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self.refused = 0
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there is anybody at all who might be refused."""
+        return 2 * self._waiting >= self._waiting_max and self._free <= 0
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for their turn."""
+        return self._waiting
+
+    def refuses(self, company_id: str) -> bool:
+        """Whether a company's next request can neither be worked on nor wait."""
+        if self._free > 0 and not self._waiting:
+            return False
+        return len(self._queues.get(company_id, ())) >= self._waiting_max - self._waiting
+
+    async def enter(self, company_id: str) -> None:
+        """Take a place, after a wait for it if need be; Overloaded when there is no room to wait."""
+        if self._free > 0 and not self._waiting:
+            self._free -= 1
+            return
+        if self.refuses(company_id):
+            self.refused += 1
+            raise Overloaded
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queues.setdefault(company_id, deque()).append(turn)
+        self._waiting += 1
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # the place was given just before
+                self.leave()
+            raise
+
+    def rejoin(self) -> None:
+        """Take a place again at once, for what is nearly done."""
+        self._free -= 1
+
+    def leave(self) -> None:
+        """Give a place back: to the next company in turn, if anybody waits."""
+        while self._queues and self._free >= 0:
+            company_id, queue = next(iter(self._queues.items()))
+            turn = queue.popleft()
+            self._waiting -= 1
+            if queue:
+                self._queues.move_to_end(company_id)
+            else:
+                del self._queues[company_id]
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+
+class Place:
+    """The place of one request among those that are worked on."""
+
+    __slots__ = ("_admission", "_company_id", "_held")
+
+    def __init__(self, admission: Admission, company_id: str) -> None:
+        """Hold none yet."""
+        self._admission = admission
+        self._company_id = company_id
+        self._held = False
+
+    async def take(self) -> None:
+        """Be worked on from now on; Overloaded when that cannot be."""
+        await self._admission.enter(self._company_id)
+        self._held = True
+
+    def retake(self) -> None:
+        """Be worked on again."""
+        self._admission.rejoin()
+        self._held = True
+
+    def leave(self) -> None:
+        """Be worked on no more."""
+        if self._held:
+            self._held = False
+            self._admission.leave()
+
+
+ADMISSION = web.AppKey("admission", Admission)
+PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """Leave the place to others while this request waits for something outside: a run, a hash, a call, its reader."""
+    place = PLACE.get()
+    if place is None:
+        yield
+        return
+    place.leave()
+    try:
+        yield
+    finally:
+        place.retake()

@@ -1,0 +1,267 @@
+"""Connections: each bounded in what it may hold open, in how long it may take, and in number."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import socket
+import struct
+import sys
+import termios
+from collections import OrderedDict
+from contextlib import suppress
+from itertools import islice
+from typing import Any, cast
+
+from aiohttp import web
+from aiohttp.http_exceptions import LineTooLong
+
+from daemon.uuids import new_id
+from daemon.web.admission import ADMISSION, NOBODY
+from daemon.web.problems import SERVER, Problem, named
+from daemon.web.refusals import plain, refusal
+from daemon.web.services import SERVICES
+
+LINGER_S = 5.0
+MOVED_BYTES_LEAST = 48 * 1024
+KERNEL_BYTES_MAX = 128 * 1024
+LOOKED_AT_MAX = 16
+_NO_LINGER = struct.pack("ii", 1, 0)
+
+
+class Connection(web.RequestHandler):
+    """One connection: its next request head has to arrive in time, and its answers have to be read in time.
+
+    While the service is crowded, whole requests of a company that would be refused are refused here, before anything of
+    them is taken apart: a refusal must cost next to nothing, or there is no time left for the others.
+    """
+
+    __slots__ = ("_admission", "_due", "_head_of", "_house", "_services", "_settings", "_stalled", "_unread", "_wire")
+
+    def __init__(self, house: Server, **how: Any) -> None:
+        """Belong to a server."""
+        super().__init__(house, **how)
+        self._house = house
+        self._services, self._settings, self._admission = house.services, house.services.settings, house.admission
+        self._wire: asyncio.Transport | None = None
+        self._due: asyncio.TimerHandle | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        self._head_of = -1
+        self._unread = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether it waits for a request and answers none."""
+        return self._waiter is not None and not self._waiter.done()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, unless there are too many."""
+        self._wire = cast("asyncio.Transport", transport)
+        self._wire.set_write_buffer_limits(high=0)  # so that a pause means: something is not read
+        with suppress(OSError):
+            _socket(self._wire).setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES_MAX)
+        super().connection_made(transport)
+        self._due = self._loop.call_later(self._settings.head_s, self._late, self._request_count)
+        if not self._house.has_room_for(self):
+            self._wire.write(refusal(new_id()))
+            self.force_close()
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """End."""
+        self._house.gone(self)
+        self._let_go(self._due)
+        self._read()
+        self._wire = None
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what arrives."""
+        if self._admission.crowded and data and not self._services.draining():
+            data = self._refused(data)
+            if not data:
+                return
+        before = self._request_count
+        super().data_received(data)
+        if self._request_count != before:
+            self._house.used(self)
+        elif data and self.idle and self._head_of != before:
+            self._head_of = before
+            self._let_go(self._due)
+            self._due = self._loop.call_later(self._settings.head_s, self._late, before)
+
+    def pause_writing(self) -> None:
+        """Begin to wait for the reader."""
+        super().pause_writing()
+        if self._wire is None:
+            return
+        self._unread = self._wire.get_write_buffer_size()
+        if self._unread > self._house.unread_bytes_free:
+            self._reset()
+        self._house.unread_bytes_free -= self._unread
+        self._stalled = self._loop.call_later(self._settings.unread_s, self._unmoved, self._unread)
+
+    def resume_writing(self) -> None:
+        """Everything is read."""
+        self._read()
+        super().resume_writing()
+
+    def cut(self) -> None:
+        """End it now, whatever the other side does."""
+        self.force_close()
+        if self._wire is not None and (self._wire.get_write_buffer_size() or _unread_by_far(self._wire)):
+            self._reset()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - it repeats what was sent
+    ) -> web.StreamResponse:
+        """Answer what the parser refuses in the contract's form; nothing of what was sent is repeated."""
+        if isinstance(exc, ConnectionError):  # the caller has gone; there is nobody to answer
+            raise exc
+        if request.writer.output_size > 0:
+            raise ConnectionResetError("the answer was cut off in the middle")
+        if status != web.HTTPBadRequest.status_code:
+            self.log_exception("unforeseen", exc_info=exc)
+            problem = Problem("internal_error", "Something went wrong here; the request id helps to find out what.")
+        elif isinstance(exc, LineTooLong):
+            problem = Problem("malformed_request", "A line of the request or a header is too long.")
+        else:
+            problem = Problem("malformed_request", "The request is no HTTP that can be understood.")
+        request_id = new_id()
+        response = problem.response(request_id)
+        response.headers.update({"X-Request-ID": request_id, "Server": SERVER})
+        response.force_close()
+        return response
+
+    def hurry(self) -> None:
+        """Do not wait for the rest of a body that was too slow already."""
+        self._lingering_time = 0.0
+
+    def _refused(self, data: bytes) -> bytes:
+        """Refuse the whole requests that are there as far as they are to be refused; returns the rest."""
+        while data and self.idle and self._head_of != self._request_count and not self.writing_paused:
+            one = plain(data)
+            company_id = None if one is None else self._company(one.authorization)
+            if one is None or company_id is None or not self._admission.refuses(company_id):
+                break
+            data = data[one.size :]
+            self._admission.refused += 1
+            self._request_count += 1
+            self._next_keepalive_close_time = self._loop.time() + self._settings.idle_connection_s
+            assert self._wire is not None  # noqa: S101 - it receives
+            self._wire.write(refusal(named(one.request_id)))
+        return data
+
+    def _company(self, authorization: bytes) -> str | None:
+        """Whose request it is, as far as that is known without checking anything anew."""
+        if not authorization:
+            return NOBODY
+        known = self._services.identity.known(authorization[7:].decode("latin-1"))
+        return known.company_id if known is not None and authorization[:7].lower() == b"bearer " else None
+
+    def _late(self, count: int) -> None:
+        """The head of a request was due."""
+        if self._request_count == count:
+            self.cut()
+
+    def _read(self) -> None:
+        """Nothing is left to be read."""
+        self._let_go(self._stalled)
+        self._house.unread_bytes_free += self._unread
+        self._unread = 0
+
+    def _unmoved(self, unread: int) -> None:
+        """Look whether the reader reads."""
+        if self._wire is None:
+            return
+        left = self._wire.get_write_buffer_size()
+        if left > unread - MOVED_BYTES_LEAST:
+            self._reset()
+        else:
+            self._stalled = self._loop.call_later(self._settings.unread_s, self._unmoved, left)
+
+    def _reset(self) -> None:
+        """Drop the connection with all that is unread: a plain close would leave that with the kernel, for minutes."""
+        if self._wire is None:
+            return
+        with suppress(OSError):
+            _socket(self._wire).setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self._wire.abort()
+
+    def _process_keepalive(self) -> None:
+        super()._process_keepalive()
+        if self._force_close:
+            self.cut()
+
+    @staticmethod
+    def _let_go(timer: asyncio.TimerHandle | None) -> None:
+        if timer is not None:
+            timer.cancel()
+
+
+class Server(web.Server):
+    """The connections, the ones longest without a request first."""
+
+    def __init__(self, like: web.Server, app: web.Application, connections_max: int) -> None:
+        """Handle requests like another server."""
+        super().__init__(like.request_handler, request_factory=like.request_factory, **like._kwargs)  # noqa: SLF001 - the application gives them to nobody else
+        self.services, self.admission = app[SERVICES], app[ADMISSION]
+        self.unread_bytes_free = self.services.settings.unread_bytes_max
+        self._connections_max = connections_max
+        self._order: OrderedDict[Connection, None] = OrderedDict()
+
+    def __call__(self) -> web.RequestHandler:
+        """A protocol for a new connection."""
+        return Connection(self, loop=self._loop, **self._kwargs)
+
+    def has_room_for(self, connection: Connection) -> bool:
+        """Take a connection in, if need be in place of the one that has been idle longest; False when none is idle."""
+        self._order[connection] = None
+        if len(self._order) <= self._connections_max:
+            return True
+        oldest = list(islice(self._order, LOOKED_AT_MAX))
+        for one in oldest:
+            if one.idle and one is not connection:
+                self.gone(one)
+                one.cut()
+                return True
+            self._order.move_to_end(one)
+        return False
+
+    def used(self, connection: Connection) -> None:
+        """A request has come."""
+        if connection in self._order:
+            self._order.move_to_end(connection)
+
+    def gone(self, connection: Connection) -> None:
+        """A connection has ended."""
+        self._order.pop(connection, None)
+
+
+class Runner(web.AppRunner):
+    """Runs an application on such connections."""
+
+    def __init__(self, app: web.Application, connections_max: int, **how: Any) -> None:
+        """Not set up yet."""
+        idle_s = app[SERVICES].settings.idle_connection_s
+        super().__init__(app, access_log=None, keepalive_timeout=idle_s, lingering_time=LINGER_S, **how)
+        self._connections_max = connections_max
+
+    async def _make_server(self) -> web.Server:
+        return Server(await super()._make_server(), self.app, self._connections_max)
+
+
+def _socket(wire: asyncio.Transport) -> socket.socket:
+    return cast("socket.socket", wire.get_extra_info("socket"))
+
+
+def _unread_by_far(wire: asyncio.Transport) -> int:
+    """How many bytes the kernel holds that the other side has not taken."""
+    try:
+        answer: bytes = fcntl.ioctl(_socket(wire).fileno(), termios.TIOCOUTQ, bytes(4))
+    except OSError:
+        return 0
+    return int.from_bytes(answer, sys.byteorder)

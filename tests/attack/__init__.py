@@ -1,0 +1,1 @@
+"""The attack harness: a running service under slow connections, overload, bad requests, forged tokens and log-ins."""

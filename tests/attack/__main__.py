@@ -1,0 +1,90 @@
+"""Attacks a service that it starts, in every way that it knows, and prints what came of it; exit 1 on a missed bar."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from tests.attack import logins, malformed, overload, slow, tokens
+from tests.attack.report import Report, percentile
+from tests.attack.service import attacked
+
+try:
+    from uvloop import new_event_loop
+except ImportError:
+    from asyncio import new_event_loop  # type: ignore[assignment]
+
+Attack = Callable[[Path, Report, argparse.Namespace], Awaitable[None]]
+
+
+async def _slow(folder: Path, report: Report, given: argparse.Namespace) -> None:
+    async with attacked(folder) as target:
+        await slow.slow(target, report, given.connections, slow.Bounds())
+
+
+async def _overload(folder: Path, report: Report, given: argparse.Namespace) -> None:
+    # The connections of the generator wait for their turn, some of them for long.
+    async with attacked(folder, head_s="300", idle_connection_s="300") as target:
+        best = await overload.overload(target, report, overload.Load(seconds=given.seconds))
+        await overload.fairness(target, report, overload.Load(seconds=given.seconds / 4), best)
+
+
+async def _malformed(folder: Path, report: Report, given: argparse.Namespace) -> None:
+    async with attacked(folder) as target:
+        await malformed.malformed(target, report, given.count, given.seed)
+
+
+async def _tokens(folder: Path, report: Report, _given: argparse.Namespace) -> None:
+    async with attacked(folder) as target:
+        await tokens.tokens(target, report)
+
+
+async def _logins(folder: Path, report: Report, _given: argparse.Namespace) -> None:
+    async with attacked(folder) as target:
+        window = await logins.crowd(target, report, 10.0)
+        await logins.enumeration(target, report, 200)
+    lags = list(target.lags_ms(*window))
+    report.told("loop lag during log-ins, p50 and the most", f"{percentile(lags, 0.5):.2f} and {max(lags):.1f} ms")
+    report.most("loop lag during log-ins, p99", percentile(lags, 0.99), logins.LAG_MS, " ms")
+
+
+ATTACKS: dict[str, Attack] = {
+    "slow": _slow,
+    "overload": _overload,
+    "malformed": _malformed,
+    "tokens": _tokens,
+    "logins": _logins,
+}
+
+
+async def main() -> int:
+    """Run the attacks that are asked for, one after the other."""
+    parser = argparse.ArgumentParser(prog="make attack", description=__doc__)
+    parser.add_argument("--only", choices=sorted(ATTACKS), action="append")
+    parser.add_argument("--connections", type=int, default=2_000)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--count", type=int, default=50_000)
+    parser.add_argument("--seed", type=int, default=1)
+    given, report = parser.parse_args(), Report()
+    with tempfile.TemporaryDirectory(prefix="penstock-attack-") as folder:
+        for name in given.only or ATTACKS:
+            print(f"== {name}", flush=True)
+            (own := Path(folder) / name).mkdir()
+            began = time.monotonic()
+            await ATTACKS[name](own, report, given)
+            print(f"   took {time.monotonic() - began:.0f} s", flush=True)
+    print("missed: " + "; ".join(report.missed) if report.missed else "every bar is held")
+    return 1 if report.missed else 0
+
+
+if __name__ == "__main__":
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 1_000)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        sys.exit(runner.run(main()))

@@ -1,0 +1,72 @@
+"""Log-ins: many at once do not hold up the loop, and none tells whether an account exists."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+
+from tests.attack.report import Report
+from tests.attack.service import Target
+from tests.attack.wire import Answer
+
+PASSWORD = "correct horse"
+ACCOUNTS = 5
+AT_ONCE = 50
+LAG_MS = 20.0
+Z_MOST = 3.3  # by chance once in a thousand times
+WARM = 2
+
+
+async def crowd(target: Target, report: Report, seconds: float) -> tuple[float, float]:
+    """Fifty people who log in again and again; returns when that was, for the lag meter."""
+    for number in range(ACCOUNTS):
+        await target.register(f"crowd{number}", PASSWORD)
+    began = time.monotonic()
+    answers: list[int] = []
+
+    async def log_in(number: int) -> None:
+        body = {"email": f"crowd{number % ACCOUNTS}@attack.test", "password": PASSWORD}
+        while time.monotonic() < began + seconds:
+            answers.append((await target.ask("POST", "/auth/login", body)).status)
+
+    await asyncio.gather(*(log_in(number) for number in range(AT_ONCE)))
+    report.told("log-ins a second, 50 at once", f"{len(answers) / (time.monotonic() - began):.1f}")
+    report.most("log-ins that failed", sum(status != 200 for status in answers), 0)
+    return began, began + seconds
+
+
+async def enumeration(target: Target, report: Report, pairs: int) -> None:
+    """Wrong passwords for an account that is there and for ones that are not, in turn: nobody can tell them apart."""
+    await target.register("known", PASSWORD)
+    times: dict[bool, list[float]] = {True: [], False: []}
+    seen: dict[bool, set[tuple[object, ...]]] = {True: set(), False: set()}
+    for number in range(pairs + WARM):
+        for known in (number % 2 == 0, number % 2 == 1):
+            email = "known@attack.test" if known else f"nobody{number:04}@attack.test"
+            began = time.perf_counter()
+            answer = await target.ask("POST", "/auth/login", {"email": email, "password": f"wrong horse {number}"})
+            if number >= WARM:
+                times[known].append(time.perf_counter() - began)
+            seen[known].add(_looks(answer))
+    report.most("ways in which the two are answered", len(seen[True] | seen[False]), 1)
+    known_ms, unknown_ms = (statistics.median(times[known]) * 1000 for known in (True, False))
+    report.told("median with an account and without", f"{known_ms:.2f} and {unknown_ms:.2f} ms")
+    report.most("told apart by time: |z| of the rank sums", abs(rank_z(times[True], times[False])), Z_MOST)
+
+
+def _looks(answer: Answer) -> tuple[object, ...]:
+    """All of an answer that could tell something: not its id, nor its date."""
+    body = {name: text for name, text in answer.json.items() if name != "request_id"}
+    headers = {name: text for name, text in answer.headers.items() if name not in {"x-request-id", "date"}}
+    return answer.status, str(sorted(body.items())), str(sorted(headers.items()))
+
+
+def rank_z(some: list[float], others: list[float]) -> float:
+    """How far the ranks of some values among all are from chance, in standard deviations (Mann-Whitney)."""
+    ranked = sorted((value, mine) for values, mine in ((some, True), (others, False)) for value in values)
+    first, second = len(some), len(others)
+    ranks = sum(place for place, (_, mine) in enumerate(ranked, 1) if mine)
+    expected = first * (first + second + 1) / 2
+    deviation = (first * second * (first + second + 1) / 12) ** 0.5
+    return (ranks - expected) / deviation if deviation else 0.0

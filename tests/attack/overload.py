@@ -1,0 +1,127 @@
+"""Overload: what the service can do it goes on doing, whatever is asked of it; and one company's flood is its own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tests.attack.flow import Flow
+from tests.attack.report import Report, percentile
+from tests.attack.service import Target
+from tests.load.pump import Shot, fire, wire
+
+START = {"vertical": "prior-auth", "inputs": {"member_id": "M-1", "procedure_code": "70551", "diagnosis": "G43.909"}}
+PEAK_AT = (64, 256)
+NEIGHBOUR_POOL = 200
+NEIGHBOUR_SHARE = 0.1
+CALM_MS = 50.0
+CALM_IN_A_ROW = 20
+MEMORY_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """How much, and for how long."""
+
+    times: float = 10.0
+    seconds: float = 60.0
+    peak_s: float = 5.0
+    goodput_least: float = 0.9
+    refused_ms: float = 50.0
+    normal_s: float = 5.0
+    memory_mb: float = 1_024.0
+    neighbour_ms: float = 250.0
+    pool: int = 3_500
+
+
+def start(token: str) -> bytes:
+    """A start of a run that parks at its gate."""
+    return wire("POST", "/process-runs/", json.dumps(START).encode(), {"Authorization": f"Bearer {token}"})
+
+
+async def peak(target: Target, token: str, seconds: float) -> float:
+    """The most runs a second that are started when nobody asks for more than is answered."""
+    best = 0.0
+    for connections in PEAK_AT:
+        until, request = time.perf_counter() + seconds, start(token)
+
+        def shots(until: float = until, request: bytes = request) -> Iterator[Shot]:
+            while time.perf_counter() < until:
+                yield Shot(None, request)
+
+        volley = await fire(target.port, shots(), connections)
+        best = max(best, sum(hit.status == 201 for hit in volley.hits) / volley.took_s)
+    return best
+
+
+async def _watch_memory(target: Target, most: list[float]) -> None:
+    while True:
+        most[0] = max(most[0], target.memory_mb)
+        await asyncio.sleep(MEMORY_S)
+
+
+async def _normal_after(target: Target, token: str) -> float:
+    """How long it takes until so many starts in a row are answered as quickly as ever."""
+    began, calm = time.perf_counter(), 0
+    while calm < CALM_IN_A_ROW and time.perf_counter() - began < 30.0:
+        sent = time.perf_counter()
+        answer = await target.ask("POST", "/process-runs/", START, token)
+        calm = calm + 1 if answer.status == 201 and (time.perf_counter() - sent) * 1000 <= CALM_MS else 0
+    return time.perf_counter() - began
+
+
+async def overload(target: Target, report: Report, load: Load) -> float:
+    """Ten times what the service can do; returns what it can."""
+    token = await target.register("flood")
+    best = await peak(target, token, load.peak_s)
+    report.told("peak: runs started a second", f"{best:,.0f}")
+    most = [target.memory_mb]
+    report.told("memory at the peak", f"{most[0]:.0f} MB")
+    watching = asyncio.get_running_loop().create_task(_watch_memory(target, most))
+    flow = Flow(target.port, start(token), load.pool)
+    await flow.connect()
+    await flow.run(best * load.times, load.seconds)
+    normal_s = await _normal_after(target, token)
+    watching.cancel()
+    await asyncio.gather(watching, return_exceptions=True)
+    await flow.close()
+    _tell(flow, report, load, best)
+    report.most("normal again after", normal_s, load.normal_s, " s")
+    report.most("memory at the most", most[0], load.memory_mb, " MB")
+    return best
+
+
+def _tell(flow: Flow, report: Report, load: Load, best: float) -> None:
+    report.told(
+        "asked a second",
+        f"{(flow.sent + flow.unsent) / load.seconds:,.0f}, of which sent {flow.sent / load.seconds:,.0f}",
+    )
+    report.told("answered", f"{len(flow.good_ms):,} done, {len(flow.refused_ms):,} refused, others {dict(flow.others)}")
+    report.least("goodput, as a share of the peak", flow.in_time / load.seconds / best, load.goodput_least)
+    report.told("done, p50 and p99", f"{percentile(flow.good_ms, 0.5):.0f} and {percentile(flow.good_ms, 0.99):.0f} ms")
+    report.told("refused, p50", f"{percentile(flow.refused_ms, 0.5):.1f} ms")
+    report.most("refused, p99", percentile(flow.refused_ms, 0.99), load.refused_ms, " ms")
+    report.least("refused at all", len(flow.refused_ms), 1)
+    report.most("refused without Retry-After", flow.bare_refusals, 0)
+    report.most("neither done nor refused", sum(flow.others.values()) + flow.sent - flow.answered, 0)
+
+
+async def fairness(target: Target, report: Report, load: Load, best: float) -> None:
+    """A company at its share, then at twenty times that, beside one that asks for little."""
+    greedy, modest = await target.register("greedy"), await target.register("modest")
+    for what, rate in (("1x", best * 0.5), ("20x", best * load.times)):
+        flood = Flow(target.port, start(greedy), load.pool)
+        neighbour = Flow(target.port, start(modest), NEIGHBOUR_POOL)
+        await flood.connect()
+        await neighbour.connect()
+        await asyncio.gather(flood.run(rate, load.seconds), neighbour.run(best * NEIGHBOUR_SHARE, load.seconds))
+        await flood.close()
+        await neighbour.close()
+        beside = f"beside {what} its share"
+        report.told(f"{beside}: refused of the one", f"{len(flood.refused_ms):,} of {flood.sent:,}")
+        report.told(f"{beside}: the other's p50", f"{percentile(neighbour.good_ms, 0.5):.1f} ms")
+        report.most(f"{beside}: the other's p99", percentile(neighbour.good_ms, 0.99), load.neighbour_ms, " ms")
+        report.most(f"{beside}: the other's not done", neighbour.sent + neighbour.unsent - len(neighbour.good_ms), 0)

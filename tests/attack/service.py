@@ -1,0 +1,116 @@
+"""The service under attack: a process of its own, with a lag meter on its loop, whose log is kept to be looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.attack.wire import Answer, ask
+from tests.load.pump import wire
+
+HOSTED = "tests.attack.hosted"
+STARTED_S = 30.0
+STOPPED_S = 15.0
+
+
+@dataclass(slots=True)
+class Target:
+    """A running service."""
+
+    port: int
+    folder: Path
+    process: asyncio.subprocess.Process
+
+    @property
+    def log(self) -> Path:
+        """What it wrote to its standard error."""
+        return self.folder / "stderr"
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process that was started still runs."""
+        return self.process.returncode is None
+
+    @property
+    def memory_mb(self) -> float:
+        """The memory that it has in use."""
+        pages = int(Path(f"/proc/{self.process.pid}/statm").read_text(encoding="ascii").split()[1])
+        return pages * os.sysconf("SC_PAGESIZE") / 1_048_576
+
+    def faults(self) -> list[str]:
+        """The lines of its log that speak of something unforeseen."""
+        text = self.log.read_text(encoding="utf-8", errors="replace")
+        lines = text.splitlines()
+        return [
+            " / ".join(lines[at : at + 60][-2:])
+            for at, line in enumerate(lines)
+            if "Traceback" in line or "unforeseen" in line
+        ]
+
+    async def ask(self, method: str, path: str, body: Any = None, token: str | None = None) -> Answer:
+        """One request on a connection of its own."""
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        raw = b"" if body is None else json.dumps(body).encode()
+        answer = await ask(self.port, wire(method, path, raw, headers))
+        assert answer is not None, f"{method} {path} was not answered"
+        return answer
+
+    async def register(self, name: str, password: str = "correct horse") -> str:
+        """A token of a company of its own."""
+        body = {"email": f"{name}@attack.test", "password": password, "company_name": name}
+        token: str = (await self.ask("POST", "/auth/register", body)).json["token"]
+        return token
+
+    async def healthy(self) -> bool:
+        """Whether it says that it is well."""
+        return (await self.ask("GET", "/health")).status == 200
+
+    def lags_ms(self, since: float, until: float) -> Iterator[float]:
+        """How late the loop was, each time that it was asked between two moments; only once it has stopped."""
+        for line in (self.folder / "lags").read_text(encoding="ascii").splitlines():
+            at, lag_s = map(float, line.split())
+            if since <= at <= until:
+                yield lag_s * 1000
+
+
+@asynccontextmanager
+async def attacked(folder: Path, **settings: str) -> AsyncIterator[Target]:
+    """Start a service, and stop it on the way out."""
+    given = {f"PENSTOCK_{name.upper()}": text for name, text in settings.items()}
+    environment = {**os.environ, "PENSTOCK_RATE_LIMITS": "off", "PENSTOCK_PORT": "0", **given}
+    environment |= {"PENSTOCK_DATA_DIR": str(folder / "var"), "PENSTOCK_LOG_LEVEL": "warning"}
+    with (folder / "stderr").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            HOSTED,
+            str(folder / "lags"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+            env=environment,
+        )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(STARTED_S):
+            line = (await process.stdout.readline()).decode()
+        yield Target(int(line.rsplit(":", 1)[1]), folder, process)
+    finally:
+        await _stopped(process)
+
+
+async def _stopped(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(STOPPED_S):
+            await process.wait()
+    except TimeoutError:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,70 @@
+"""The short form of each attack: the same code with lower counts and shorter times.
+
+How quick the service is beside all other tests says little, so it is `make attack` that holds those bars.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.attack import logins, malformed, overload, slow, tokens
+from tests.attack.report import Report
+from tests.attack.service import Target, attacked
+
+REQUESTS = 1_500
+SLOW_CONNECTIONS = 90
+HURRIED = {"head_s": "1", "idle_connection_s": "1", "unread_s": "1", "body_s": "2"}
+NARROW = {"requests_max": "8", "requests_waiting_max": "32"}
+
+
+@pytest.fixture
+async def target(tmp_path: Path) -> AsyncIterator[Target]:
+    async with attacked(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture
+def report() -> Report:
+    return Report()
+
+
+async def test_slow_connections_are_ended_in_time_and_hold_up_nobody(tmp_path: Path, report: Report) -> None:
+    bounds = slow.Bounds(closed_s=3.0, body_s=2.0, byte_s=0.3, pipelined=100, arrive_s=1.0, health_ms=2_000.0)
+    async with attacked(tmp_path, **HURRIED) as target:
+        await slow.slow(target, report, SLOW_CONNECTIONS, bounds)
+    assert report.missed == []
+
+
+async def test_malformed_requests_break_nothing_and_are_refused_in_the_contracts_form(
+    target: Target, report: Report
+) -> None:
+    await malformed.malformed(target, report, REQUESTS, seed=7)
+    assert report.missed == []
+
+
+async def test_forged_tokens_are_refused_alike(target: Target, report: Report) -> None:
+    await tokens.tokens(target, report)
+    assert report.missed == []
+
+
+async def test_what_is_too_much_is_refused_and_the_rest_is_done(tmp_path: Path, report: Report) -> None:
+    load = overload.Load(times=4.0, seconds=2.0, peak_s=0.5, goodput_least=0.0, refused_ms=2_000.0, pool=200)
+    async with attacked(tmp_path, **NARROW) as target:
+        await overload.overload(target, report, load)
+    assert report.missed == []
+
+
+async def test_a_company_that_floods_has_none_of_anothers_requests_refused(tmp_path: Path, report: Report) -> None:
+    load = overload.Load(times=4.0, seconds=1.0, neighbour_ms=2_000.0, pool=200)
+    async with attacked(tmp_path, **NARROW) as target:
+        best = await overload.peak(target, await target.register("peak"), 0.3)
+        await overload.fairness(target, report, load, best)
+    assert report.missed == []
+
+
+async def test_a_login_does_not_tell_whether_there_is_an_account(target: Target, report: Report) -> None:
+    await logins.enumeration(target, report, pairs=10)
+    assert report.missed == []

@@ -1,0 +1,144 @@
+"""Admission: who is worked on, who waits, who is refused."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from actors.actor import Overloaded
+from daemon.web.admission import PLACE, Admission, Place, aside
+
+
+def waiting(admission: Admission, *companies: str) -> list[asyncio.Task[None]]:
+    """One who waits for each of these companies, in this order."""
+    return [asyncio.get_running_loop().create_task(admission.enter(company)) for company in companies]
+
+
+async def settled() -> None:
+    """Let every task go on as far as it can."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def end(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def test_so_many_are_worked_on_at_once_and_the_next_waits() -> None:
+    admission = Admission(2, 10)
+    await admission.enter("a")
+    await admission.enter("a")
+    (third,) = waiting(admission, "a")
+    await settled()
+    assert not third.done()
+    admission.leave()
+    await third
+
+
+async def test_a_company_alone_may_fill_half_of_the_places_to_wait() -> None:
+    admission = Admission(1, 10)
+    await admission.enter("a")
+    tasks = waiting(admission, *"aaaaa")
+    await settled()
+    assert admission.refuses("a")
+    assert not admission.refuses("b")
+    with pytest.raises(Overloaded):
+        await admission.enter("a")
+    assert admission.refused == 1
+    await end(*tasks)
+
+
+async def test_the_greedy_end_up_with_equal_shares_and_leave_one_for_another() -> None:
+    admission = Admission(1, 64)
+    await admission.enter("x")
+    tasks: list[asyncio.Task[None]] = []
+    for _ in range(200):
+        for company in "abc":
+            while not admission.refuses(company):
+                tasks += waiting(admission, company)
+                await settled()
+        admission.leave()
+        await settled()
+    held = [sum(not turn.done() for turn in admission._queues[company]) for company in "abc"]
+    assert all(15 <= count <= 17 for count in held), held
+    assert not admission.refuses("z")
+    await end(*tasks)
+
+
+async def test_the_companies_take_turns_however_many_wait_of_one() -> None:
+    admission, order = Admission(1, 100), list[str]()
+    await admission.enter("x")
+
+    async def served(company: str) -> None:
+        await admission.enter(company)
+        order.append(company)
+
+    tasks = [asyncio.get_running_loop().create_task(served(company)) for company in "aaaabbc"]
+    await settled()
+    for _ in tasks:
+        admission.leave()
+        await settled()
+    assert "".join(order) == "abcabaa"
+    await asyncio.gather(*tasks)
+
+
+async def test_one_who_stops_waiting_is_passed_over() -> None:
+    admission = Admission(1, 10)
+    await admission.enter("a")
+    gone, patient = waiting(admission, "a", "a")
+    await settled()
+    await end(gone)
+    admission.leave()
+    await patient
+
+
+async def test_one_who_goes_just_when_it_is_their_turn_gives_it_on() -> None:
+    admission = Admission(1, 10)
+    await admission.enter("a")
+    gone, patient = waiting(admission, "a", "a")
+    await settled()
+    admission.leave()
+    await end(gone)
+    await settled()
+    assert patient.done()
+
+
+async def test_without_places_to_wait_the_next_is_refused_at_once() -> None:
+    admission = Admission(1, 0)
+    await admission.enter("a")
+    assert admission.crowded
+    with pytest.raises(Overloaded):
+        await admission.enter("b")
+    admission.leave()
+    await admission.enter("b")
+
+
+async def test_who_waits_for_something_outside_leaves_the_place_to_others() -> None:
+    admission = Admission(1, 10)
+    place = Place(admission, "a")
+    await place.take()
+    token = PLACE.set(place)
+    with aside():
+        await asyncio.wait_for(admission.enter("b"), 1)
+    (third,) = waiting(admission, "c")
+    await settled()
+    admission.leave()
+    await settled()
+    assert not third.done()  # both are back: one place is taken twice
+    place.leave()
+    await third
+    PLACE.reset(token)
+
+
+async def test_a_place_is_given_back_once() -> None:
+    admission = Admission(1, 0)
+    place = Place(admission, "a")
+    await place.take()
+    place.leave()
+    place.leave()
+    await admission.enter("a")
+    with pytest.raises(Overloaded):
+        await admission.enter("a")
