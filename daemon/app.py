@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import importlib.metadata
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -20,8 +18,7 @@ from actors.actor import Surroundings
 from actors.directory import Directory
 from actors.failpoints import reach
 from actors.messages import Outcome
-from actors.ports import StoreFailed
-from daemon import exits
+from daemon import exits, housekeeping
 from daemon.audit.keys import PUBLIC, Signer
 from daemon.audit.sealer import Sealer
 from daemon.catalog import Catalog, load_folder, shipped
@@ -50,14 +47,8 @@ from daemon.web.server import listening
 from daemon.web.services import Services
 from daemon.webhooks.book import Book
 from daemon.webhooks.deliverer import Deliverer
-from daemon.webhooks.records import KEPT_S
 
 ACTORS_DRAIN_S = 2.0
-DROP_OLD_S = 3_600.0
-KEYS_CHECKED_S = 1.0
-SWITCH_S = 0.0001
-PASSIVATE_S = 0.01
-PASSIVATED_MAX = 100
 _log = structlog.get_logger("penstock")
 
 
@@ -107,9 +98,9 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
     supervisor.say("STATUS=Opening the store and taking up runs")
     async with AsyncExitStack() as stack:
         services, engine = await _open(settings, life, stack)
-        stack.push_async_callback(_ended, loop.create_task(supervisor.watch(services.store.ping)))
+        housekeeping.keep(stack, supervisor.watch(services.store.ping))
         door = await stack.enter_async_context(listening(services, told.sockets))
-        _tune_interpreter()
+        housekeeping.tune_interpreter()
         announce(door.address)
         supervisor.ready(door.address)
         _log.info("serving", address=door.address, data_dir=str(settings.data_dir))
@@ -146,15 +137,7 @@ async def prune_vault_keys(settings: Settings) -> tuple[KeyRing, int]:
 async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
     folder, version = settings.data_dir, importlib.metadata.version("penstock")
     measured = meters(on=settings.metrics_port is not None, version=version)
-    store = await stack.enter_async_context(
-        SqliteStore.open(
-            folder / "penstock.db",
-            batch_max=settings.batch_max,
-            free_bytes_min=settings.disk_free_bytes_min,
-            on_failed=lambda: life.stop(exits.STORE_FAILED),
-            gauge=measured.store,
-        )
-    )
+    store = await stack.enter_async_context(_store(settings, life, measured))
     sealer = _sealer(settings, store, measured)
     stack.push_async_callback(sealer.close)
     catalog = await _catalog(settings, store)
@@ -188,14 +171,28 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     )
     recovered = await engine.directory.recover()
     _log.info("recovered", runs=recovered)
-    rotating = _rotate(Rotation(vault_keys, vault))
-    sweeper = Sweeper(store, catalog, engine.directory, engine.dispatcher, engine.timers)
-    sweeping, telling = sweeper.watch(settings.sweep_s), engine.deliverer.serve()
     stack.push_async_callback(engine.deliverer.drain, 0)
-    keeping = (_passivate(services), _drop_old(services, store), rotating, sweeping, sealer.serve(), telling)
-    for housekeeping in keeping:
-        stack.push_async_callback(_ended, asyncio.get_running_loop().create_task(housekeeping))
+    sweeper = Sweeper(store, catalog, engine.directory, engine.dispatcher, engine.timers)
+    for work in (
+        housekeeping.passivate(engine.directory),
+        housekeeping.drop_old(store, utc_now, timedelta(seconds=settings.receipts_kept_s)),
+        Rotation(vault_keys, vault).follow(),
+        sweeper.watch(settings.sweep_s),
+        sealer.serve(),
+        engine.deliverer.serve(),
+    ):
+        housekeeping.keep(stack, work)
     return services, engine
+
+
+def _store(settings: Settings, life: Life, measured: Meters) -> AbstractAsyncContextManager[SqliteStore]:
+    return SqliteStore.open(
+        settings.data_dir / "penstock.db",
+        batch_max=settings.batch_max,
+        free_bytes_min=settings.disk_free_bytes_min,
+        on_failed=lambda: life.stop(exits.STORE_FAILED),
+        gauge=measured.store,
+    )
 
 
 def _engine(
@@ -234,7 +231,7 @@ async def _show(
         return
     sources = Sources(engine.directory, engine.dispatcher, OpenGates(store), store, utc_now)
     address = await stack.enter_async_context(scraped(port, partial(page.page, sources), page.content_type))
-    stack.push_async_callback(_ended, asyncio.get_running_loop().create_task(page.beat()))
+    housekeeping.keep(stack, page.beat())
     _log.info("measuring", address=address)
 
 
@@ -274,44 +271,3 @@ def _ring(given: Path | None, default: Path) -> tuple[Path, KeyRing]:
 
 def _report(key: tuple[str, str], error: Exception) -> None:
     _log.error("not_applied", company_id=key[0], run_id=key[1], error=repr(error), exc_info=error)
-
-
-def _tune_interpreter() -> None:
-    """Let the writer's thread have its turn beside a busy event loop, and the garbage collector look less often.
-
-    With the default interval the thread loses the race for the interpreter for seconds; what was made at the start
-    stays, so the collector need not look at it again.
-    """
-    sys.setswitchinterval(SWITCH_S)
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(5_000, 20, 1_000)
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-
-
-async def _passivate(services: Services) -> None:
-    """Let idle runs go, all the time, a few at once: to free thousands together would make everybody wait."""
-    while True:
-        await asyncio.sleep(PASSIVATE_S)
-        services.directory.passivate(PASSIVATED_MAX)
-
-
-async def _drop_old(services: Services, store: SqliteStore) -> None:
-    """Drop answers that need no longer be repeated and deliveries long settled, once an hour."""
-    while True:
-        with suppress(StoreFailed):
-            await store.drop_receipts(services.now() - timedelta(seconds=services.settings.receipts_kept_s))
-            await store.drop_deliveries(services.now() - timedelta(seconds=KEPT_S))
-        await asyncio.sleep(DROP_OLD_S)
-
-
-async def _rotate(rotation: Rotation) -> None:
-    """Follow the keys of the vault, at once and then every second."""
-    while True:
-        await rotation.look()
-        await asyncio.sleep(KEYS_CHECKED_S)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import structlog
@@ -11,6 +12,7 @@ from daemon.connectors.secrets import Vault
 from daemon.keyring import KeyFileRefused, KeyRing, change_ring, mark, read_ring
 from daemon.ports import CompanyKeys
 
+KEYS_CHECKED_S = 1.0
 _log = structlog.get_logger("penstock")
 
 
@@ -37,6 +39,12 @@ class Rotation:
                 self._behind = True
         if self._behind:
             await self._rewrap()
+
+    async def follow(self) -> None:
+        """Look at once, and then every second."""
+        while True:
+            await self.look()
+            await asyncio.sleep(KEYS_CHECKED_S)
 
     async def _rewrap(self) -> None:
         try:

@@ -1,0 +1,69 @@
+"""What goes on beside the requests for as long as the service runs."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack, suppress
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from actors.directory import Directory
+from actors.ports import StoreFailed
+from daemon.webhooks.records import KEPT_S
+
+DROP_OLD_S = 3_600.0
+SWITCH_S = 0.0001
+PASSIVATE_S = 0.01
+PASSIVATED_MAX = 100
+
+
+class Shelves(Protocol):
+    """What grows old in a store."""
+
+    async def drop_receipts(self, before: datetime) -> int:
+        """Drop the receipts kept before that time; returns how many."""
+
+    async def drop_deliveries(self, before: datetime) -> int:
+        """Drop the deliveries settled before that time; returns how many."""
+
+
+def keep(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
+    """Let a work go on until the stack is left."""
+    stack.push_async_callback(_ended, asyncio.get_running_loop().create_task(work))
+
+
+async def passivate(directory: Directory) -> None:
+    """Let idle runs go, all the time, a few at once: to free thousands together would make everybody wait."""
+    while True:
+        await asyncio.sleep(PASSIVATE_S)
+        directory.passivate(PASSIVATED_MAX)
+
+
+async def drop_old(store: Shelves, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
+    """Drop answers that need no longer be repeated and deliveries long settled, once an hour."""
+    while True:
+        with suppress(StoreFailed):
+            await store.drop_receipts(now() - receipts_kept)
+            await store.drop_deliveries(now() - timedelta(seconds=KEPT_S))
+        await asyncio.sleep(DROP_OLD_S)
+
+
+def tune_interpreter() -> None:
+    """Let the writer's thread have its turn beside a busy event loop, and the garbage collector look less often.
+
+    With the default interval the thread loses the race for the interpreter for seconds; what was made at the start
+    stays, so the collector need not look at it again.
+    """
+    sys.setswitchinterval(SWITCH_S)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(5_000, 20, 1_000)
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
