@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import cast
 
 TICK_S = 0.002
 LAST_ANSWERS_S = 15.0
@@ -93,8 +94,7 @@ class _Line(asyncio.Protocol):
         self._busy = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by name
 
     def send(self) -> None:
         assert self._transport is not None
