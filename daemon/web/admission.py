@@ -13,13 +13,16 @@ from aiohttp import web
 from actors.actor import Overloaded
 
 NOBODY = ""
+REFILLED = 7 / 8
 
 
 class Admission:
     """Lets so many requests be worked on at once; the others wait, and the companies take turns.
 
     Of the places to wait a company may hold as many as are still free (a dynamic threshold). So one alone gets half of
-    them; of several that are greedy each ends up with as many as the others, and as many stay free.
+    them; of several that are greedy each ends up with as many as the others, and as many stay free. Who has filled its
+    part is refused until some of it is free again: else each place that is given back would be fought for by all that
+    arrive at that moment, and what is fought for has been parsed already.
     """
 
     def __init__(self, at_once_max: int, waiting_max: int) -> None:
@@ -28,6 +31,7 @@ class Admission:
         self._waiting_max = waiting_max
         self._waiting = 0
         self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._full: set[str] = set()
         self.refused = 0
 
     @property
@@ -44,7 +48,12 @@ class Admission:
         """Whether a company's next request can neither be worked on nor wait."""
         if self._free > 0 and not self._waiting:
             return False
-        return len(self._queues.get(company_id, ())) >= self._waiting_max - self._waiting
+        own, room = len(self._queues.get(company_id, ())), self._waiting_max - self._waiting
+        if own >= room:
+            self._full.add(company_id)
+        elif company_id in self._full and own <= room * REFILLED:
+            self._full.discard(company_id)
+        return company_id in self._full
 
     async def enter(self, company_id: str) -> None:
         """Take a place, after a wait for it if need be; Overloaded when there is no room to wait."""
