@@ -31,13 +31,18 @@ class Admission:
         self._waiting_max = waiting_max
         self._waiting = 0
         self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._expected: dict[str, int] = {}
         self._full: set[str] = set()
         self.refused = 0
 
     @property
     def crowded(self) -> bool:
         """Whether there is anybody at all who might be refused."""
-        return 2 * self._waiting >= self._waiting_max and self._free <= 0
+        if 4 * self._waiting >= self._waiting_max and self._free <= 0:
+            return True
+        if self._expected:
+            self._expected.clear()
+        return False
 
     @property
     def waiting(self) -> int:
@@ -49,17 +54,24 @@ class Admission:
         if self._free > 0 and not self._waiting:
             return False
         own, room = len(self._queues.get(company_id, ())), self._waiting_max - self._waiting
+        own += self._expected.get(company_id, 0)
         if own >= room:
             self._full.add(company_id)
         elif company_id in self._full and own <= room * REFILLED:
             self._full.discard(company_id)
         return company_id in self._full
 
+    def expect(self, company_id: str) -> None:
+        """Count a request that is on its way here while it is crowded, so that not all of a burst are let through."""
+        self._expected[company_id] = self._expected.get(company_id, 0) + 1
+
     async def enter(self, company_id: str) -> None:
         """Take a place, after a wait for it if need be; Overloaded when there is no room to wait."""
         if self._free > 0 and not self._waiting:
             self._free -= 1
             return
+        if self._expected.get(company_id, 0):
+            self._expected[company_id] -= 1
         if self.refuses(company_id):
             self.refused += 1
             raise Overloaded

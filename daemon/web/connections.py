@@ -145,7 +145,10 @@ class Connection(web.RequestHandler):
         while data and self.idle and self._head_of != self._request_count and not self.writing_paused:
             one = plain(data)
             company_id = None if one is None else self._company(one.authorization)
-            if one is None or company_id is None or not self._admission.refuses(company_id):
+            if one is None or company_id is None:
+                break
+            if not self._admission.refuses(company_id):
+                self._admission.expect(company_id)
                 break
             data = data[one.size :]
             self._admission.refused += 1
