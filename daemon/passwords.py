@@ -15,7 +15,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerifyMismatchError
 
 WAITING_MAX = 64
-NICE = 10
+NICE = 5
 T = TypeVar("T")
 
 

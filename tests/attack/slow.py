@@ -124,7 +124,7 @@ async def _unread(port: int, token: str) -> None:
 
 async def _arrive(target: Target, seen: Seen, bounds: Bounds, number: int, after_s: float, token: str) -> None:
     await asyncio.sleep(after_s)
-    await _hold(target, seen, bounds, KINDS[number % len(KINDS)], token)
+    await _hold(target, seen, bounds, _kind(number), token)
 
 
 async def _hold(target: Target, seen: Seen, bounds: Bounds, kind: str, token: str) -> None:
@@ -134,7 +134,7 @@ async def _hold(target: Target, seen: Seen, bounds: Bounds, kind: str, token: st
         "half a head": _half_head,
         "a byte every few seconds": _drip,
         "half a body": partial(_half_body, seen=seen),
-        "pipelined": partial(_pipelined, seen=seen),
+        PIPELINED: partial(_pipelined, seen=seen),
     }
     began = time.monotonic()
     if kind == "slow reader":
@@ -144,14 +144,20 @@ async def _hold(target: Target, seen: Seen, bounds: Bounds, kind: str, token: st
         began = time.monotonic()
         with suppress(ConnectionError):
             await kinds[kind]((reader, writer), bounds)
-            if kind == "pipelined":
+            if kind == PIPELINED:
                 began = time.monotonic()
                 await _ended(reader)
         writer.close()
     seen.open_s.setdefault(kind, []).append(time.monotonic() - began)
 
 
-KINDS = ("no bytes", "half a head", "a byte every few seconds", "half a body", "slow reader", "pipelined")
+KINDS = ("no bytes", "half a head", "a byte every few seconds", "half a body", "slow reader")
+PIPELINED = "pipelined"
+
+
+def _kind(number: int) -> str:
+    """Every fiftieth sends many requests at once, the others take turns in being slow."""
+    return PIPELINED if number % 50 == 0 else KINDS[number % len(KINDS)]
 
 
 async def _probe(target: Target, seen: Seen) -> None:
@@ -177,23 +183,29 @@ async def slow(target: Target, report: Report, connections: int, bounds: Bounds)
     token, seen, before = await target.register("slow"), Seen(), target.memory_mb
     await _large(target, token)
     probing = asyncio.get_running_loop().create_task(_probe(target, seen))
-    async with asyncio.timeout(PATIENCE_S):
-        await asyncio.gather(
-            *(
-                _arrive(target, seen, bounds, number, number * bounds.arrive_s / connections, token)
-                for number in range(connections)
-            )
+    held = {
+        asyncio.get_running_loop().create_task(
+            _arrive(target, seen, bounds, number, number * bounds.arrive_s / connections, token),
+            name=_kind(number),
         )
+        for number in range(connections)
+    }
+    _, never = await asyncio.wait(held, timeout=PATIENCE_S)
+    for one in never:
+        one.cancel()
+    await asyncio.gather(*held, return_exceptions=True)
     probing.cancel()
     await asyncio.gather(probing, return_exceptions=True)
-    for kind in KINDS:
+    report.most("connections that were not ended at all", len(never), 0)
+    report.told("of these", dict(Counter(one.get_name() for one in never)))
+    for kind in seen.open_s:
         limit = bounds.closed_s if kind != "half a body" else bounds.body_s + bounds.slack_s
         report.most(f"{kind}: open at the longest", max(seen.open_s[kind]), limit, " s")
     report.told("half a body: answers", json.dumps(seen.late_answers))
     report.most(
         "half a body: not 408 in the contract's form", sum(seen.late_answers.values()) - seen.late_answers["408"], 0
     )
-    report.least("pipelined: requests answered on each connection", min(seen.pipelined), bounds.pipelined)
+    report.least("pipelined: requests answered on each connection", min(seen.pipelined, default=0), bounds.pipelined)
     report.most("/health meanwhile, p99", percentile(seen.health_ms, 0.99), bounds.health_ms, " ms")
     report.most("/health meanwhile, not 200", seen.ill, 0)
     report.told("memory before and after", f"{before:.0f} and {target.memory_mb:.0f} MB")

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-ANSWERED_S = 30.0
+ANSWERED_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
