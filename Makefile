@@ -13,10 +13,10 @@ PURE_TESTS := tests/unit tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test coverage check load bench crash effects sim power startup linear tamper attack prefix lock clean
+.PHONY: help install run demo test coverage check load bench crash effects sim power startup linear tamper attack prefix openapi schemathesis lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 install: $(if $(PREFIX),prefix,.venv/installed) ## make .venv and install the service into it, or into PREFIX= with its units
 
@@ -70,6 +70,12 @@ tamper: .venv/developed ## tamper with a stored history, and count what verifica
 attack: .venv/developed ## attack a service: slow connections, overload, malformed requests, tokens, log-ins: ONLY= SECONDS=60
 	@$(BIN)/python -m tests.attack $(if $(ONLY),--only $(ONLY)) --seconds $(SECONDS)
 
+openapi: .venv/developed ## write docs/openapi.json anew, for a change of the contract that is meant
+	@$(BIN)/python -m tests.web.kept
+
+schemathesis: .venv/developed .venv/schemathesis/made ## have schemathesis try the running service with all its checks: EXAMPLES=
+	@$(BIN)/python -m tests.schemathesis --program .venv/schemathesis/bin/schemathesis $(if $(EXAMPLES),--examples $(EXAMPLES))
+
 # The runtime lock takes its versions from the wider one, so that the two always agree.
 lock: .venv/made ## write the lock files anew from pyproject.toml
 	@rm -rf .venv/lock && $(PYTHON) -m venv .venv/lock
@@ -101,6 +107,12 @@ prefix:
 .venv/installed: .venv/made requirements.txt pyproject.toml
 	@$(PIP) --require-hashes --requirement requirements.txt
 	@$(PIP) --no-build-isolation --no-deps --editable .
+	@touch $@
+
+# In an environment of its own: what it needs is nothing that the service or its tests do.
+.venv/schemathesis/made: .venv/made
+	@"$(PYTHON)" -m venv --clear .venv/schemathesis
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/schemathesis/bin/python -m pip install --quiet 'schemathesis>=4,<5'
 	@touch $@
 
 .venv/developed: .venv/installed requirements-dev.txt

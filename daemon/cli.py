@@ -14,8 +14,8 @@ from daemon import demo as demonstration
 from daemon import logs
 from daemon.app import prune_vault_keys
 from daemon.app import serve as serve_until_stopped
-from daemon.catalog import TemplateRefused, load_text
-from daemon.commands import audit
+from daemon.catalog import TemplateRefused
+from daemon.commands import audit, runs, session, templates
 from daemon.commands.backup import backup, restore
 from daemon.commands.base import DataDir
 from daemon.commands.base import refused as _refused
@@ -36,9 +36,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-templates = typer.Typer(help="Process templates.", no_args_is_help=True)
 keys = typer.Typer(help="The keys that sign tokens.", no_args_is_help=True)
-app.add_typer(templates, name="templates")
 secrets = typer.Typer(help="The keys that seal stored secrets.", no_args_is_help=True)
 app.add_typer(keys, name="keys")
 app.add_typer(secrets, name="secrets")
@@ -46,6 +44,9 @@ app.command()(backup)
 app.command()(restore)
 app.command()(doctor)
 audit.register(app)
+session.register(app)
+runs.register(app)
+templates.register(app)
 
 
 @app.command()
@@ -76,20 +77,6 @@ def demo() -> None:
 def version() -> None:
     """Say which version this is."""
     typer.echo(demonstration.version())
-
-
-@templates.command("check")
-def templates_check(files: Annotated[list[Path], typer.Argument(help="Template documents (*.yaml).")]) -> None:
-    """Say of each document whether it would load, and if not, which rule it breaks and where."""
-    refused = False
-    for file in files:
-        try:
-            entry = load_text(file.read_text(encoding="utf-8"), str(file))
-            typer.echo(f"{file}: {entry.template.vertical} version {entry.template.version} is sound")
-        except (TemplateRefused, OSError) as error:
-            refused = True
-            typer.echo(str(error), err=True)
-    raise typer.Exit(1 if refused else 0)
 
 
 @keys.command("rotate")

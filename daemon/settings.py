@@ -41,6 +41,22 @@ class Supervision(BaseSettings):
         return range(FIRST_SOCKET, FIRST_SOCKET + (self.listen_fds if self.listen_pid == os.getpid() else 0))
 
 
+class Remote(BaseSettings):
+    """What the commands that talk to a service need to know; no settings of the service itself."""
+
+    model_config = SettingsConfigDict(extra="ignore", frozen=True, env_ignore_empty=True)
+
+    penstock_url: str = "http://127.0.0.1:8080"
+    penstock_token: str = ""
+    xdg_config_home: Path | None = None
+
+    @property
+    def tokens_file(self) -> Path:
+        """Where the tokens of log-ins are kept; a relative XDG_CONFIG_HOME does not count."""
+        home = self.xdg_config_home
+        return (home if home is not None and home.is_absolute() else Path.home() / ".config") / "penstock" / "tokens"
+
+
 class Settings(BaseSettings):
     """What an operator may set, as `PENSTOCK_<NAME>`; a unit stands last in a name."""
 
@@ -126,6 +142,7 @@ def unknown_variables() -> dict[str, str | None]:
     """The variables that look like settings and are none, each with the one that it was probably meant to be."""
     prefix = str(Settings.model_config["env_prefix"])
     known = [prefix + name.upper() for name in Settings.model_fields]
+    known += [name.upper() for name in Remote.model_fields if name.upper().startswith(prefix)]
     unknown = [name for name in sorted(os.environ) if name.upper().startswith(prefix) and name.upper() not in known]
     return {name: next(iter(get_close_matches(name.upper(), known, 1, 0.8)), None) for name in unknown}
 

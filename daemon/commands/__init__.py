@@ -1,1 +1,1 @@
-"""The commands that look after a data folder, each in a module of its own."""
+"""The commands, each group in a module of its own."""

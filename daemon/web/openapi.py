@@ -1,23 +1,20 @@
-"""The contract as OpenAPI 3.1, from the models that check requests and the shapes of the answers; and as a page."""
+"""The contract as OpenAPI 3.1, from the models that check requests and the shapes of the answers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
+from functools import cache
+from http import HTTPStatus
 from typing import Any
 
-from aiohttp import web
 from pydantic import TypeAdapter
 
-from daemon.jsonio import dumps
 from daemon.web import schemas, shapes, told_shapes
-from daemon.web.replies import JSON
-from daemon.web.services import SERVICES
+from daemon.web.parameters import ANSWERED, HEADERS, PATH, QUERY
 
 REF = "#/components/schemas/{model}"
-CSP = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'"
-STYLE = "body{font:1rem/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}pre{overflow:auto}"
+REFUSED = "#/components/responses/Refused"
 PAGED = ("limit", "cursor")
 KEYED = ("Idempotency-Key",)
 
@@ -35,6 +32,7 @@ class Operation:
     problems: tuple[int, ...] = ()
     open: bool = False
     media: str = "application/json"
+    live: bool = False
 
 
 Run = shapes.RunShape
@@ -95,6 +93,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         query=("after", *PAGED),
         headers=("Last-Event-ID",),
         problems=(400, 404, 422, 503),
+        live=True,
     ),
     ("GET", "/process-runs/{run_id}/audit"): Operation(
         "A run's hash chain, with the proof that a checkpoint covers it", shapes.RunAuditShape, problems=(404, 503)
@@ -133,6 +132,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         query=("after", "limit"),
         headers=("Last-Event-ID",),
         problems=(422, 503),
+        live=True,
     ),
     ("POST", "/webhooks/"): Operation(
         "Have events sent to a URL; answers the secret, this once",
@@ -167,12 +167,14 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
 }
 
 
+@cache
 def document(version: str) -> dict[str, Any]:
-    """The OpenAPI document."""
+    """The OpenAPI document; it is made once."""
     models: dict[str, Any] = {}
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), operation in OPERATIONS.items():
         paths.setdefault(path, {})[method.lower()] = _operation(path, operation, models)
+    problem = {"application/problem+json": {"schema": _schema(shapes.ProblemShape, models)}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -183,6 +185,10 @@ def document(version: str) -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
+            "headers": ANSWERED,
+            "responses": {
+                "Refused": {"description": "Refused", "headers": _headers("X-Request-ID"), "content": problem}
+            },
             "schemas": dict(sorted(models.items())),
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
@@ -190,34 +196,18 @@ def document(version: str) -> dict[str, Any]:
     }
 
 
-async def show(request: web.Request) -> web.Response:
-    """GET /openapi.json."""
-    body = dumps(document(request.app[SERVICES].version))
-    return web.Response(body=body, headers={"Content-Type": JSON})
-
-
-async def page(request: web.Request) -> web.Response:
-    """GET /docs."""
-    found = document(request.app[SERVICES].version)
-    parts = [f"<h1>Penstock {escape(found['info']['version'])}</h1><p><a href='/openapi.json'>openapi.json</a></p>"]
-    for path, methods in found["paths"].items():
-        for method, operation in methods.items():
-            parts.append(f"<h2><code>{method.upper()} {escape(path)}</code></h2><p>{escape(operation['summary'])}</p>")
-            parts.append(f"<details><summary>In full</summary><pre>{_readable(operation)}</pre></details>")
-    for name, schema in found["components"]["schemas"].items():
-        parts.append(f"<h2 id='{escape(name)}'>{escape(name)}</h2><pre>{_readable(schema)}</pre>")
-    html = f"<!doctype html><html lang=en><title>Penstock</title><style>{STYLE}</style>{''.join(parts)}"
-    return web.Response(text=html, content_type="text/html", headers={"Content-Security-Policy": CSP})
-
-
 def _operation(path: str, operation: Operation, models: dict[str, Any]) -> dict[str, Any]:
     names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     described: dict[str, Any] = {
         "summary": operation.summary,
+        "tags": [path.split("/")[1]],
         "parameters": [
-            *({"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names),
-            *({"name": name, "in": "query", "schema": {"type": "string"}} for name in operation.query),
-            *({"name": name, "in": "header", "schema": {"type": "string"}} for name in operation.headers),
+            *({"name": name, "in": "path", "required": True, "schema": PATH[name]} for name in names),
+            *(
+                {"name": name, "in": "query", "schema": QUERY.get(f"{name} {path}", QUERY.get(name))}
+                for name in operation.query
+            ),
+            *({"name": name, "in": "header", "schema": HEADERS[name]} for name in operation.headers),
         ],
         "responses": _responses(operation, models),
     }
@@ -233,19 +223,36 @@ def _operation(path: str, operation: Operation, models: dict[str, Any]) -> dict[
 
 
 def _responses(operation: Operation, models: dict[str, Any]) -> dict[str, Any]:
-    answer: dict[str, Any] = {"description": operation.summary}
-    if operation.answer is not None:
-        answer["content"] = {operation.media: {"schema": _schema(operation.answer, models)}}
-    refused = {"application/problem+json": {"schema": _schema(shapes.ProblemShape, models)}}
+    answer = _answer(operation, models)
     anywhere = () if operation.answer is shapes.HealthShape else (503,)
     statuses = sorted({*operation.problems, *anywhere, *(() if operation.open else (401,))})
     return {
+        **{str(status): {"$ref": REFUSED} for status in statuses},
         str(operation.status): answer,
         **({"202": answer} if "Prefer" in operation.headers else {}),
         **({"201": answer} if operation.body is schemas.ConnectorDefinition else {}),
+        **({"204": {"description": "The run has ended, and so has the stream"}} if operation.live else {}),
         **({"503": answer} if operation.answer is shapes.HealthShape else {}),
-        **{str(status): {"description": "Refused", "content": refused} for status in statuses},
     }
+
+
+def _answer(operation: Operation, models: dict[str, Any]) -> dict[str, Any]:
+    """What is answered when all is well."""
+    headers = ["X-Request-ID"]
+    if operation.answer is Run:
+        headers += ["ETag", *(["Location"] if operation.status == HTTPStatus.CREATED else [])]
+    if "cursor" in operation.query:
+        headers.append("Link")
+    answer: dict[str, Any] = {"description": operation.summary, "headers": _headers(*headers)}
+    if operation.answer is not None:
+        answer["content"] = {operation.media: {"schema": _schema(operation.answer, models)}}
+    if operation.live:
+        answer["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+    return answer
+
+
+def _headers(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def _schema(model: Any, models: dict[str, Any]) -> dict[str, Any]:
@@ -256,18 +263,3 @@ def _schema(model: Any, models: dict[str, Any]) -> dict[str, Any]:
         return schema
     models[schema["title"]] = schema
     return {"$ref": REF.format(model=schema["title"])}
-
-
-def _readable(value: Any) -> str:
-    return escape(_indented(value, 0))
-
-
-def _indented(value: Any, depth: int) -> str:
-    if isinstance(value, dict) and value:
-        pad = "  " * depth
-        return "\n" * bool(depth) + "\n".join(
-            f"{pad}{name}: {_indented(item, depth + 1)}" for name, item in value.items()
-        )
-    if isinstance(value, list):
-        return ", ".join(_indented(item, depth + 1) for item in value)
-    return str(value)

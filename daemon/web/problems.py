@@ -52,6 +52,11 @@ _STATUS = {
 _RETRYABLE = frozenset({"request_timeout", "rate_limited", "overloaded", "draining", "store_unavailable"})
 
 
+def codes() -> list[tuple[str, int, bool]]:
+    """Every code there is, its status, and whether to repeat the request may help."""
+    return [(code, status, code in _RETRYABLE) for code, (status, _) in _STATUS.items()]
+
+
 @dataclass(slots=True, eq=False)
 class Problem(Exception):
     """A refusal in the contract's terms: a code, a sentence, further members and headers."""
@@ -107,7 +112,7 @@ def invalid(*errors: tuple[str, str]) -> Problem:
     found = [{"pointer": pointer, "detail": detail} for pointer, detail in errors]
     where = found[0]["pointer"] or "the whole"
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    return Problem("invalid", f"Not valid at {where}: {found[0]['detail']}{more}.", {"errors": found})
+    return Problem("invalid", f"Not valid at {where}: {found[0]['detail'].rstrip('.')}{more}.", {"errors": found})
 
 
 def not_authenticated(*, sent: bool) -> Problem:

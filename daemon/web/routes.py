@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aiohttp import HttpVersion11, web
 
-from daemon.web import openapi
+from daemon.web import documents
 from daemon.web.admission import ADMISSION, Admission
 from daemon.web.auth import gateway
 from daemon.web.bodies import ARRIVING, Arriving
@@ -49,8 +49,8 @@ ROUTES = (
     ("GET", "/webhooks/{webhook_id}/deliveries", webhooks.deliveries),
     ("POST", "/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", webhooks.redeliver),
     ("GET", "/health", service.health),
-    ("GET", "/openapi.json", openapi.show),
-    ("GET", "/docs", openapi.page),
+    ("GET", "/openapi.json", documents.show),
+    ("GET", "/docs", documents.page),
 )
 COLLECTIONS = frozenset(
     {

@@ -69,13 +69,22 @@ def _callable(value: str) -> str:
     return value if value.isascii() else _on_the_wire(value)
 
 
-Email = Annotated[str, AfterValidator(_email)]
+Email = Annotated[
+    str, AfterValidator(_email), Field(json_schema_extra={"pattern": f"^{EMAIL.pattern}$", "maxLength": 254})
+]
 Password = Annotated[str, Field(min_length=8, max_length=256)]
 Name = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200), AfterValidator(_printable)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=200),
+    AfterValidator(_printable),
+    Field(json_schema_extra={"pattern": r"^[^\x00-\x1f]*[^\s\x00-\x1f][^\x00-\x1f]*$"}),
 ]
+HeaderName = Annotated[str, Field(json_schema_extra={"pattern": f"^{HEADER_NAME.pattern}$"})]
 Remark = Annotated[str, Field(max_length=4_000)]
-DottedKey = Annotated[str, Field(max_length=256, pattern=DOTTED)]
+# The document speaks of it in the regular expressions of JSON Schema, which have no \A and no \Z.
+DottedKey = Annotated[
+    str, Field(max_length=256, pattern=DOTTED, json_schema_extra={"pattern": f"^{DOTTED.pattern[2:-2]}$"})
+]
 
 
 class Body(BaseModel):
@@ -84,8 +93,17 @@ class Body(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
+def _described(example: dict[str, Any], **more: Any) -> ConfigDict:
+    """What the OpenAPI document says of a body beside its fields."""
+    return ConfigDict(json_schema_extra={"examples": [example], **more})
+
+
 class Registration(Body):
     """POST /auth/register."""
+
+    model_config = _described(
+        {"email": "ada@example.test", "password": "correct horse", "company_name": "Example Health"}
+    )
 
     email: Email
     password: Password
@@ -96,12 +114,21 @@ class Registration(Body):
 class Login(Body):
     """POST /auth/login."""
 
+    model_config = _described({"email": "ada@example.test", "password": "correct horse"})
+
     email: str = Field(max_length=1_000)
     password: str = Field(max_length=1_000)
 
 
 class NewRun(Body):
     """POST /process-runs/."""
+
+    model_config = _described(
+        {
+            "vertical": "prior-auth",
+            "inputs": {"member_id": "M-1001", "procedure_code": "70551", "diagnosis": "G43.909"},
+        }
+    )
 
     vertical: str = Field(max_length=200)
     inputs: dict[str, Any] = Field(default_factory=dict)
@@ -110,6 +137,12 @@ class NewRun(Body):
 
 class Verdict(Body):
     """POST /process-runs/{id}/resume."""
+
+    # An output goes with the decision `done` alone.
+    model_config = _described(
+        {"gate": "signoff", "decision": "approved", "comment": "as agreed"},
+        anyOf=[{"properties": {"output": {"type": "null"}}}, {"properties": {"decision": {"const": DONE}}}],
+    )
 
     gate: str = Field(min_length=1, max_length=1_000)
     decision: str = Field(min_length=1, max_length=1_000)
@@ -138,15 +171,19 @@ class Nothing(Body):
 class ConnectorTarget(Body):
     """Where a connector calls, and how: what PUT and test have in common."""
 
-    base_url: str = Field(max_length=2_000)
+    model_config = _described(
+        {"base_url": "https://api.example.com", "method": "POST", "path": "/payments", "reversible": False}
+    )
+
+    base_url: str = Field(max_length=2_000, json_schema_extra={"pattern": r"^https?://[^\s#]+$"})
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
-    path: str = Field("", max_length=2_000)
+    path: str = Field("", max_length=2_000, json_schema_extra={"pattern": r"^[^{}#\x00-\x20]*$"})
     auth_type: Literal["none", "bearer", "header", "basic"] = "none"
     auth_token: str | None = Field(None, min_length=1, max_length=8_000)
-    auth_header: str | None = Field(None, validate_default=True)
+    auth_header: HeaderName | None = Field(None, validate_default=True)
     query_map: dict[str, DottedKey] | None = Field(None, max_length=200)
     body_map: dict[str, DottedKey] | None = Field(None, max_length=200)
-    signal_rule: str | None = Field(None, min_length=1, max_length=4_096)
+    signal_rule: str | None = Field(None, min_length=1, max_length=4_096, description="CEL, an answer true or false")
     reversible: bool = False
     idempotent: bool = False
     timeout_s: float = Field(10.0, gt=0, le=300)
@@ -198,6 +235,8 @@ class ConnectorTrial(ConnectorTarget):
 class WebhookDefinition(Body):
     """POST /webhooks/ and PUT /webhooks/{id}."""
 
-    url: Annotated[str, Field(max_length=2_000), AfterValidator(_callable)]
+    url: Annotated[
+        str, AfterValidator(_callable), Field(max_length=2_000, json_schema_extra={"pattern": r"^https?://[^\s#]+$"})
+    ]
     events: list[EventType] | None = Field(None, min_length=1, max_length=20)
     description: Annotated[str, Field(max_length=500), AfterValidator(_printable)] | None = None

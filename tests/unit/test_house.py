@@ -114,6 +114,19 @@ def test_the_actors_need_nothing_but_the_standard_library() -> None:
     assert foreign == []
 
 
+def test_the_client_needs_nothing_of_the_service() -> None:
+    """Whoever imports it gets no more than that: a client, and what it speaks with."""
+    allowed = ("aiohttp", "pydantic", "yarl", "daemon.client")
+    foreign = [
+        f"{place(path, node)} {name}"
+        for path in (ROOT / "daemon" / "client").glob("*.py")
+        for node, name in imports(path)
+        if name.split(".")[0] not in sys.stdlib_module_names
+        and not f"{name}.".startswith(tuple(f"{a}." for a in allowed))
+    ]
+    assert foreign == []
+
+
 def is_impure(node: ast.AST) -> bool:
     match node:
         case ast.Call(func=ast.Name(id=name)):

@@ -260,6 +260,7 @@ def assert_problem(answer: Answer, status: int, code: str, **more: Any) -> Any:
     assert body["type"].endswith(code)
     assert body["detail"][0].isupper(), body["detail"]
     assert body["detail"].endswith("."), body["detail"]
+    assert not body["detail"].endswith(".."), body["detail"]
     for name, value in more.items():
         assert body[name] == value, (name, body[name])
     return body

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from typing import Any
@@ -10,6 +12,7 @@ import jsonschema_rs
 
 from daemon.web.openapi import OPERATIONS, document
 from daemon.web.routes import ROUTES
+from tests.web.kept import KEPT, version, written
 from tests.web.support import House, Person
 
 UNDESCRIBED = {("GET", "/openapi.json"), ("GET", "/docs")}
@@ -28,9 +31,20 @@ def test_every_route_is_described_and_nothing_else() -> None:
 
 def test_every_reference_leads_somewhere() -> None:
     found = document("0")
-    names = re.findall(r'"\$ref": "#/components/schemas/(\w+)"', json.dumps(found))
-    assert set(names) <= set(found["components"]["schemas"])
+    for kind, name in re.findall(r'"\$ref": "#/components/(\w+)/([\w-]+)"', json.dumps(found)):
+        assert name in found["components"][kind]
+    assert json.dumps(found).count('"$ref": "#/components/') == json.dumps(found).count('"$ref"')
     assert "$defs" not in json.dumps(found)
+
+
+def test_every_schema_is_one() -> None:
+    for name in document("0")["components"]["schemas"]:
+        described(name)
+
+
+def test_the_contract_in_the_tree_is_the_one_that_is_served() -> None:
+    """A change of the contract that is meant: `make openapi`, and its lines are seen in review."""
+    assert KEPT.read_text(encoding="utf-8") == written(document(version()))
 
 
 async def test_the_document_is_served_to_everybody(house: House) -> None:
@@ -46,7 +60,26 @@ async def test_the_page_asks_nothing_of_anybody_else(house: House) -> None:
     assert "/process-runs/{run_id}/resume" in text
     assert "<script" not in text
     assert not re.search(r"(?:src|href)='?https?:", text)
-    assert page.headers["Content-Security-Policy"].startswith("default-src 'none'")
+    policy = page.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert base64.b64encode(hashlib.sha256(style.encode()).digest()).decode() in policy
+    assert " style=" not in text
+
+
+async def test_the_page_says_all_that_the_document_does(house: House) -> None:
+    text = (await house.send("GET", "/docs")).raw.decode()
+    found = document("0")
+    for path, methods in found["paths"].items():
+        for method, one in methods.items():
+            assert f"{method.upper()} {path}" in text
+            assert all(f"<code>{given['name']}</code>" in text for given in one["parameters"])
+    for name, model in found["components"]["schemas"].items():
+        assert f"<h3 id='{name}'>" in text
+        assert all(f"<code>{field}</code>" in text for field in model.get("properties", ()))
+    anchors = set(re.findall(r" id='([^']+)'", text))
+    assert set(re.findall(r"href='#([^']+)'", text)) <= anchors
 
 
 async def test_answers_have_the_shapes_that_the_document_gives_them(ann: Person) -> None:
@@ -70,4 +103,7 @@ async def test_answers_have_the_shapes_that_the_document_gives_them(ann: Person)
     described("ConnectorChangeShape", many=True).validate(changes)
     described("EventShape", many=True).validate((await ann.get(f"/process-runs/{run['id']}/events")).json)
     described("TemplateShape", many=True).validate((await ann.get("/process-templates/")).json)
+    described("RunAuditShape").validate((await ann.get(f"/process-runs/{run['id']}/audit")).json)
+    (checkpoint, *_) = (await ann.get("/audit/checkpoints")).json
+    described("CheckpointShape").validate(checkpoint)
     described("RunShape", many=True).validate((await ann.get("/process-runs/")).json)

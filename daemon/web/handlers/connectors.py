@@ -13,13 +13,14 @@ from daemon.web import render
 from daemon.web.admission import aside
 from daemon.web.auth import principal_of
 from daemon.web.bodies import page_limit, read
+from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import invalid, not_found
 from daemon.web.replies import from_cursor, json_reply, next_page, to_cursor
 from daemon.web.schemas import ConnectorDefinition, ConnectorTarget, ConnectorTrial
 from daemon.web.services import SERVICES
 
 _NUMBER = re.compile(r"[1-9][0-9]{0,17}")
-_TOOL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+_TOOL_ID = re.compile(TOOL_ID)
 
 
 async def index(request: web.Request) -> web.Response:

@@ -20,13 +20,13 @@ from daemon.web.admission import aside
 from daemon.web.auth import principal_of, request_id_of
 from daemon.web.bodies import idempotency_key, if_match, page_limit, prefer, read, traceparent
 from daemon.web.idempotency import Once, Slip
+from daemon.web.parameters import STATUSES
 from daemon.web.problems import invalid, not_found, rejected
 from daemon.web.replies import Reply, from_cursor, json_reply, next_page, problem_reply, run_reply, to_cursor
 from daemon.web.schemas import Cancellation, NewRun, Nothing, Verdict
 from daemon.web.services import SERVICES, Services
 
 ONCE = web.AppKey("once", Once)
-STATUSES = ("executing", "parked", "completed", "failed", "cancelled")
 _RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 

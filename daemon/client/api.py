@@ -1,0 +1,167 @@
+"""The API as methods, one for each thing that a caller may ask."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
+from typing import Any, Self
+
+from pydantic import TypeAdapter
+
+from daemon.client.connecting import Connecting
+from daemon.client.errors import Problem
+from daemon.client.evidence import Evidence
+from daemon.client.exchange import LOST, Ask, path
+from daemon.client.models import Account, Canvas, Event, Health, Run, Session, Template, TemplateDetail
+from daemon.client.watching import watched
+
+TEMPLATES = TypeAdapter(list[Template])
+RUNS = TypeAdapter(list[Run])
+EVENTS = TypeAdapter(list[Event])
+
+
+class Penstock(Connecting, Evidence):
+    """A service, as the holder of a token sees it: `async with Penstock(address, token) as api: …`.
+
+    Whatever changes something carries an Idempotency-Key, and is repeated under it when the connection is lost and on
+    429 and 503, as patiently as `patience` says. Problem is raised for a refusal, Unreachable where no answer comes.
+    """
+
+    async def __aenter__(self) -> Self:
+        """Begin."""
+        self._exchange.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Let go of all connections."""
+        await self._exchange.close()
+
+    @property
+    def token(self) -> str:
+        """The token that goes with each request: the one that was given, or of the last log-in; empty for none."""
+        return self._exchange.token
+
+    async def register(
+        self, email: str, password: str, company_name: str, name: str | None = None, *, key: str | None = None
+    ) -> Session:
+        """Make a company and its first user, and go on as that user."""
+        body = {"email": email, "password": password, "company_name": company_name}
+        return await self._begin("/auth/register", body if name is None else {**body, "name": name}, _keyed(key))
+
+    async def login(self, email: str, password: str) -> Session:
+        """Ask for a token, and go on with it."""
+        return await self._begin("/auth/login", {"email": email, "password": password}, {})
+
+    async def logout(self) -> None:
+        """Revoke the token, at once and for good."""
+        try:
+            await self._exchange.send(Ask("POST", "/auth/logout"))
+        except Problem as problem:
+            if problem.status != HTTPStatus.UNAUTHORIZED:
+                raise  # else it counts no longer, perhaps since an answer was lost
+        self._exchange.token = ""
+
+    async def me(self) -> Account:
+        """Who the token stands for."""
+        return (await self._exchange.send(Ask("GET", "/auth/me"))).read(Account)
+
+    async def health(self) -> Health:
+        """How the service is, also when it is not well."""
+        try:
+            return (await self._exchange.once(Ask("GET", "/health"))).read(Health)
+        except LOST as error:
+            raise self._exchange.lost(error) from error
+
+    def templates(self) -> AsyncIterator[Template]:
+        """The process templates."""
+        return self._all("/process-templates/", TEMPLATES)
+
+    async def template(self, vertical: str) -> TemplateDetail:
+        """A template, with the schema of its inputs and an example."""
+        return (await self._exchange.send(Ask("GET", path("process-templates", vertical)))).read(TemplateDetail)
+
+    async def canvas(self, vertical: str) -> Canvas:
+        """A template as a graph."""
+        return (await self._exchange.send(Ask("GET", path("process-templates", vertical, "canvas")))).read(Canvas)
+
+    async def start(
+        self,
+        vertical: str,
+        *,
+        inputs: Mapping[str, Any] | None = None,
+        auto_resolve: bool = True,
+        wait_s: int | None = None,
+        key: str | None = None,
+    ) -> Run:
+        """Start a run; it is answered when the run rests, or after `wait_s`; 0 does not wait."""
+        body = {"vertical": vertical, "inputs": dict(inputs or {}), "auto_resolve": auto_resolve}
+        return await self._give("/process-runs/", body, {**_keyed(key), **_waiting(wait_s)})
+
+    def runs(
+        self, *, status: str | None = None, vertical: str | None = None, parked_at: str | None = None, limit: int = 50
+    ) -> AsyncIterator[Run]:
+        """The runs, newest first; `limit` is the size of a page."""
+        wanted = {"status": status, "vertical": vertical, "parked_at": parked_at, "limit": str(limit)}
+        query = {name: value for name, value in wanted.items() if value is not None}
+        return self._all("/process-runs/", RUNS, query)
+
+    async def run(self, run_id: str) -> Run:
+        """A run as it is now."""
+        return (await self._exchange.send(Ask("GET", path("process-runs", run_id)))).read(Run)
+
+    async def resume(
+        self,
+        run_id: str,
+        *,
+        gate: str,
+        decision: str,
+        digest: str | None = None,
+        comment: str | None = None,
+        output: Any = None,
+        version: int | None = None,
+        wait_s: int | None = None,
+        key: str | None = None,
+    ) -> Run:
+        """Decide at a gate. With the `digest` that was shown, it is refused if what is asked has changed since."""
+        said = {"digest": digest, "comment": comment, "output": output}
+        body = {"gate": gate, "decision": decision, **{name: one for name, one in said.items() if one is not None}}
+        condition = {} if version is None else {"If-Match": f'"{version}"'}
+        return await self._give(
+            path("process-runs", run_id, "resume"), body, {**_keyed(key), **_waiting(wait_s), **condition}
+        )
+
+    async def cancel(self, run_id: str, *, reason: str | None = None, key: str | None = None) -> Run:
+        """End a run where it stands."""
+        body = {} if reason is None else {"reason": reason}
+        return await self._give(path("process-runs", run_id, "cancel"), body, _keyed(key))
+
+    async def retry(self, run_id: str, *, wait_s: int | None = None, key: str | None = None) -> Run:
+        """Go on from the failed step."""
+        return await self._give(path("process-runs", run_id, "retry"), {}, {**_keyed(key), **_waiting(wait_s)})
+
+    def events(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
+        """The history of a run so far, behind a place."""
+        return self._all(path("process-runs", run_id, "events"), EVENTS, {"after": str(after)})
+
+    def watch(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
+        """The history of a run as it grows, until the run has ended; it goes on over lost connections."""
+        return watched(self._exchange, path("process-runs", run_id, "events"), after)
+
+    async def _begin(self, address: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Session:
+        session = (await self._exchange.send(Ask("POST", address, body=body, headers=headers))).read(Session)
+        self._exchange.token = session.token
+        return session
+
+    async def _give(self, address: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Run:
+        return (await self._exchange.send(Ask("POST", address, body=body, headers=headers))).read(Run)
+
+
+def _keyed(key: str | None) -> dict[str, str]:
+    return {"Idempotency-Key": key or str(uuid.uuid4())}
+
+
+def _waiting(wait_s: int | None) -> dict[str, str]:
+    if wait_s is None:
+        return {}
+    return {"Prefer": f"wait={wait_s}" if wait_s else "respond-async"}

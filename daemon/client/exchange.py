@@ -1,0 +1,169 @@
+"""One request and its answer over HTTP, asked for again where that is safe, and never for ever."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from pydantic import BaseModel, TypeAdapter, ValidationError
+from yarl import URL
+
+from daemon.client.errors import Problem, Unreachable
+
+R = TypeVar("R", bound=BaseModel)
+T = TypeVar("T")
+PATIENT = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+LOST = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, aiohttp.ClientResponseError, TimeoutError)
+CONNECT_S = 10.0
+# The service says that it is still there every 15 s.
+SILENCE_S = 45.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often and how long a request is repeated on a lost connection, 429 and 503."""
+
+    tries_max: int = 8
+    total_s: float = 30.0
+    first_s: float = 0.2
+    longest_s: float = 10.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+    def pause_s(self, tried: int, asked_s: float | None = None) -> float | None:
+        """How long to wait after so many attempts, a little more than was asked for; None to give up."""
+        if tried >= self.tries_max:
+            return None
+        wait_s = min(self.longest_s, self.first_s * 2 ** (tried - 1)) if asked_s is None else asked_s
+        wait_s *= 1 + random.random() / 4  # noqa: S311 - so that callers do not come back all at once
+        return wait_s if wait_s <= self.total_s else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request; `again` says whether it may be repeated when nobody knows whether it arrived."""
+
+    method: str
+    path: str
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    again: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer that was read to its end."""
+
+    status: int
+    headers: Mapping[str, str]
+    raw: bytes
+
+    def read(self, model: type[R]) -> R:
+        """The body as a model."""
+        return self.read_as(TypeAdapter(model))
+
+    def read_as(self, adapter: TypeAdapter[T]) -> T:
+        """The body as whatever an adapter reads."""
+        try:
+            return adapter.validate_json(self.raw)
+        except ValidationError:
+            raise Unreachable("What answers at this address is no Penstock service.") from None
+
+
+def path(*segments: str) -> str:
+    """The path of these segments, whatever they hold."""
+    return "".join(f"/{quote(segment, safe='')}" for segment in segments)
+
+
+async def lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Whole lines without their ends, however long: an event holds all that a run was given."""
+    rest: list[bytes] = []
+    async for chunk in response.content.iter_any():
+        first, *more = chunk.split(b"\n")
+        rest.append(first)
+        for line in more:
+            yield b"".join(rest)
+            rest = [line]
+
+
+class Exchange:
+    """A connection to one service; the token goes to no other address, redirects are not followed."""
+
+    def __init__(self, base_url: str, token: str, patience: Patience, timeout_s: float) -> None:
+        """Nothing is sent before it is entered."""
+        base = URL(base_url)
+        if base.scheme not in {"http", "https"} or not base.host or base.query_string or base.fragment or base.user:
+            raise ValueError("The address of a service is an http or https URL without user, query and fragment.")
+        self.base, self.token, self.patience = str(base).rstrip("/"), token, patience
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=CONNECT_S)
+        self._session: aiohttp.ClientSession | None = None
+
+    def open(self) -> None:
+        """Begin."""
+        self._session = aiohttp.ClientSession(timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar())
+
+    async def close(self) -> None:
+        """Let go of all connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def send(self, ask: Ask) -> Answer:
+        """The answer when it is a good one; Problem when it is not, Unreachable when there is none."""
+        until, tried = asyncio.get_running_loop().time() + self.patience.total_s, 0
+        while True:
+            tried += 1
+            try:
+                answer = await self.once(ask)
+            except LOST as error:
+                again = ask.again or isinstance(error, aiohttp.ClientConnectorError)
+                trouble: Problem | Unreachable = self.lost(error)
+            else:
+                if answer.status < HTTPStatus.MULTIPLE_CHOICES:
+                    return answer
+                trouble = Problem.of(answer.status, answer.headers, answer.raw)
+                again = answer.status in PATIENT and (ask.again or trouble.outcome == "not_applied")
+            pause_s = self.patience.pause_s(tried, getattr(trouble, "retry_after_s", None))
+            if not again or pause_s is None or asyncio.get_running_loop().time() + pause_s > until:
+                raise trouble
+            await self.patience.sleep(pause_s)
+
+    async def once(self, ask: Ask) -> Answer:
+        """The answer to one attempt, whatever it is."""
+        async with self._request(ask, self._timeout) as response:
+            return Answer(response.status, response.headers, await response.read())
+
+    @asynccontextmanager
+    async def stream(self, ask: Ask) -> AsyncIterator[aiohttp.ClientResponse]:
+        """An answer that is read while it comes, for as long as it is not silent; Problem when it is no good one."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENCE_S)
+        async with self._request(ask, timeout) as response:
+            if response.status >= HTTPStatus.MULTIPLE_CHOICES:
+                raise Problem.of(response.status, response.headers, await response.read())
+            yield response
+
+    def lost(self, error: Exception) -> Unreachable:
+        """What it means to a caller that the connection failed."""
+        why = "it did not answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+        return Unreachable(f"The service at {self.base} cannot be reached: {why}.")
+
+    @asynccontextmanager
+    async def _request(self, ask: Ask, limits: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
+        if self._session is None:
+            raise RuntimeError("the client is used outside of `async with`")
+        headers = {"Accept": "application/json", **ask.headers}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        query = f"?{urlencode(ask.query)}" if ask.query else ""
+        url = URL(f"{self.base}{ask.path}{query}", encoded=True)
+        async with self._session.request(
+            ask.method, url, json=ask.body, headers=headers, timeout=limits, allow_redirects=False
+        ) as response:
+            yield response

@@ -1,0 +1,195 @@
+"""`penstock runs`: what runs there are, what they ask, and what somebody decides."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.live import Live
+
+from daemon import exits
+from daemon.client import Gate, Penstock, Run
+from daemon.commands import shown
+from daemon.commands.base import refused
+from daemon.commands.remote import AsJson, Token, Url, complete_run, complete_vertical, perform, taken
+
+OVER = frozenset({"completed", "failed", "cancelled"})
+runs = typer.Typer(help="Runs: read, watch, decide.", no_args_is_help=True)
+RunId = Annotated[str, typer.Argument(help="Id of the run.", autocompletion=complete_run)]
+Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.add_typer(runs, name="runs")
+
+
+@runs.command("ls")
+def ls(
+    status: Annotated[Status | None, typer.Option(help="Only with this status.")] = None,
+    vertical: Annotated[
+        str | None, typer.Option(help="Only of this template.", autocompletion=complete_vertical)
+    ] = None,
+    parked_at: Annotated[str | None, typer.Option(help="Only parked at this step.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """List the runs, newest first."""
+
+    async def work(api: Penstock) -> list[Run]:
+        found = api.runs(status=status, vertical=vertical, parked_at=parked_at, limit=min(limit, 200))
+        return await taken(found, limit)
+
+    found = perform(url, token, work)
+    if as_json:
+        shown.say_json(found)
+    else:
+        shown.say(shown.runs(found))
+
+
+@runs.command("show")
+def show(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """Show a run: where it stands, what it did, what it asks."""
+    _say(perform(url, token, lambda api: api.run(run_id)), as_json)
+
+
+@runs.command("watch")
+def watch(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """Follow a run until it completes, fails or is cancelled; exit 1 when it fails. Ctrl-C only stops the watching."""
+    live = not as_json and sys.stdout.isatty()
+    run = perform(url, token, lambda api: _live(api, run_id) if live else _lines(api, run_id, as_json))
+    raise typer.Exit(exits.REFUSED if run.status == "failed" else 0)
+
+
+@runs.command("start")
+def start(
+    vertical: Annotated[str, typer.Argument(help="The template's slug.", autocompletion=complete_vertical)],
+    inputs: Annotated[str, typer.Option(help="Inputs as JSON; @FILE reads a file, - standard input.")] = "{}",
+    example: Annotated[bool, typer.Option("--example", help="Take the template's example inputs.")] = False,
+    auto: Annotated[bool, typer.Option(help="Let flow what is safe; else every step waits.")] = True,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Start a run; shown once it rests."""
+    given = _inputs(inputs)
+
+    async def work(api: Penstock) -> Run:
+        found = (await api.template(vertical)).inputs if example else given
+        return await api.start(vertical, inputs=found, auto_resolve=auto)
+
+    _say(perform(url, token, work), as_json)
+
+
+@runs.command("resume")
+def resume(
+    run_id: RunId,
+    decision: Annotated[str | None, typer.Argument(help="The decision; asked for when it is not given.")] = None,
+    gate: Annotated[str | None, typer.Option(help="The gate; needed where several are open.")] = None,
+    comment: Annotated[str | None, typer.Option(help="Why; kept with the verdict.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Decide at a gate: shows what is asked and asks again; refused if anything changed since it was shown."""
+    asked = _gate(perform(url, token, lambda api: api.run(run_id)), gate)
+    shown.ask(shown.gate(asked))
+    word = decision or typer.prompt(shown.clean(f"Decision ({', '.join(asked.decisions)})"), err=True)
+    if word not in asked.decisions:
+        raise refused(ValueError(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}."), exits.REFUSED)
+    if not yes and not typer.confirm(shown.clean(f"{word} at {asked.step_id}?"), err=True):
+        raise refused(ValueError("Nothing was decided."), exits.REFUSED)
+    digest, step_id = asked.digest, asked.step_id
+    run = perform(
+        url, token, lambda api: api.resume(run_id, gate=step_id, decision=word, digest=digest, comment=comment)
+    )
+    _say(run, as_json)
+
+
+@runs.command("cancel")
+def cancel(
+    run_id: RunId,
+    reason: Annotated[str | None, typer.Option(help="Why; kept with the run.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """End a run where it stands."""
+    if not yes and not typer.confirm(f"End {run_id} for good?", err=True):
+        raise refused(ValueError("Nothing was ended."), exits.REFUSED)
+    _say(perform(url, token, lambda api: api.cancel(run_id, reason=reason)), as_json)
+
+
+@runs.command("retry")
+def retry(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """Go on from the failed step."""
+    _say(perform(url, token, lambda api: api.retry(run_id)), as_json)
+
+
+def _say(run: Run, as_json: bool) -> None:
+    if as_json:
+        shown.say_json(run)
+    else:
+        shown.say(shown.run(run))
+
+
+def _gate(run: Run, named: str | None) -> Gate:
+    """The gate that is meant: the one that is named, or else the only one."""
+    if not run.gates:
+        raise refused(ValueError(f"The run is {run.status}, and asks nothing."), exits.REFUSED)
+    found = [gate for gate in run.gates if named in {None, gate.step_id}]
+    if len(found) != 1:
+        raise refused(ValueError(f"Name one of its gates with --gate: {', '.join(run.parked_gates)}."), exits.REFUSED)
+    return found[0]
+
+
+def _inputs(given: str) -> dict[str, Any]:
+    """The inputs that a flag gives."""
+    try:
+        if given == "-":
+            given = sys.stdin.read()
+        elif given.startswith("@"):
+            given = Path(given[1:]).read_text(encoding="utf-8")
+        found = json.loads(given)
+    except (OSError, ValueError) as error:
+        raise refused(ValueError(f"--inputs is no JSON: {error}."), exits.REFUSED) from None
+    if not isinstance(found, dict):
+        raise refused(ValueError("--inputs is no JSON object."), exits.REFUSED)
+    return found
+
+
+async def _live(api: Penstock, run_id: str) -> Run:
+    """A picture of the run that changes with it."""
+    run = await api.run(run_id)
+    with Live(shown.run(run), auto_refresh=False) as picture:
+        if run.status in OVER:
+            return run
+        async for event in api.watch(run_id, after=run.version):
+            if event.seq > run.version:
+                run = await api.run(run_id)
+                picture.update(shown.run(run), refresh=True)
+            if run.status in OVER:
+                break
+    return run
+
+
+async def _lines(api: Penstock, run_id: str, as_json: bool) -> Run:
+    """A line for each event, from the first."""
+    run = await api.run(run_id)
+    async for event in api.watch(run_id):
+        if as_json:
+            typer.echo(event.model_dump_json())
+        else:
+            shown.say(shown.event(event))
+        if event.seq > run.version:
+            run = await api.run(run_id)
+        if run.status in OVER and event.seq >= run.version:
+            break
+    return run

@@ -1,0 +1,84 @@
+"""`penstock register`, `login` and `logout`: a token, kept for the address that gave it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from daemon.client import Penstock, Session
+from daemon.commands import tokens
+from daemon.commands.remote import AsJson, Token, Url, address, answered, perform
+from daemon.settings import Remote
+
+Email = Annotated[str, typer.Argument(help="E-mail address.")]
+FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.command("register")(register_company)
+    app.command()(login)
+    app.command()(logout)
+
+
+def register_company(
+    email: Email,
+    company_name: Annotated[str, typer.Argument(help="Name of the company.")],
+    password_stdin: FromStdin = False,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Make a company and its first user, and keep the token for the commands that follow."""
+    password = _password(password_stdin, again=True)
+    session = perform(url, None, lambda api: api.register(email, password, company_name))
+    _keep(url, session, as_json)
+
+
+def login(
+    email: Email,
+    password_stdin: FromStdin = False,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
+    """Ask for a token, and keep it for the commands that follow, in a file that only you may read."""
+    password = _password(password_stdin, again=False)
+    _keep(url, perform(url, None, lambda api: api.login(email, password)), as_json)
+
+
+def logout(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """Revoke the token, at once and for good, and forget it."""
+
+    async def work(api: Penstock) -> bool:
+        known = bool(api.token)
+        if known:
+            await api.logout()
+        return known
+
+    known = perform(url, token, work)
+    with answered(address(url)):
+        if not token and not Remote().penstock_token:
+            tokens.keep(Remote().tokens_file, address(url), None)
+    if as_json:
+        typer.echo('{"logged_out": %s}' % ("true" if known else "false"))
+    else:
+        typer.echo(f"logged out of {address(url)}" if known else f"nobody was logged in at {address(url)}")
+
+
+def _password(from_stdin: bool, *, again: bool) -> str:
+    if from_stdin:
+        return sys.stdin.readline().rstrip("\r\n")
+    password: str = typer.prompt("Password", hide_input=True, confirmation_prompt=again, err=True)
+    return password
+
+
+def _keep(url: str | None, session: Session, as_json: bool) -> None:
+    """Keep the token; it is not shown."""
+    with answered(address(url)):
+        tokens.keep(Remote().tokens_file, address(url), session.token)
+    if as_json:
+        typer.echo(session.model_dump_json(exclude={"token"}, indent=2))
+        return
+    until = session.expires_at.strftime("%Y-%m-%d %H:%M UTC")
+    typer.echo(f"logged in at {address(url)} as {session.user.email} of {session.company.name}, until {until}")

@@ -1,0 +1,172 @@
+"""How runs, gates and templates look in a terminal; what others wrote is shown, never obeyed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any
+
+import typer
+from pydantic import BaseModel
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from daemon.client import Call, Canvas, Event, Gate, Run, Template, TemplateDetail, TraceEntry
+
+WIDE = 240
+COLORS = {"completed": "green", "done": "green", "parked": "yellow", "failed": "red", "denied": "red"}
+
+
+def say(shown: RenderableType) -> None:
+    """Print it; where nobody looks at a terminal nothing is cut or folded at its edge."""
+    terminal = sys.stdout.isatty()
+    Console(width=None if terminal else WIDE, highlight=False).print(shown, soft_wrap=not terminal)
+
+
+def ask(shown: RenderableType) -> None:
+    """Print it to standard error, where questions go."""
+    terminal = sys.stderr.isatty()
+    Console(stderr=True, width=None if terminal else WIDE, highlight=False).print(shown, soft_wrap=not terminal)
+
+
+def say_json(value: BaseModel | Sequence[BaseModel]) -> None:
+    """Print it for machines."""
+    if isinstance(value, BaseModel):
+        typer.echo(value.model_dump_json(indent=2))
+    else:
+        typer.echo(json.dumps([one.model_dump(mode="json") for one in value], indent=2, ensure_ascii=False))
+
+
+def text(value: object, style: str = "") -> Text:
+    """What somebody else wrote."""
+    return Text(clean(value), style)
+
+
+def clean(value: object) -> str:
+    """What somebody else wrote, so that it can neither move the cursor nor turn the reading direction."""
+    return "".join(map(_visible, str(value)))
+
+
+def runs(found: Iterable[Run]) -> Table:
+    """Runs in a table."""
+    table = _table("run", "vertical", "status", "at", "version", "since", "by")
+    for run in found:
+        where = ", ".join(run.parked_gates) or run.outcome or (run.error.code if run.error else "")
+        cells = (run.id, run.vertical, status(run.status), where, run.version, time(run.updated_at), run.created_by)
+        _row(table, *cells)
+    return table
+
+
+def run(one: Run) -> Group:
+    """A run: where it stands, what it did, what it asks."""
+    head = Text.assemble(text(one.id), "  ", text(one.vertical), "  ", status(one.status))
+    head.append(f"  version {one.version}")
+    if one.outcome is not None:
+        head.append_text(Text.assemble("  outcome ", text(one.outcome, "bold")))
+    parts: list[RenderableType] = [head, trace(one.trace)]
+    if one.error is not None:
+        parts.append(Text.assemble("failed: ", text(f"{one.error.code}: {one.error.detail}", "red")))
+    if one.ended is not None and one.ended.reason:
+        parts.append(text(f"ended by {one.ended.by}: {one.ended.reason}"))
+    return Group(*parts, *(gate(asked) for asked in one.gates))
+
+
+def trace(visits: Iterable[TraceEntry]) -> Table:
+    """What a run did, step for step."""
+    table = _table("step", "visit", "status", "mode", "tier", "by", "began", "ended")
+    for one in visits:
+        ended = "" if one.ended_at is None else time(one.ended_at)
+        mode, by = one.mode or one.kind, one.resolved_by or ""
+        _row(table, one.step_id, one.visit, status(one.status), mode, one.tier, by, time(one.started_at), ended)
+    return table
+
+
+def gate(one: Gate) -> Table:
+    """What is asked at a gate: everything that its digest stands for."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_row(
+        Text("asked", "bold yellow"), text(f"{one.label} ({one.step_id}, visit {one.visit}, tier {one.tier})")
+    )
+    table.add_row("since", text(one.reason))
+    if one.signals:
+        table.add_row("signals", text(", ".join(one.signals)))
+    table.add_row("call", Text("none at this step") if one.effect is None else call(one.effect))
+    table.add_row("decisions", text(", ".join(one.decisions)))
+    if one.role:
+        table.add_row("needs", text(f"the role {one.role}"))
+    table.add_row("digest", text(one.digest))
+    return table
+
+
+def call(one: Call) -> Text:
+    """A call as it will be sent, or as it will only be recorded."""
+    shown = Text("recorded, not sent: " if one.mode == "shadow" else "sent: ", "" if one.mode == "shadow" else "bold")
+    shown.append_text(text(f"{one.method or 'tool'} {one.url or one.tool}"))
+    for name, value in one.headers.items():
+        shown.append("\n").append_text(text(f"{name}: {value}"))
+    if one.body is not None:
+        shown.append("\n").append_text(json_text(one.body))
+    return shown
+
+
+def event(one: Event) -> Text:
+    """An event in a line."""
+    more = one.model_extra or {}
+    who = " ".join(str(more[name]) for name in ("step_id", "decision", "outcome", "by") if more.get(name) is not None)
+    return Text.assemble(f"{one.seq:>5}  {time(one.at)}  ", text(f"{one.type:<14} {who}"))
+
+
+def templates(found: Iterable[Template]) -> Table:
+    """Templates in a table."""
+    table = _table("vertical", "version", "steps", "gates", "title")
+    for one in found:
+        _row(table, one.vertical, one.version, one.steps, ", ".join(one.gates), one.title)
+    return table
+
+
+def template(one: TemplateDetail, graph: Canvas) -> Group:
+    """A template: its steps with their governance, where they lead, an example of its inputs."""
+    table = _table("step", "kind", "tier", "tool", "effect", "decisions", "leads to")
+    for node in graph.nodes:
+        ways = [edge for edge in graph.edges if edge.source == node.id]
+        leads = ", ".join(f"{edge.branch}: {edge.target}" if edge.branch else edge.target for edge in ways)
+        decisions = ", ".join(node.decisions)
+        _row(table, node.id, node.kind, node.tier, node.tool or "", node.effect or "", decisions, leads or node.outcome)
+    head = Text.assemble(text(one.vertical, "bold"), f" version {one.version}: ", text(one.title))
+    return Group(head, text(one.description), table, Text("example inputs:"), json_text(one.inputs))
+
+
+def status(word: str) -> Text:
+    """A status, in its colour."""
+    return text(word, COLORS.get(word, ""))
+
+
+def time(at: datetime) -> str:
+    """A time to the second."""
+    return at.strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def json_text(value: Any) -> Text:
+    """A JSON value over several lines."""
+    lines = json.dumps(value, indent=2, ensure_ascii=False).splitlines()
+    return Text("\n").join(text(line) for line in lines)
+
+
+def _visible(character: str) -> str:
+    if character.isprintable():
+        return character
+    return f"\\u{ord(character):04x}"
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    for place, column in enumerate(columns):
+        table.add_column(column, no_wrap=place == 0, overflow="fold")
+    return table
+
+
+def _row(table: Table, *cells: object) -> None:
+    table.add_row(*(cell if isinstance(cell, Text) else text("" if cell is None else cell) for cell in cells))

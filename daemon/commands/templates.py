@@ -1,0 +1,71 @@
+"""`penstock templates`: what a service can run, and whether documents would load."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from daemon import exits
+from daemon.catalog import TemplateRefused, load_text
+from daemon.client import Canvas, Penstock, TemplateDetail
+from daemon.commands import shown
+from daemon.commands.remote import AsJson, Token, Url, complete_vertical, perform, taken
+
+LISTED_MAX = 10_000
+templates = typer.Typer(help="Process templates.", no_args_is_help=True)
+Vertical = Annotated[str, typer.Argument(help="The template's slug.", autocompletion=complete_vertical)]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.add_typer(templates, name="templates")
+
+
+@templates.command("ls")
+def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """List what the service can run."""
+    found = perform(url, token, lambda api: taken(api.templates(), LISTED_MAX))
+    if as_json:
+        shown.say_json(found)
+    else:
+        shown.say(shown.templates(found))
+
+
+@templates.command("show")
+def show(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """Show a template: its steps, their governance, and an example of its inputs."""
+
+    async def work(api: Penstock) -> tuple[TemplateDetail, Canvas]:
+        return await api.template(vertical), await api.canvas(vertical)
+
+    one, canvas = perform(url, token, work)
+    if as_json:
+        graph = canvas.model_dump(mode="json", include={"start", "nodes", "edges"})
+        typer.echo(json.dumps({**one.model_dump(mode="json"), **graph}, indent=2, ensure_ascii=False))
+    else:
+        shown.say(shown.template(one, canvas))
+
+
+@templates.command("check")
+def check(
+    files: Annotated[list[Path], typer.Argument(help="Template documents (*.yaml).")], as_json: AsJson = False
+) -> None:
+    """Say of each document whether it would load, and if not, which rule it breaks and where; asks no service."""
+    found = [(file, *_checked(file)) for file in files]
+    if as_json:
+        typer.echo(json.dumps([{"file": str(file), "sound": sound, "text": text} for file, sound, text in found]))
+    else:
+        for _, sound, text in found:
+            typer.echo(text, err=not sound)
+    raise typer.Exit(0 if all(sound for _, sound, _ in found) else exits.REFUSED)
+
+
+def _checked(file: Path) -> tuple[bool, str]:
+    try:
+        entry = load_text(file.read_text(encoding="utf-8"), str(file))
+    except (TemplateRefused, OSError) as error:
+        return False, str(error)
+    return True, f"{file}: {entry.template.vertical} version {entry.template.version} is sound"

@@ -1,0 +1,44 @@
+"""The tokens of log-ins, by the address of the service that gave them: none is ever sent to another."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import stat
+from pathlib import Path
+
+from daemon.folders import make_folder
+
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class TokensRefused(Exception):
+    """The file of tokens cannot be used; the text says why."""
+
+
+def read(path: Path) -> dict[str, str]:
+    """The tokens in a file; none when it is not there."""
+    try:
+        if path.stat().st_mode & OTHERS:
+            raise TokensRefused(f"{path} can be read by others than its owner: chmod 600 {path}, and log in anew.")
+        kept = json.loads(path.read_bytes())
+        return {str(url): str(token) for url, token in kept.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, AttributeError) as error:
+        raise TokensRefused(f"{path} is no readable file of tokens ({error}): remove it, and log in anew.") from error
+
+
+def keep(path: Path, url: str, token: str | None) -> None:
+    """Put a token in place of the one for an address, or None for no token; only the owner may read the file."""
+    tokens = {**read(path), url: token}
+    try:
+        make_folder(path.parent)
+        beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump({address: one for address, one in tokens.items() if one is not None}, file, indent=2)
+        beside.replace(path)
+    except OSError as error:
+        raise TokensRefused(f"{path} cannot be written: {error}.") from error

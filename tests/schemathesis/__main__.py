@@ -1,0 +1,62 @@
+"""`make schemathesis`: start a service on throw-away data, have schemathesis try every operation, stop the service.
+
+Every operation is tried as somebody with a token; the log-out by itself and last, for the rest needs that token.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.crash.service import Service, serving, write_templates
+
+CONFIG = Path(__file__).parent / "schemathesis.toml"
+LIMIT_S = 900
+SEED = 20_260_101
+
+
+async def tried(program: Path, folder: Path, service: Service, examples: int, which: Sequence[str]) -> int:
+    """The exit code of schemathesis, once it has tried some of the operations; its words go to the terminal."""
+    words = [
+        *("--config-file", str(CONFIG), "--no-color", "run", f"{service.address}/openapi.json"),
+        *("--header", f"Authorization: Bearer {service.token}"),
+        *("--checks", "all", "--max-examples", str(examples), "--seed", str(SEED), "--workers", "1"),
+        *("--continue-on-failure", *which),
+    ]
+    process = await asyncio.create_subprocess_exec(program, *words, cwd=folder)
+    try:
+        return await asyncio.wait_for(process.wait(), LIMIT_S)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def main(program: Path, examples: int) -> int:
+    """Try all operations; 0 when no check failed."""
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="penstock-schemathesis-") as name:
+        folder = Path(name)
+        write_templates(folder / "templates")
+        async with serving(folder, egress_allow="", egress_hosts="nowhere.invalid") as service:
+            await service.register()
+            parts = (("--exclude-path", "/auth/logout"), ("--include-path", "/auth/logout"))
+            codes = [await tried(program, folder, service, examples, which) for which in parts]
+            stands = (await service.send("GET", "/health"))[0] == 200
+    failed = sum(code != 0 for code in codes) + (not stands)
+    print(f"schemathesis: {examples} examples for each operation, {failed} of 2 parts with a failed check, ", end="")
+    print(f"service {'well' if stands else 'not well'} after it, {time.monotonic() - began:.0f} s")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--program", type=Path, required=True, help="schemathesis, in an environment of its own")
+    parser.add_argument("--examples", type=int, default=50)
+    options = parser.parse_args()
+    sys.exit(asyncio.run(main(options.program.absolute(), options.examples)))

@@ -1,0 +1,28 @@
+"""The contract as it is kept in the tree; `make openapi` writes it anew."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from daemon.web.openapi import document
+
+ROOT = Path(__file__).parents[2]
+KEPT = ROOT / "docs" / "openapi.json"
+
+
+def version() -> str:
+    """The version in pyproject.toml."""
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    return str(found)
+
+
+def written(contract: dict[str, Any]) -> str:
+    """A line for each thing, so that a change is seen in review."""
+    return json.dumps(contract, indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    KEPT.write_text(written(document(version())), encoding="utf-8")
