@@ -75,7 +75,12 @@ def about(_logger: Any, _method: str, line: EventDict) -> EventDict:
 
 def masked(_logger: Any, _method: str, line: EventDict) -> EventDict:
     """A line in which no secret can be read: none under a name that tells of one, none that shows itself in text."""
-    return {name: _hidden(name, value, DEPTH_MAX) for name, value in line.items()}
+    return without_secrets(line)
+
+
+def without_secrets(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The same members with what could open something masked: by their names, and wherever it shows itself in text."""
+    return {name: _hidden(name, value, DEPTH_MAX) for name, value in members.items()}
 
 
 def _hidden(name: str, value: Any, depth: int) -> Any:

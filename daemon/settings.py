@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -11,9 +10,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-MASK = "***"
-SECRET_ENDINGS = ("_secret", "_password", "_token", "_key", "_dsn")
-CREDENTIALS = re.compile(r"//[^/@\s]+@")
 FIRST_SOCKET = 3
 
 
@@ -145,14 +141,3 @@ def unknown_variables() -> dict[str, str | None]:
     known += [name.upper() for name in Remote.model_fields if name.upper().startswith(prefix)]
     unknown = [name for name in sorted(os.environ) if name.upper().startswith(prefix) and name.upper() not in known]
     return {name: next(iter(get_close_matches(name.upper(), known, 1, 0.8)), None) for name in unknown}
-
-
-def shown(settings: Settings) -> dict[str, Any]:
-    """The settings as they may be shown to anybody: what could open something is masked."""
-    return {name: _masked(name, value) for name, value in settings.model_dump(mode="json").items()}
-
-
-def _masked(name: str, value: Any) -> Any:
-    if value and name.endswith(SECRET_ENDINGS):
-        return MASK
-    return CREDENTIALS.sub(rf"//{MASK}@", value) if isinstance(value, str) else value

@@ -50,24 +50,6 @@ def inclusion(index: int, size: int, node: Node) -> list[bytes]:
     return proof[::-1]
 
 
-def consistency(earlier: int, size: int, node: Node) -> list[bytes]:
-    """The proof that the tree of that size begins with the leaves of the earlier one (RFC 6962, 2.1.2)."""
-    if earlier in (0, size):
-        return []
-    begin, end, proof = 0, size, []
-    while end != earlier:
-        middle = begin + _split(end - begin)
-        if earlier <= middle:
-            proof.append(_subtree(middle, end, node))
-            end = middle
-        else:
-            proof.append(_subtree(begin, middle, node))
-            begin = middle
-    if begin:
-        proof.append(_subtree(begin, end, node))
-    return proof[::-1]
-
-
 def includes(index: int, size: int, leaf: bytes, proof: Sequence[bytes], top: bytes) -> bool:
     """Whether a proof shows that a leaf has that index in the tree with that root."""
     if not 0 <= index < size:
@@ -84,29 +66,6 @@ def includes(index: int, size: int, leaf: bytes, proof: Sequence[bytes], top: by
             leaf = node_hash(leaf, sibling)
         index, last = index >> 1, last >> 1
     return last == 0 and leaf == top
-
-
-def extends(earlier: int, size: int, tops: tuple[bytes, bytes], proof: Sequence[bytes]) -> bool:
-    """Whether a proof shows that the tree with the second root begins with the one with the first."""
-    if earlier in (0, size):
-        return not proof and (tops[0] == (EMPTY if earlier == 0 else tops[1]))
-    if not 0 < earlier < size or not proof:
-        return False
-    index, last, hashes = earlier - 1, size - 1, list(proof)
-    while index & 1:
-        index, last = index >> 1, last >> 1
-    old = new = hashes.pop(0) if index else tops[0]
-    for sibling in hashes:
-        if last == 0:
-            return False
-        if index & 1 or index == last:
-            old, new = node_hash(sibling, old), node_hash(sibling, new)
-            while not index & 1 and index:
-                index, last = index >> 1, last >> 1
-        else:
-            new = node_hash(new, sibling)
-        index, last = index >> 1, last >> 1
-    return last == 0 and (old, new) == tops
 
 
 def _subtree(begin: int, end: int, node: Node) -> bytes:

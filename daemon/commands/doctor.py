@@ -16,7 +16,8 @@ from daemon.commands.base import DataDir, given, mistakes
 from daemon.doctor import surroundings
 from daemon.doctor.checks import Check, problem
 from daemon.doctor.contents import contents
-from daemon.settings import Settings, shown
+from daemon.logs import without_secrets
+from daemon.settings import Settings
 from daemon.timers import utc_now
 
 
@@ -32,7 +33,7 @@ def doctor(
     except ValidationError as error:
         checks += [problem("settings", sentence, "mend it, or leave it out") for sentence in mistakes(error)]
     else:
-        settings = shown(effective)
+        settings = without_secrets(effective.model_dump(mode="json"))
         checks += [*surroundings.versions(), *surroundings.folder(effective.data_dir)]
         checks += [*surroundings.keys(effective), *contents(effective, utc_now())]
     well = not any(check.state == "problem" for check in checks)

@@ -42,15 +42,6 @@ def path(m: int, leaves: list[bytes]) -> list[bytes]:
     return [*path(m, leaves[:k]), mth(leaves[k:])] if m < k else [*path(m - k, leaves[k:]), mth(leaves[:k])]
 
 
-def subproof(m: int, leaves: list[bytes], *, whole: bool) -> list[bytes]:
-    if m == len(leaves):
-        return [] if whole else [mth(leaves)]
-    k = split(len(leaves))
-    if m <= k:
-        return [*subproof(m, leaves[:k], whole=whole), mth(leaves[k:])]
-    return [*subproof(m - k, leaves[k:], whole=False), mth(leaves[:k])]
-
-
 class Tree:
     """Complete nodes only, as the store keeps them."""
 
@@ -86,26 +77,3 @@ def test_an_inclusion_proof_is_that_of_the_rfc_and_shows_its_leaf_alone(size: in
     if proof:
         assert not merkle.includes(index ^ 1, size, leaf, proof, top)
         assert not merkle.includes(index, size, leaf, proof[:-1], top)
-
-
-@PATIENT
-@given(SIZES, st.data())
-def test_a_consistency_proof_is_that_of_the_rfc_and_shows_the_earlier_tree_alone(
-    size: int, draw: st.DataObject
-) -> None:
-    tree, earlier = Tree(size), draw.draw(st.integers(1, size))
-    proof, tops = merkle.consistency(earlier, size, tree.node), (mth(data(earlier)), mth(data(size)))
-    assert proof == subproof(earlier, data(size), whole=True)
-    assert merkle.extends(earlier, size, tops, proof)
-    assert not merkle.extends(earlier, size, (b"\x00" * 32, tops[1]), proof)
-    assert not merkle.extends(earlier, size, (tops[0], b"\x00" * 32), proof)
-    assert not merkle.extends(earlier, size, tops, [*proof, tops[0]])
-    assert not merkle.extends(size + 1, size, tops, proof)
-    if proof:
-        assert not merkle.extends(earlier, size, tops, proof[:-1])
-
-
-def test_every_tree_extends_the_empty_one() -> None:
-    assert merkle.consistency(0, 5, Tree(5).node) == []
-    assert merkle.extends(0, 5, (merkle.EMPTY, mth(data(5))), [])
-    assert not merkle.extends(0, 5, (mth(data(1)), mth(data(5))), [])
