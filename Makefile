@@ -43,8 +43,8 @@ load: .venv/developed ## concurrent resumes against a running service: RUNS= CAL
 	@$(BIN)/python -m tests.load $(if $(RUNS),--runs $(RUNS)) $(if $(CALLERS),--callers $(CALLERS)) \
 		$(if $(CONNECTIONS),--connections $(CONNECTIONS))
 
-bench: .venv/developed ## measure the parts
-	@$(BIN)/python -m tests.bench
+bench: .venv/developed ## measure speed, beside a bare server, stored runs and other engines: ONLY= PLAN= WRITE=docs/performance.md
+	@$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY)) $(if $(PLAN),--plan $(PLAN)) $(if $(WRITE),--write $(WRITE))
 
 crash: .venv/developed ## kill the service under load, again and again, and have a checker compare: SECONDS=60
 	@$(BIN)/python -m tests.crash --seconds $(SECONDS)

@@ -1,105 +1,119 @@
-"""Measures starts, resumes and reads beside a bare echo server, interleaved, and prints medians and ratios."""
+"""Measures the service beside a bare server, on many stored runs and beside other engines, and prints what it finds.
+
+It ends with 1 when a bar was missed. The figures go into `var/bench/figures.json`, and with --write into a guide with
+its chart.
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import statistics
+import gc
+import json
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+import time
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
-from tests.load.__main__ import GATE, Server, register, resume, spawned, started
-from tests.load.pump import Shot, Volley, fire, wire
+from tests.bench import growth, layers, loops, machine, pages, rounds, watching
+from tests.bench.bars import Bar, bars, unsound
+from tests.bench.chart import drawn
+from tests.bench.environments import PLACE
+from tests.bench.plan import FULL, SHORT, TRIAL, Plan
 
-CONNECTIONS = (1, 64, 256)
-ECHO_TIMES = 5
+try:
+    from uvloop import new_event_loop
+except ImportError:
+    from asyncio import new_event_loop  # type: ignore[assignment]
 
-
-@dataclass(frozen=True, slots=True)
-class Figures:
-    """What one kind of request cost in one round; `cpu_us` holds whatever else loads the machine."""
-
-    rate: float
-    p50_ms: float
-    p99_ms: float
-    cpu_us: float
-
-
-async def measured(server: Server, shots: Iterable[Shot], connections: int) -> Figures:
-    """Send these requests, and say what they cost."""
-    before = server.cpu_s
-    return figures(await fire(server.port, shots, connections), server.cpu_s - before)
-
-
-def figures(volley: Volley, cpu_s: float) -> Figures:
-    """A volley in figures."""
-    cpu_us = cpu_s / len(volley.hits) * 1e6
-    return Figures(volley.rate, volley.latency_ms(0.5), volley.latency_ms(0.99), cpu_us)
+Part = Callable[[Path, Plan], Awaitable[dict[str, Any]]]
+# In this order: what needs a quiet disk comes before what fills it.
+PARTS: dict[str, Part] = {
+    "rounds": rounds.measured,
+    "watching": watching.measured,
+    "loops": loops.measured,
+    "layers": layers.measured,
+    "growth": growth.measured,
+}
+PLANS = {"full": FULL, "trial": TRIAL, "short": SHORT}
+FIGURES = PLACE / "figures.json"
 
 
-async def one_round(echo: Server, service: Server, token: str, connections: int, requests: int) -> dict[str, Figures]:
-    """Each kind of request once, one after the other."""
-    body = f'{{"gate": "{GATE}", "decision": "approved"}}'.encode()
-    read = {"Authorization": f"Bearer {token}"}
-    echoes = (Shot(None, wire("POST", "/echo", body)) for _ in range(requests * ECHO_TIMES))
-    echoed = await measured(echo, echoes, connections)
-    before = service.cpu_s
-    volley, run_ids = await started(service.port, requests, connections, token)
-    starts = figures(volley, service.cpu_s - before)
-    reads = (Shot(i, wire("GET", f"/process-runs/{i}", headers=read)) for i in run_ids)
-    resumes = (Shot(i, resume(i, "approved", token)) for i in run_ids)
-    return {
-        "echo": echoed,
-        "starts": starts,
-        "reads": await measured(service, reads, connections),
-        "resumes": await measured(service, resumes, connections),
-    }
+async def measured(parts: list[str], plan: Plan, folder: Path) -> dict[str, Any]:
+    """These parts, one after the other, on the machine as it is."""
+    figures: dict[str, Any] = {"machine": machine.described(folder, plan)}
+    for name in parts:
+        print(f"== {name}", flush=True)
+        began = time.monotonic()
+        (own := folder / name).mkdir()
+        figures[name] = await PARTS[name](own, plan)
+        show({name: figures[name]})
+        print(f"   took {time.monotonic() - began:.0f} s", flush=True)
+    return figures
 
 
-def report(connections: int, rounds: list[dict[str, Figures]]) -> None:
-    """The medians of all rounds at so many connections."""
-    found: dict[str, list[Figures]] = defaultdict(list)
-    for one in rounds:
-        for name, cost in one.items():
-            found[name].append(cost)
-    for name, costs in found.items():
-        pairs = list(zip(costs, found["echo"], strict=True))
-        ratio = statistics.median(mine.rate / echo.rate for mine, echo in pairs)
-        times = statistics.median(mine.cpu_us / echo.cpu_us for mine, echo in pairs)
-        rate, p50, p99, cpu = (
-            statistics.median(getattr(cost, field) for cost in costs)
-            for field in ("rate", "p50_ms", "p99_ms", "cpu_us")
-        )
-        print(
-            f"{connections:>11}  {name:<8}{rate:>9,.0f}/s  {ratio:5.2f}  {p50:7.2f} ms  {p99:7.2f} ms"
-            f"  {cpu:6.0f} µs  {times:5.1f}"
-        )
+def show(figures: dict[str, Any]) -> None:
+    """The tables of some parts, as they stand on the page, and their bars."""
+    for name, section in pages.SECTIONS.items():
+        if name in figures:
+            print(section(figures[name]), flush=True)
+    print_bars(bars(figures))
 
 
-async def main() -> int:
-    """Start both servers, measure, stop them."""
+def print_bars(found: list[Bar]) -> None:
+    """Each bar in a line."""
+    for bar in found:
+        print(f"{bar.what:<88}{bar.found:9.3f}   ({bar.asked})  {bar.verdict}", flush=True)
+
+
+def keep(figures: dict[str, Any], guide: Path | None) -> None:
+    """Write the figures, and the guide with its chart beside it."""
+    FIGURES.parent.mkdir(parents=True, exist_ok=True)
+    FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    if guide is not None:
+        guide.write_text(pages.written(figures), encoding="utf-8")
+        guide.with_name(pages.CHART).write_text(drawn(figures), encoding="utf-8")
+        print(f"written: {guide} and {guide.with_name(pages.CHART)}", flush=True)
+
+
+def arguments() -> argparse.Namespace:
+    """What is asked for."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--requests", type=int, default=6_000)
-    parser.add_argument("--connections", type=int, nargs="+", default=CONNECTIONS)
-    arguments = parser.parse_args()
-    print("Medians; the ratio of rates and of processor time is to the echo of the same round.")
-    print("connections  request      rate  ratio        p50         p99  processor  times")
-    with tempfile.TemporaryDirectory(prefix="penstock-bench-") as folder:
-        serve = ("daemon", "serve", "--port", "0", "--log-level", "error", "--data-dir", str(Path(folder) / "var"))
-        async with spawned("tests.load.echo") as echo, spawned(*serve) as service:
-            token = await register(service.port)
-            await started(service.port, 200, 64, token)
-            for connections in arguments.connections:
-                count = min(arguments.requests, arguments.requests * connections // 8 + 200)
-                rounds = [await one_round(echo, service, token, connections, count) for _ in range(arguments.rounds)]
-                report(connections, rounds)
-    return 0
+    parser.add_argument("--only", choices=PARTS, action="append", help="measure these parts; keep the other figures")
+    parser.add_argument("--plan", choices=PLANS, default="full", help="how much: trial and short say little of speed")
+    parser.add_argument("--write", type=Path, metavar="GUIDE", help="write the guide and its chart")
+    parser.add_argument("--again", action="store_true", help="measure nothing, show and write what was measured last")
+    parser.add_argument("--place", type=Path, help="folder for the data, on the disk that is to be measured")
+    return parser.parse_args()
+
+
+async def main(given: argparse.Namespace) -> int:
+    """Measure, print, write."""
+    earlier = (
+        json.loads(FIGURES.read_text(encoding="utf-8")) if (given.only or given.again) and FIGURES.exists() else {}
+    )
+    figures: dict[str, Any] = {}
+    if given.again:
+        show(earlier)
+    else:
+        with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=given.place) as folder:
+            figures = await measured(given.only or list(PARTS), PLANS[given.plan], Path(folder))
+    figures = earlier | figures
+    keep(figures, given.write)
+    print("\n== bars", flush=True)
+    print_bars(found := bars(figures))
+    for said in unsound(figures):
+        print(f"mind: {said}")
+    missed = [bar.what for bar in found if not bar.held]
+    print("missed: " + "; ".join(missed) if missed else "every bar is held")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    asked = arguments()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 1_000)
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        sys.exit(runner.run(main(asked)))

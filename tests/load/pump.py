@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -55,9 +55,14 @@ def wire(method: str, path: str, body: bytes = b"", headers: dict[str, str] | No
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
+Follow = Callable[[Hit], Shot | None]
+
+
 class _Connection(asyncio.Protocol):
-    def __init__(self, shots: Iterator[Shot], volley: Volley, done: asyncio.Future[None]) -> None:
-        self._shots, self._volley, self._done = shots, volley, done
+    def __init__(
+        self, shots: Iterator[Shot], volley: Volley, done: asyncio.Future[None], follow: Follow | None
+    ) -> None:
+        self._shots, self._volley, self._done, self._follow = shots, volley, done, follow
         self._transport: asyncio.Transport | None = None
         self._buffer = b""
         self._shot: Shot | None = None
@@ -77,8 +82,7 @@ class _Connection(asyncio.Protocol):
         length = int(lower[at + 15 :].split(b"\r\n", 1)[0]) if at >= 0 else 0
         if len(rest) >= length:
             self._buffer = rest[length:]
-            self._record(int(head[9:12]), rest[:length])
-            self._next()
+            self._next(self._record(int(head[9:12]), rest[:length]))
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._shot is not None:
@@ -86,14 +90,17 @@ class _Connection(asyncio.Protocol):
         if not self._done.done():
             self._done.set_result(None)
 
-    def _record(self, status: int, body: bytes) -> None:
+    def _record(self, status: int, body: bytes) -> Hit:
         assert self._shot is not None
-        self._volley.hits.append(Hit(self._shot.tag, status, time.perf_counter() - self._sent_at, body))
+        hit = Hit(self._shot.tag, status, time.perf_counter() - self._sent_at, body)
+        self._volley.hits.append(hit)
         self._shot = None
+        return hit
 
-    def _next(self) -> None:
+    def _next(self, hit: Hit | None = None) -> None:
         assert self._transport is not None
-        self._shot = next(self._shots, None)
+        after = None if hit is None or self._follow is None else self._follow(hit)
+        self._shot = after or next(self._shots, None)
         if self._shot is None:
             self._transport.close()
             return
@@ -101,15 +108,18 @@ class _Connection(asyncio.Protocol):
         self._transport.write(self._shot.wire)
 
 
-async def fire(port: int, shots: Iterable[Shot], connections: int) -> Volley:
-    """Send all shots to a port of this machine over so many connections at once, and wait for the answers."""
+async def fire(port: int, shots: Iterable[Shot], connections: int, follow: Follow | None = None) -> Volley:
+    """Send all shots to a port of this machine over so many connections at once, and wait for the answers.
+
+    `follow` may have the connection that got an answer send something else before it takes the next shot.
+    """
     loop, volley, waiting = asyncio.get_running_loop(), Volley(), iter(shots)
     began = time.perf_counter()
     done: list[asyncio.Future[None]] = []
     for _ in range(connections):
         done.append(loop.create_future())
         future = done[-1]
-        await loop.create_connection(partial(_Connection, waiting, volley, future), "127.0.0.1", port)
+        await loop.create_connection(partial(_Connection, waiting, volley, future, follow), "127.0.0.1", port)
     await asyncio.gather(*done)
     volley.took_s = time.perf_counter() - began
     return volley

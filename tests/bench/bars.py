@@ -1,0 +1,98 @@
+"""What was aimed at, and whether it was reached: read off the figures, whoever measured them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+RESUMES_LEAST = 0.35
+READS_LEAST = 0.6
+P99_TIMES_MOST = 3.0
+GROWTH_MOST = 1.10
+LANGGRAPH_LEAST = 10.0
+DBOS_LEAST = 30.0
+WATCHED_MOST = 0.05
+CLIENT_SHARE_MOST = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A figure, and what it has to be at least or at most."""
+
+    what: str
+    found: float
+    bar: float
+    least: bool
+
+    @property
+    def held(self) -> bool:
+        """Whether it is."""
+        return self.found >= self.bar if self.least else self.found <= self.bar
+
+    @property
+    def verdict(self) -> str:
+        """The same as a word."""
+        return "held" if self.held else "MISSED"
+
+    @property
+    def asked(self) -> str:
+        """What is asked for, in words."""
+        return f"{'at least' if self.least else 'at most'} {self.bar:g}"
+
+
+def bars(figures: dict[str, Any]) -> list[Bar]:
+    """Every bar whose figure is there."""
+    readers = {"rounds": _rounds, "growth": _growth, "loops": _loops, "watching": _watching}
+    return [bar for name, read in readers.items() if name in figures for bar in read(figures[name])]
+
+
+def _rounds(rounds: dict[str, Any]) -> Iterator[Bar]:
+    connections = rounds["held_at"]
+    at = rounds["connections"][connections]
+    yield Bar(f"resumes, of the echo's rate, {connections} connections", at["resumes"]["ratio"], RESUMES_LEAST, True)
+    yield Bar(f"reads, of the echo's rate, {connections} connections", at["reads"]["ratio"], READS_LEAST, True)
+    for kind in ("resumes", "starts", "reads"):
+        yield Bar(f"{kind}, p99 in the echo's, {connections} connections", at[kind]["p99_times"], P99_TIMES_MOST, False)
+    failed = sum(one[kind]["failed"] for one in rounds["connections"].values() for kind in one)
+    yield Bar("requests that failed", failed, 0, False)
+
+
+def _growth(growth: dict[str, Any]) -> Iterator[Bar]:
+    smallest, *_, largest = growth["sizes"]
+    for kind, by_size in growth["kinds"].items():
+        what = f"{kind.replace('_', ' ')}, processor time with {largest:,} runs in that with {smallest:,}"
+        yield Bar(what, by_size[str(largest)]["cpu_times"], GROWTH_MOST, False)
+    failed = sum(one["failed"] for by_size in growth["kinds"].values() for one in by_size.values())
+    yield Bar("requests to stored runs that failed", failed, 0, False)
+
+
+def _loops(loops: dict[str, Any]) -> Iterator[Bar]:
+    """Against the fastest way of each engine."""
+    for name, title, least in (("langgraph", "LangGraph", LANGGRAPH_LEAST), ("dbos", "DBOS", DBOS_LEAST)):
+        ways = [one["times"] for way, one in loops["loops"].items() if way.startswith(name)]
+        if ways:
+            yield Bar(f"loops over HTTP, in {title}'s in process, {loops['callers']} callers", min(ways), least, True)
+
+
+def _watching(watching: dict[str, Any]) -> Iterator[Bar]:
+    for kind, cost in watching["usual"].items():
+        yield Bar(f"{kind}, processor time that the access log and the figures add", cost["more"], WATCHED_MOST, False)
+
+
+def unsound(figures: dict[str, Any]) -> list[str]:
+    """What makes the figures of less worth than they look."""
+    said = []
+    busy = figures.get("machine", {}).get("busy_before", 0.0)
+    if busy > WATCHED_MOST:
+        said.append(f"the machine was not quiet: others used {busy:.0%} of it before anything was measured")
+    for connections, kinds in figures.get("rounds", {}).get("connections", {}).items():
+        for kind, cost in kinds.items():
+            if cost["client_share"] > CLIENT_SHARE_MOST:
+                share = f"{cost['client_share']:.0%} of a processor"
+                said.append(f"the client may have been what was slow: {kind} at {connections} connections, {share}")
+    for name, why in figures.get("loops", {}).get("skipped", {}).items():
+        said.append(f"{name} was skipped: {why}")
+    if "skipped" in figures.get("layers", {}):
+        said.append(f"no profile: {figures['layers']['skipped']}")
+    return said

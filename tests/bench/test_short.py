@@ -1,0 +1,212 @@
+"""The short form of each measurement: that every figure is there and the sums are right, and nothing about speed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from actors.decider import Step, step
+from actors.messages import Resume
+from actors.ports import Commit
+from daemon.audit.keys import PUBLIC, read_public
+from daemon.audit.verify import Tally, verify_store
+from daemon.catalog import shipped
+from daemon.stores import inspection
+from daemon.stores.engine import migrate
+from daemon.stores.migrations import read_migrations
+from daemon.stores.sqlite_journal import Append, append_all
+from daemon.timers import utc_now
+from tests.bench import environments, folders, growth, layers, loops, machine, pages, rounds, watching, words
+from tests.bench.bars import Bar, bars, unsound
+from tests.bench.chart import drawn
+from tests.bench.plan import SHORT
+from tests.bench.rivals import driving
+from tests.bench.servers import serving
+from tests.bench.shooting import Cost
+from tests.load.__main__ import START
+
+ROOT = Path(__file__).parents[2]
+STACKS = """
+main (/opt/lib/python3.11/asyncio/runners.py:1);handler (/src/daemon/web/auth.py:40);read (/src/daemon/jsonio.py:9) 3
+main (/opt/lib/python3.11/asyncio/runners.py:1);of (/src/daemon/stores/sqlite_journal.py:9) 4
+run (/opt/lib/python3.11/threading.py:1);append_all (/src/daemon/stores/sqlite_journal.py:90) 5
+start (/opt/lib/python3.11/site-packages/aiohttp/web_protocol.py:500) 6
+nowhere (<string>:1) 2
+"""
+
+
+@pytest.fixture
+async def figures(tmp_path: Path) -> dict[str, Any]:
+    """The figures of the short form, as they come back from the file that they are kept in."""
+    found: dict[str, Any] = {"machine": await asyncio.to_thread(machine.described, tmp_path, SHORT)}
+    for part in (rounds, watching, loops, growth):
+        name = part.__name__.rpartition(".")[2]
+        (tmp_path / name).mkdir()
+        found[name] = await part.measured(tmp_path / name, SHORT)
+    found["layers"] = layers.told(
+        layers.counted(STACKS.strip().splitlines()), Cost(1, 0, 1.0, 1.0, 1.0, 100.0, 0.1, 9.0)
+    )
+    return dict(json.loads(json.dumps(found)))
+
+
+async def test_the_short_form_finds_every_figure_and_its_sums_are_right(figures: dict[str, Any]) -> None:
+    _rounds_add_up(figures["rounds"])
+    _growth_adds_up(figures["growth"])
+    for kinds in figures["watching"].values():
+        _sums(kinds)
+    assert {cost["more"] for cost in figures["watching"]["neither"].values()} == {0.0}
+    ours = figures["loops"]["loops"]["penstock"]
+    assert ours["loops"] > 0
+    assert ours["p50_ms"] <= ours["p99_ms"]
+    assert set(figures["loops"]["skipped"]) == set(loops.RIVALS)
+    _page_is_whole(figures)
+
+
+def _rounds_add_up(found: dict[str, Any]) -> None:
+    assert list(found["connections"]) == [str(connections) for connections in SHORT.connections]
+    for kinds in found["connections"].values():
+        assert set(kinds) == {"echo", *rounds.KINDS}
+        _sums(kinds)
+        for kind in rounds.KINDS:
+            (one,), (echo,) = kinds[kind]["rounds"], kinds["echo"]["rounds"]
+            assert kinds[kind]["ratio"] == pytest.approx(one["rate"] / echo["rate"])
+        for kind in ("starts", "resumes"):
+            one = kinds[kind]
+            # A turn is a write; what else writes meanwhile seals, or asks whether the store can.
+            assert one["requests"] <= one["writes"] <= one["requests"] * 1.2 + 20
+            assert one["writes_a_transaction"] >= 1
+    _sums({"ceiling": found["client_ceiling"]})
+
+
+def _growth_adds_up(found: dict[str, Any]) -> None:
+    assert set(found["kinds"]) == set(growth.KINDS)
+    for by_size in found["kinds"].values():
+        assert list(by_size) == [str(runs) for runs in SHORT.sizes]
+        assert by_size[str(SHORT.sizes[0])]["cpu_times"] == 1.0
+        _sums(by_size)
+    assert found["memory"]["actors_live"] >= SHORT.live
+    assert found["memory"]["actors_let_go"] == 0
+    assert found["startup"]["runs"] == SHORT.startup_runs
+
+
+def _sums(costs: dict[str, Any]) -> None:
+    for cost in costs.values():
+        assert cost["failed"] == 0
+        assert cost["requests"] == sum(one["requests"] for one in cost["rounds"]) > 0
+        for one in cost["rounds"]:
+            assert 0 < one["p50_ms"] <= one["p99_ms"]
+            assert one["cpu_us"] > 0
+
+
+def _page_is_whole(figures: dict[str, Any]) -> None:
+    page, chart = pages.written(figures), drawn(figures)
+    for bar in bars(figures):
+        assert f"| {bar.what} |" in page
+        assert bar.verdict in page
+    for heading in ("machine", "bare server", "stored runs", "other engines", "be watched", "time goes", "is measured"):
+        assert f"{heading}\n" in page, heading
+    assert "langgraph was skipped" in page
+    for written in (page, chart):
+        assert "nan" not in written.replace("finance", "")
+        assert "{" not in written.replace(chart[: chart.index("</style>")], "")
+    assert ET.fromstring(chart).tag.endswith("svg")  # noqa: S314 - it is our own
+    assert "prefers-color-scheme: dark" in chart
+
+
+async def test_a_made_folder_is_one_that_the_service_could_have_left(tmp_path: Path) -> None:
+    token, company_id = await folders.empty(tmp_path / "none")
+    await folders.filled(tmp_path / "none", tmp_path / "made", company_id, 30)
+    with inspection.looking(tmp_path / "made" / folders.DATABASE) as db:
+        assert inspection.damage(db) == []
+        assert inspection.statuses(db)["parked"] == 30
+        assert db.execute("SELECT count(*) FROM commits WHERE position NOT IN "
+                          "(SELECT position FROM audit_leaves)").fetchone() == (0,)  # fmt: skip
+    keys = read_public(tmp_path / "made" / PUBLIC)
+    assert list(verify_store(tmp_path / "made", keys, None, Tally())) == []
+    ids = (tmp_path / "made" / "ids").read_text(encoding="ascii").split()
+    async with serving(tmp_path / "made") as service:
+        assert len(set(ids)) == 30
+        for run_id in ids[:3]:
+            assert (await service.get(f"/process-runs/{run_id}", token)).json["parked_at"] == "signoff"
+
+
+def test_other_engines_run_the_same_steps_on_the_same_inputs() -> None:
+    began, ended = both_turns()
+    assert START == {"vertical": folders.VERTICAL, "inputs": driving.INPUTS}
+    assert [visit.step_id for visit in began.run.trace if visit.kind == "task"] == list(driving.BEFORE)
+    outputs = {visit.step_id: visit.output for visit in ended.run.trace if visit.kind == "task"}
+    assert outputs == driving.BEFORE | driving.BEHIND
+    assert ended.run.status == "completed"
+
+
+def both_turns() -> tuple[Commit, Commit]:
+    """A start that leads to the gate, and the verdict that leads to the end."""
+    began = folders.parked("company")
+    (entry,) = (one for one in shipped() if one.template.vertical == folders.VERTICAL)
+    verdict = Resume(gate="signoff", decision="approved", by="ann", role="manager", at=utc_now())
+    done = step(began.run, verdict, entry.template)
+    assert isinstance(done, Step)
+    return began, Commit(done.run, done.events, done.run.resting)
+
+
+def test_a_turn_writes_as_many_rows_as_the_page_says(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as db:
+        migrate(db, read_migrations(), "now")
+        for commit in both_turns():
+            before = db.total_changes
+            append_all(db, [Append.of(commit, utc_now())])
+            assert db.total_changes - before == rounds.ROWS_A_TURN
+
+
+def test_samples_count_for_the_innermost_layer_and_all_of_them_do() -> None:
+    cost = Cost(1, 0, 1.0, 1.0, 1.0, 200.0, 0.1, 9.0)
+    found = layers.told(layers.counted(STACKS.strip().splitlines()), cost)
+    assert found["samples"] == 20
+    assert {name: one["us"] for name, one in found["layers"].items()} == pytest.approx(
+        {"HTTP": 60.0, "SQLite": 50.0, "encoding": 40.0, "gateway": 30.0, "other": 20.0}
+    )
+    assert sum(one["share"] for one in found["layers"].values()) == pytest.approx(1)
+
+
+def test_every_layer_names_files_that_there_are_and_is_told_of() -> None:
+    assert set(words.LAYERS) == {*layers.LAYERS, layers.OTHER}
+    for parts in layers.LAYERS.values():
+        for part in parts:
+            file, _, function = part.partition(":")
+            if file.startswith(("daemon/", "actors/")):
+                found = list(ROOT.glob(f"{file}*"))
+                assert found, part
+                assert not function or f"def {function}(" in found[0].read_text(encoding="utf-8"), part
+
+
+def test_a_bar_is_held_or_missed() -> None:
+    assert [Bar("", found, 0.35, least=True).verdict for found in (0.36, 0.35, 0.34)] == ["held", "held", "MISSED"]
+    assert [Bar("", found, 1.1, least=False).verdict for found in (1.0, 1.1, 1.2)] == ["held", "held", "MISSED"]
+
+
+def test_other_engines_are_compared_by_their_fastest_way() -> None:
+    ways = {"penstock": {"times": 1.0}, "langgraph sync": {"times": 20.0}, "langgraph exit": {"times": 9.0}}
+    (bar,) = bars({"loops": {"callers": 32, "loops": ways}})
+    assert (bar.found, bar.verdict) == (9.0, "MISSED")
+
+
+def test_a_busy_machine_and_a_slow_client_are_told_of() -> None:
+    connections = {"64": {"echo": {"client_share": 0.95}, "reads": {"client_share": 0.5}}}
+    said = unsound({"machine": {"busy_before": 0.5}, "rounds": {"connections": connections}})
+    assert len(said) == 2
+    assert "not quiet" in said[0]
+    assert "echo at 64 connections" in said[1]
+
+
+async def test_what_cannot_be_installed_is_skipped_with_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "engine.txt").write_text("an-engine-without-a-hash==1.0\n", encoding="ascii")
+    with pytest.raises(environments.NotInstalled, match="hash"):
+        await environments.environment("engine", place=tmp_path / "place", here=tmp_path)
+    assert not (tmp_path / "place" / "engine" / "installed").exists()

@@ -1,0 +1,68 @@
+"""What the guide says in words; the figures come from the measurement."""
+
+from __future__ import annotations
+
+LAYERS = {
+    "HTTP": "aiohttp: reads and parses the request, finds the route, writes the answer's head and sends it",
+    "gateway": "names the request, lets it take its turn, and turns what is raised into an answer",
+    "log and figures": "counts the request and the turn, and writes a line where one is wanted",
+    "token": "finds the verified token again; it is verified once and remembered",
+    "request": "reads the body and checks it against its model",
+    "answer": "makes the run into JSON",
+    "actor": "finds or wakes the actor, its mailbox and its turn",
+    "decision": "the pure core: what follows from the verdict, up to the next rest, and the run as it then is",
+    "encoding": "the events as canonical JSON, the run as its snapshot",
+    "hash chain": "links each event to all before it",
+    "SQLite": "rows and the commit, in the writer's thread; to wait for the disk takes no processor and does not count",
+    "group commit": "gathers turns for a transaction, hops to the thread and back, wakes who waits",
+    "publishing": "tells those who follow the run or the company",
+    "event loop": "asyncio's own: callbacks, futures, timers, and the look at what is ready",
+    "other": "in none of our files and none of the libraries above",
+}
+WAYS = {
+    "neither": "no access log, no figures",
+    "figures": "figures alone",
+    "usual": "figures, and the log as it is by default (faults and slow requests)",
+    "all": "figures, and a line for every request",
+}
+INTRO = """# Performance
+
+What the service does a second, what that costs, and where the time goes. All of it is measured by `make bench`, and
+this page is written by it (`make bench WRITE=docs/performance.md`); `var/bench/figures.json` then has every round.
+"""
+TRANSACTIONS = """
+In brackets stand the least and the most of all rounds; `client` is how much of a processor the client took.
+
+### What a transaction holds
+
+The sync in progress is the window in which the next transaction gathers, so that many turns share one. A turn writes
+three rows: where the run stands, its events, its snapshot.
+
+"""
+METHOD = """## How it is measured
+
+- The service and a bare aiohttp server that answers the JSON it gets, both on uvloop and with orjson, each in a process
+  of its own, on one machine with the client. They take turns, and which of them begins a round changes. Figures are
+  medians over the rounds, ratios are to the echo of the same round.
+- The service has the settings that it has by default, and its figures for Prometheus switched on. SQLite is set to
+  `synchronous=FULL`: no answer leaves before what it says is on the disk.
+- Each connection is kept, and sends its next request when the last is answered. The run is one of `prior-auth`: five
+  steps and a branch, a gate, two steps. A start takes it to the gate and a verdict to its end; a read says how it
+  stands, with its whole trace, and is of a run that is in memory.
+- The client is one process on plain sockets. {ceiling}
+- Processor time is what the kernel says all threads of the server have used, whatever else the machine did meanwhile.
+  Instructions cannot be counted on most virtual machines.
+- Beside stored runs, each size has a data folder and a service of its own, and the sizes take turns. No run stays in
+  memory there, so that every read and every verdict finds its run in the store, at random among all. The folders are
+  made by the store's own code, sealed, and removed afterwards.
+- The other engines run the same steps around the same gate in process, without HTTP, log-in, or a history for an
+  auditor; each as it comes, and in the fastest way that keeps what it has acknowledged. The fastest is what ours is
+  compared to.
+- py-spy looks at the stacks {samples} times a second while nothing but verdicts come in. A sample counts for the
+  innermost layer on its stack, and a thread that waits does not count.
+"""
+SHARES = """Being an HTTP service at all (HTTP, event loop) takes {http} of it; who asks for what and what is answered
+(gateway, token, request, answer, log and figures) {asked}; deciding (actor, decision, publishing) {deciding}; and
+making it durable (encoding, hash chain, group commit, SQLite) {durable}.
+
+"""
