@@ -19,9 +19,9 @@ STEP = 32.0
 PLOT = 170.0
 ENGINES = {
     "penstock": "Penstock, over HTTP",
-    "langgraph exit": "LangGraph, kept at each stop",
-    "langgraph sync": "LangGraph, kept at each step",
-    "dbos tuned": "DBOS, tuned",
+    "langgraph exit": "LangGraph, its fastest",
+    "langgraph async": "LangGraph, as it comes",
+    "dbos tuned": "DBOS, its fastest",
     "dbos default": "DBOS, as it comes",
 }
 LINES = {

@@ -33,13 +33,14 @@ async def environment(name: str, *, installs: bool = True, place: Path = PLACE, 
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     print(f"installing {name} into {folder}", flush=True)
-    await _run(sys.executable, "-m", "venv", str(folder))
-    await _run(str(folder / "bin" / "python"), *PIP, "--requirement", str(wanted))
+    await run(sys.executable, "-m", "venv", str(folder))
+    await run(str(folder / "bin" / "python"), *PIP, "--requirement", str(wanted))
     mark.write_text(digest, encoding="ascii")
     return folder / "bin"
 
 
-async def _run(*command: str) -> None:
+async def run(*command: str) -> None:
+    """Run a command to its end; NotInstalled with the last of what it said when it fails or takes too long."""
     process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
     try:
         async with asyncio.timeout(INSTALLED_S):

@@ -59,7 +59,7 @@ async def measured(folder: Path, plan: Plan) -> dict[str, Any]:
 
 def check_room(folder: Path, runs: int) -> None:
     """Say so before anything is made, when there is no room for it."""
-    needed, free = 8 * 1024 * runs + GIB // 4, shutil.disk_usage(folder).free
+    needed, free = 12 * 1024 * runs + GIB // 4, shutil.disk_usage(folder).free
     if free < needed:
         raise OSError(f"{needed / GIB:.0f} GiB are needed in {folder}, and {free / GIB:.0f} are free")
 

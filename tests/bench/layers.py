@@ -55,6 +55,8 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "event loop": ("asyncio/", "daemon/cli.py", "daemon/app.py", "daemon/housekeeping.py", "daemon/__main__.py"),
 }
 OTHER = "other"
+# Where a thread stands that waits for work; py-spy takes it for busy.
+WAITING = ("aiosqlite/core.py:_connection_worker_thread", "concurrent/futures/thread.py:_worker")
 _FRAME = re.compile(r"(?P<function>.*) \((?P<file>[^()]*?)(?::\d+)?\)")
 _HEAD = re.compile(r".*/(?:site-packages/|lib/python3[^/]*/|(?=(?:daemon|actors)/))")
 
@@ -120,6 +122,8 @@ def told(stacks: Counter[str], cost: Cost) -> dict[str, Any]:
     functions: Counter[tuple[str, str]] = Counter()
     for stack, count in stacks.items():
         frames = [frame for frame in stack.split(";") if _FRAME.fullmatch(frame)]
+        if not frames or _place(frames[-1]) in WAITING:
+            continue
         layer = layer_of(frames)
         layers[layer] += count
         functions[layer, _shown(frames)] += count

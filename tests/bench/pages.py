@@ -146,8 +146,8 @@ def _loops(loops: dict[str, Any]) -> str:
     named = ", ".join(f"{name} {version}" for name, version in versions().items())
     return (
         "## Beside other engines\n\nA loop is a start, the way to a gate, a verdict and the way to the end; "
-        f"{loops['callers']} callers. {named}. DBOS is tuned by a write-ahead log and by looking for messages every "
-        "millisecond.\n\n"
+        f"{loops['callers']} callers. {named}. LangGraph is fastest when it keeps a run only where it stops "
+        "(durability `exit`), DBOS with a write-ahead log and a look for messages every millisecond.\n\n"
         + table(("", "loops a second", "ours in these", *LOOPS), rows)
         + "".join(f"\n{name} was skipped: {why}\n" for name, why in loops["skipped"].items())
     )

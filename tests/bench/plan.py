@@ -13,6 +13,7 @@ class Plan:
     seconds: float = 1.5
     connections: tuple[int, ...] = (1, 64, 256)
     held_at: int = 64
+    ways: tuple[str, ...] = ("neither", "figures", "usual", "all")
     watch_rounds: int = 7
     watch_seconds: float = 0.7
     callers: int = 32
@@ -50,6 +51,7 @@ SHORT = Plan(
     seconds=0.2,
     connections=(1, 4),
     held_at=4,
+    ways=("neither", "usual"),
     watch_rounds=1,
     watch_seconds=0.1,
     callers=4,

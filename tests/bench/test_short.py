@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,6 @@ from tests.bench.bars import Bar, bars, unsound
 from tests.bench.chart import drawn
 from tests.bench.plan import SHORT
 from tests.bench.rivals import driving
-from tests.bench.servers import serving
 from tests.bench.shooting import Cost
 from tests.load.__main__ import START
 
@@ -39,6 +39,7 @@ main (/opt/lib/python3.11/asyncio/runners.py:1);of (/src/daemon/stores/sqlite_jo
 run (/opt/lib/python3.11/threading.py:1);append_all (/src/daemon/stores/sqlite_journal.py:90) 5
 start (/opt/lib/python3.11/site-packages/aiohttp/web_protocol.py:500) 6
 nowhere (<string>:1) 2
+run (/opt/lib/python3.11/threading.py:1);_worker (/opt/lib/python3.11/concurrent/futures/thread.py:8) 9
 """
 
 
@@ -46,10 +47,12 @@ nowhere (<string>:1) 2
 async def figures(tmp_path: Path) -> dict[str, Any]:
     """The figures of the short form, as they come back from the file that they are kept in."""
     found: dict[str, Any] = {"machine": await asyncio.to_thread(machine.described, tmp_path, SHORT)}
-    for part in (rounds, watching, loops, growth):
-        name = part.__name__.rpartition(".")[2]
+    parts = {"rounds": rounds, "watching": watching, "loops": loops, "growth": growth}
+    for name in parts:
         (tmp_path / name).mkdir()
-        found[name] = await part.measured(tmp_path / name, SHORT)
+    # All at once, as they would never be measured.
+    every = await asyncio.gather(*(part.measured(tmp_path / name, SHORT) for name, part in parts.items()))
+    found |= dict(zip(parts, every, strict=True))
     found["layers"] = layers.told(
         layers.counted(STACKS.strip().splitlines()), Cost(1, 0, 1.0, 1.0, 1.0, 100.0, 0.1, 9.0)
     )
@@ -121,7 +124,7 @@ def _page_is_whole(figures: dict[str, Any]) -> None:
 
 
 async def test_a_made_folder_is_one_that_the_service_could_have_left(tmp_path: Path) -> None:
-    token, company_id = await folders.empty(tmp_path / "none")
+    _, company_id = await folders.empty(tmp_path / "none")
     await folders.filled(tmp_path / "none", tmp_path / "made", company_id, 30)
     with inspection.looking(tmp_path / "made" / folders.DATABASE) as db:
         assert inspection.damage(db) == []
@@ -130,11 +133,7 @@ async def test_a_made_folder_is_one_that_the_service_could_have_left(tmp_path: P
                           "(SELECT position FROM audit_leaves)").fetchone() == (0,)  # fmt: skip
     keys = read_public(tmp_path / "made" / PUBLIC)
     assert list(verify_store(tmp_path / "made", keys, None, Tally())) == []
-    ids = (tmp_path / "made" / "ids").read_text(encoding="ascii").split()
-    async with serving(tmp_path / "made") as service:
-        assert len(set(ids)) == 30
-        for run_id in ids[:3]:
-            assert (await service.get(f"/process-runs/{run_id}", token)).json["parked_at"] == "signoff"
+    assert len(set((tmp_path / "made" / "ids").read_text(encoding="ascii").split())) == 30
 
 
 def test_other_engines_run_the_same_steps_on_the_same_inputs() -> None:
@@ -165,7 +164,7 @@ def test_a_turn_writes_as_many_rows_as_the_page_says(tmp_path: Path) -> None:
             assert db.total_changes - before == rounds.ROWS_A_TURN
 
 
-def test_samples_count_for_the_innermost_layer_and_all_of_them_do() -> None:
+def test_samples_count_for_the_innermost_layer_unless_a_thread_waits() -> None:
     cost = Cost(1, 0, 1.0, 1.0, 1.0, 200.0, 0.1, 9.0)
     found = layers.told(layers.counted(STACKS.strip().splitlines()), cost)
     assert found["samples"] == 20
@@ -191,10 +190,10 @@ def test_a_bar_is_held_or_missed() -> None:
     assert [Bar("", found, 1.1, least=False).verdict for found in (1.0, 1.1, 1.2)] == ["held", "held", "MISSED"]
 
 
-def test_other_engines_are_compared_by_their_fastest_way() -> None:
-    ways = {"penstock": {"times": 1.0}, "langgraph sync": {"times": 20.0}, "langgraph exit": {"times": 9.0}}
-    (bar,) = bars({"loops": {"callers": 32, "loops": ways}})
-    assert (bar.found, bar.verdict) == (9.0, "MISSED")
+def test_other_engines_are_compared_as_they_come_and_by_their_fastest_way() -> None:
+    ways = {"penstock": {"times": 1.0}, "langgraph async": {"times": 20.0}, "langgraph exit": {"times": 9.0}}
+    found = bars({"loops": {"callers": 32, "loops": ways}})
+    assert [(bar.found, bar.verdict) for bar in found] == [(20.0, "held"), (9.0, "MISSED")]
 
 
 def test_a_busy_machine_and_a_slow_client_are_told_of() -> None:
@@ -205,8 +204,9 @@ def test_a_busy_machine_and_a_slow_client_are_told_of() -> None:
     assert "echo at 64 connections" in said[1]
 
 
-async def test_what_cannot_be_installed_is_skipped_with_a_reason(tmp_path: Path) -> None:
-    (tmp_path / "engine.txt").write_text("an-engine-without-a-hash==1.0\n", encoding="ascii")
-    with pytest.raises(environments.NotInstalled, match="hash"):
-        await environments.environment("engine", place=tmp_path / "place", here=tmp_path)
-    assert not (tmp_path / "place" / "engine" / "installed").exists()
+async def test_what_cannot_be_installed_is_left_out_with_the_last_that_was_said(tmp_path: Path) -> None:
+    failing = "import sys; print('first', file=sys.stderr); sys.exit('there is no such engine')"
+    with pytest.raises(environments.NotInstalled, match="there is no such engine"):
+        await environments.run(sys.executable, "-c", failing)
+    with pytest.raises(environments.NotInstalled):
+        await environments.environment("dbos", installs=False, place=tmp_path)

@@ -25,10 +25,11 @@ WAYS: dict[str, tuple[bool, dict[str, str]]] = {
 
 async def measured(folder: Path, plan: Plan) -> dict[str, Any]:
     """The processor time of each kind of request, each way, and how it compares to neither log nor figures."""
-    costs: dict[str, dict[str, list[Cost]]] = {way: defaultdict(list) for way in WAYS}
+    costs: dict[str, dict[str, list[Cost]]] = {way: defaultdict(list) for way in plan.ways}
     async with AsyncExitStack() as stack:
         services: dict[str, tuple[Served, str]] = {}
-        for way, (figures, settings) in WAYS.items():
+        for way in plan.ways:
+            figures, settings = WAYS[way]
             opening = serving(folder / f"watching-{way}", figures=figures, **settings)
             service = await stack.enter_async_context(opening)
             services[way] = (service, (await service.register())[0])
@@ -38,7 +39,7 @@ async def measured(folder: Path, plan: Plan) -> dict[str, Any]:
             for way in order:
                 for kind, cost in (await _once(*services[way], plan)).items():
                     costs[way][kind].append(cost)
-    return {way: {kind: _told(costs, way, kind) for kind in KINDS} for way in WAYS}
+    return {way: {kind: _told(costs, way, kind) for kind in KINDS} for way in plan.ways}
 
 
 async def _once(service: Served, token: str, plan: Plan) -> dict[str, Cost]:
