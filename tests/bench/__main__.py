@@ -41,17 +41,19 @@ PLANS = {"full": FULL, "trial": TRIAL, "short": SHORT}
 FIGURES = PLACE / "figures.json"
 
 
-async def measured(parts: list[str], plan: Plan, folder: Path) -> dict[str, Any]:
-    """These parts, one after the other, on the machine as it is."""
-    figures: dict[str, Any] = {"machine": machine.described(folder, plan)}
+async def measured(parts: list[str], plan: Plan, folder: Path, figures: dict[str, Any]) -> None:
+    """Put the figures of these parts beside those that are there; each is kept as soon as it is measured."""
+    figures["machine"] = machine.described(folder, plan)
     for name in parts:
+        busy = await asyncio.to_thread(machine.busy_share)
+        figures["machine"]["busy_before"] = max(busy, figures["machine"].get("busy_before", 0.0))
         print(f"== {name}", flush=True)
         began = time.monotonic()
         (own := folder / name).mkdir()
         figures[name] = await PARTS[name](own, plan)
         show({name: figures[name]})
+        keep(figures)
         print(f"   took {time.monotonic() - began:.0f} s", flush=True)
-    return figures
 
 
 def show(figures: dict[str, Any]) -> None:
@@ -68,14 +70,17 @@ def print_bars(found: list[Bar]) -> None:
         print(f"{bar.what:<88}{bar.found:9.3f}   ({bar.asked})  {bar.verdict}", flush=True)
 
 
-def keep(figures: dict[str, Any], guide: Path | None) -> None:
-    """Write the figures, and the guide with its chart beside it."""
+def keep(figures: dict[str, Any]) -> None:
+    """Write the figures."""
     FIGURES.parent.mkdir(parents=True, exist_ok=True)
     FIGURES.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-    if guide is not None:
-        guide.write_text(pages.written(figures), encoding="utf-8")
-        guide.with_name(pages.CHART).write_text(drawn(figures), encoding="utf-8")
-        print(f"written: {guide} and {guide.with_name(pages.CHART)}", flush=True)
+
+
+def write(figures: dict[str, Any], guide: Path) -> None:
+    """Write the guide, with its chart beside it."""
+    guide.write_text(pages.written(figures), encoding="utf-8")
+    guide.with_name(pages.CHART).write_text(drawn(figures), encoding="utf-8")
+    print(f"written: {guide} and {guide.with_name(pages.CHART)}", flush=True)
 
 
 def arguments() -> argparse.Namespace:
@@ -91,17 +96,15 @@ def arguments() -> argparse.Namespace:
 
 async def main(given: argparse.Namespace) -> int:
     """Measure, print, write."""
-    earlier = (
-        json.loads(FIGURES.read_text(encoding="utf-8")) if (given.only or given.again) and FIGURES.exists() else {}
-    )
-    figures: dict[str, Any] = {}
+    anew = not (given.only or given.again)
+    figures: dict[str, Any] = {} if anew or not FIGURES.exists() else json.loads(FIGURES.read_text(encoding="utf-8"))
     if given.again:
-        show(earlier)
+        show(figures)
     else:
         with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=given.place) as folder:
-            figures = await measured(given.only or list(PARTS), PLANS[given.plan], Path(folder))
-    figures = earlier | figures
-    keep(figures, given.write)
+            await measured(given.only or list(PARTS), PLANS[given.plan], Path(folder), figures)
+    if given.write is not None:
+        write(figures, given.write)
     print("\n== bars", flush=True)
     print_bars(found := bars(figures))
     for said in unsound(figures):

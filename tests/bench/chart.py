@@ -72,14 +72,10 @@ def _loops(loops: dict[str, Any]) -> tuple[str, str, list[Row]]:
         if name in loops["loops"]:
             one = loops["loops"][name]
             ours = name == "penstock"
-            said = f"{one['rate']:,.0f}/s" + ("" if ours else f", a {_ordinal(one['times'])} of ours")
+            said = f"{one['rate']:,.0f}/s" + ("" if ours else f"; ours are {one['times']:.1f} times that")
             rows.append(Row(title, one["rate"], said, "one" if ours else "quiet"))
     title = f"Loops a second: start, park at a gate, resume, end; {loops['callers']} callers"
     return title, "Ours over HTTP, the others in process; all on SQLite with synchronous=FULL.", rows
-
-
-def _ordinal(times: float) -> str:
-    return f"{times:.0f}th" if times >= 10 else f"{times:.1f}th"
 
 
 def _bars(sheet: Sheet, y: float, title: str, told: str, rows: Sequence[Row]) -> float:
@@ -105,7 +101,7 @@ def _growth(sheet: Sheet, y: float, growth: dict[str, Any]) -> float:
     """Lines over the number of stored runs; returns where the next panel may begin."""
     sizes, kinds = growth["sizes"], growth["kinds"]
     sheet.text(EDGE, y, "Processor time of a request beside ever more stored runs", "title")
-    sheet.text(EDGE, y + 20, f"In that beside {sizes[0]:,}; the band is 10 % to either side.", "soft")
+    sheet.text(EDGE, y + 20, f"As a multiple of that beside {sizes[0]:,}; the band is 10 % to either side.", "soft")
     _legend(sheet, y + 44)
     left, right, top = EDGE + 48, WIDTH - EDGE - 24, y + 64
     costs = [by_size[str(runs)]["cpu_times"] for by_size in kinds.values() for runs in sizes]

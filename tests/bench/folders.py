@@ -34,6 +34,7 @@ DATABASE = "penstock.db"
 VERTICAL = "prior-auth"
 AT_ONCE = 2_000
 IDS_MAX = 20_000
+FILLED_S = 480.0
 # Nothing has to survive: a folder that was not finished is made again. The service sets its own when it opens it.
 HURRIED = ("journal_mode = OFF", "synchronous = OFF", "cache_size = -1000000", "locking_mode = EXCLUSIVE")
 
@@ -50,7 +51,13 @@ async def filled(source: Path, folder: Path, company_id: str, runs: int) -> floa
     shutil.copytree(source, folder)
     arguments = (str(folder), company_id, str(runs))
     filling = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.bench.folders", *arguments)
-    assert await filling.wait() == 0
+    try:
+        async with asyncio.timeout(FILLED_S):
+            assert await filling.wait() == 0
+    finally:
+        if filling.returncode is None:
+            filling.kill()
+            await filling.wait()
     return time.perf_counter() - began
 
 

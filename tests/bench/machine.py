@@ -35,7 +35,6 @@ def described(folder: Path, plan: Plan) -> dict[str, Any]:
         "kernel": platform.release(),
         "file_system": _file_system(folder),
         "sync_ms": synced_ms(folder, plan.syncs),
-        "busy_before": busy_share(),
         "python": platform.python_version(),
         "sqlite": sqlite3.sqlite_version,
         "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES},

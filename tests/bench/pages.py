@@ -67,7 +67,7 @@ def _machine(machine: dict[str, Any]) -> str:
         ("disk", f"{machine['file_system']}; a page is on it after {sync['p50']:.2f} ms (p99 {sync['p99']:.2f} ms)"),
         ("system", f"Linux {machine['kernel']}"),
         ("Python", f"{machine['python']}, SQLite {machine['sqlite']}, {libraries}"),
-        ("measured", f"{machine['at']}, at {machine['revision']}; others used {machine['busy_before']:.0%} before"),
+        ("measured", f"{machine['at']}, at {machine['revision']}; others used {machine.get('busy_before', 0):.0%}"),
     ]
     return "## The machine\n\n" + "\n".join(("| | |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows))) + "\n"
 
