@@ -36,7 +36,7 @@ AT_ONCE = 2_000
 IDS_MAX = 20_000
 FILLED_S = 480.0
 # Nothing has to survive: a folder that was not finished is made again. The service sets its own when it opens it.
-HURRIED = ("journal_mode = OFF", "synchronous = OFF", "cache_size = -1000000", "locking_mode = EXCLUSIVE")
+HURRIED = ("journal_mode = OFF", "synchronous = OFF", "cache_size = -131072", "locking_mode = EXCLUSIVE")
 
 
 async def empty(folder: Path) -> tuple[str, str]:
