@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+import signal
 from asyncio.subprocess import DEVNULL, PIPE
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,8 +91,8 @@ async def _sampled(
     run_ids, token = work
     await asyncio.sleep(plan.profile_seconds / 4)  # until it is attached; what stands idle is not counted
     await shoot(service, verdicts(run_ids, token), plan.held_at)
-    if process.returncode is None:
-        process.send_signal(2)
+    with suppress(ProcessLookupError):
+        process.send_signal(signal.SIGINT)
     try:
         async with asyncio.timeout(PATIENCE_S):
             _, said = await process.communicate()

@@ -82,7 +82,17 @@ def _rounds(rounds: dict[str, Any]) -> str:
             rows.append(("", kind, *cells(one, ratio, f"{one['p99_times']:.1f}")))
             if "writes" in one:
                 batches.append((connections, kind, *(form.format(**one) for form in BATCHES.values())))
-    head = ("connections", "", "a second", "of the echo", "p50 ms", "p99 ms", "in the echo's", "processor µs", "client")
+    head = (
+        "connections",
+        "",
+        "a second",
+        "of the echo",
+        "p50 ms",
+        "p99 ms",
+        "p99 in the echo's",
+        "processor µs",
+        "client",
+    )
     return (
         "## Requests beside a bare server\n\n"
         + table(head, rows)

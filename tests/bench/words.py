@@ -56,8 +56,7 @@ METHOD = """## How it is measured
   memory there, so that every read and every verdict finds its run in the store, at random among all. The folders are
   made by the store's own code, sealed, and removed afterwards.
 - The other engines run the same steps around the same gate in process, without HTTP, log-in, or a history for an
-  auditor; each as it comes, and in the fastest way that keeps what it has acknowledged. The fastest is what ours is
-  compared to.
+  auditor; each as it comes, and in the fastest way that keeps what it has acknowledged. Ours is compared to both.
 - py-spy looks at the stacks {samples} times a second while nothing but verdicts come in. A sample counts for the
   innermost layer on its stack, and a thread that waits does not count.
 """
