@@ -21,7 +21,7 @@ from tests.bench import growth, layers, loops, machine, pages, rounds, watching
 from tests.bench.bars import Bar, bars, unsound
 from tests.bench.chart import drawn
 from tests.bench.environments import PLACE
-from tests.bench.plan import FULL, SHORT, TRIAL, Plan
+from tests.bench.plan import PLANS, Plan
 
 try:
     from uvloop import new_event_loop
@@ -37,12 +37,12 @@ PARTS: dict[str, Part] = {
     "layers": layers.measured,
     "growth": growth.measured,
 }
-PLANS = {"full": FULL, "trial": TRIAL, "short": SHORT}
 FIGURES = PLACE / "figures.json"
 
 
-async def measured(parts: list[str], plan: Plan, folder: Path, figures: dict[str, Any]) -> None:
+async def measured(parts: list[str], name_of_plan: str, folder: Path, figures: dict[str, Any]) -> None:
     """Put the figures of these parts beside those that are there; each is kept as soon as it is measured."""
+    plan, plans = PLANS[name_of_plan], figures.setdefault("plans", {})
     figures["machine"] = machine.described(folder, plan)
     for name in parts:
         busy = await asyncio.to_thread(machine.busy_share)
@@ -51,6 +51,7 @@ async def measured(parts: list[str], plan: Plan, folder: Path, figures: dict[str
         began = time.monotonic()
         (own := folder / name).mkdir()
         figures[name] = await PARTS[name](own, plan)
+        plans[name] = name_of_plan
         show({name: figures[name]})
         keep(figures)
         print(f"   took {time.monotonic() - began:.0f} s", flush=True)
@@ -102,7 +103,7 @@ async def main(given: argparse.Namespace) -> int:
         show(figures)
     else:
         with tempfile.TemporaryDirectory(prefix="penstock-bench-", dir=given.place) as folder:
-            await measured(given.only or list(PARTS), PLANS[given.plan], Path(folder), figures)
+            await measured(given.only or list(PARTS), given.plan, Path(folder), figures)
     if given.write is not None:
         write(figures, given.write)
     print("\n== bars", flush=True)

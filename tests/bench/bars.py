@@ -84,7 +84,11 @@ def _watching(watching: dict[str, Any]) -> Iterator[Bar]:
 
 def unsound(figures: dict[str, Any]) -> list[str]:
     """What makes the figures of less worth than they look."""
-    said = []
+    said = [
+        f"{name} was measured in a form that says little of speed: {plan}"
+        for name, plan in figures.get("plans", {}).items()
+        if plan != "full"
+    ]
     busy = figures.get("machine", {}).get("busy_before", 0.0)
     if busy > WATCHED_MOST:
         said.append(f"the machine was not quiet: others used {busy:.0%} of it before anything was measured")

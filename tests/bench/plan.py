@@ -67,3 +67,4 @@ SHORT = Plan(
     syncs=5,
     installs=False,
 )
+PLANS = {"full": FULL, "trial": TRIAL, "short": SHORT}
