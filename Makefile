@@ -18,7 +18,7 @@ PURE_TESTS := tests/unit tests/property tests/golden
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-install: $(if $(PREFIX),prefix,.venv/installed) ## make .venv and install the service into it, or into PREFIX= with its units
+install: $(if $(PREFIX),prefix,.venv/installed) ## make .venv and install the service into it, or into PREFIX= with its units; TRACING=1 for traces, too
 
 run: .venv/installed ## serve on 127.0.0.1:8080, data in ./var
 	@$(BIN)/penstock serve --data-dir ./var
@@ -76,11 +76,12 @@ openapi: .venv/developed ## write docs/openapi.json anew, for a change of the co
 schemathesis: .venv/developed .venv/schemathesis/made ## have schemathesis try the running service with all its checks: EXAMPLES=
 	@$(BIN)/python -m tests.schemathesis --program .venv/schemathesis/bin/schemathesis $(if $(EXAMPLES),--examples $(EXAMPLES))
 
-# The runtime lock takes its versions from the wider one, so that the two always agree.
+# The locks of what is installed take their versions from the widest one, so that all agree.
 lock: .venv/made ## write the lock files anew from pyproject.toml
 	@rm -rf .venv/lock && $(PYTHON) -m venv .venv/lock
 	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/lock/bin/python -m pip install --quiet uv
-	@$(COMPILE) --group dev --upgrade --output-file requirements-dev.txt
+	@$(COMPILE) --extra tracing --group dev --upgrade --output-file requirements-dev.txt
+	@$(COMPILE) --extra tracing --group build --constraint requirements-dev.txt --upgrade --output-file requirements-tracing.txt
 	@$(COMPILE) --group build --constraint requirements-dev.txt --upgrade --output-file requirements.txt
 	@rm -rf .venv/lock
 
@@ -91,7 +92,7 @@ clean: ## remove what was made: .venv and caches; ./var stays
 # An environment that is there is kept, so that this upgrades, too. The units name the prefix that they stand in.
 prefix:
 	@test -x "$(PREFIX)/bin/python" || "$(PYTHON)" -m venv "$(PREFIX)"
-	@$(PREFIX_PIP) --require-hashes --requirement requirements.txt
+	@$(PREFIX_PIP) --require-hashes --requirement requirements$(if $(TRACING),-tracing).txt
 	@$(PREFIX_PIP) --no-build-isolation --no-deps --force-reinstall .
 	@sed -i 's|/opt/penstock|$(PREFIX)|g' "$(PREFIX)"/lib/systemd/system/penstock.*
 	@echo "penstock $$("$(PREFIX)/bin/penstock" version) is in $(PREFIX); docs/install.md says how to go on"

@@ -7,6 +7,8 @@ from contextvars import ContextVar
 from types import MappingProxyType
 
 ABOUT: ContextVar[Mapping[str, object]] = ContextVar("about", default=MappingProxyType({}))
+TRACE: ContextVar[str | None] = ContextVar("trace", default=None)
+"""Where the work at hand stands in a trace, as a W3C `traceparent`; None where no traces are made."""
 
 
 def concern(**ids: object) -> None:

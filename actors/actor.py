@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from actors.about import concern
+from actors.about import TRACE, concern
 from actors.decider import Step, outstanding, step
 from actors.failpoints import reach
 from actors.messages import Message, Rejected, Start
@@ -49,7 +49,7 @@ class Envelope:
     """A message on its way to an actor, with what its sender needs; without a message it only wakes the actor.
 
     `template` pins a start; `receipt` makes the record of the answer that is committed with the turn; `faults` counts
-    how often a fault of our own kept it from being applied.
+    how often a fault of our own kept it from being applied; `trace` is where its sender stood in a trace.
     """
 
     message: Message | None
@@ -57,6 +57,7 @@ class Envelope:
     template: Template | None = None
     receipt: ReceiptMaker | None = None
     faults: int = 0
+    trace: str | None = field(default_factory=TRACE.get)
 
     def answer(self, value: Answer | None) -> None:
         """Tell the sender, if there is one who still waits."""
@@ -69,9 +70,12 @@ class Envelope:
             self.reply.set_exception(error)
 
 
+Turn = Callable[[Envelope], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What every actor of a process shares."""
+    """What every actor of a process shares; `traced` puts turns into traces, where those are made."""
 
     journal: Journal
     templates: Templates
@@ -80,6 +84,7 @@ class Surroundings:
     feed: Feed
     mailbox_max: int
     steps_max: int
+    traced: Callable[[Turn], Turn] | None = None
 
 
 class Home(Protocol):
@@ -149,10 +154,11 @@ class Actor:
 
     async def _work(self, mailbox: deque[Envelope]) -> None:
         concern(company_id=self.key[0], run_id=self.key[1])
+        turn = self._turn if self._around.traced is None else self._around.traced(self._turn)
         while mailbox:
             envelope = mailbox.popleft()
             try:
-                await self._turn(envelope)
+                await turn(envelope)
             except asyncio.CancelledError:
                 envelope.fail(Stopped())
                 raise

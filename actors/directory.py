@@ -160,7 +160,7 @@ class Directory:
                 message = _given_up(message)
             elif envelope.faults > FAULTS_MAX:
                 return
-        again = Envelope(message, faults=envelope.faults)
+        again = Envelope(message, faults=envelope.faults, trace=envelope.trace)
         self._repeats[key] = self._repeats.get(key, 0) + 1
         asyncio.get_running_loop().call_later(delay_s, self._repeat, key, again)
 

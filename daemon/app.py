@@ -27,6 +27,7 @@ from daemon.connectors.attempts import Limits
 from daemon.connectors.egress import EgressGuard, parse_hosts, parse_networks
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.secrets import Vault
+from daemon.connectors.traced import TracedConnector
 from daemon.effects import Dispatcher
 from daemon.feed import Feed
 from daemon.gates import OpenGates
@@ -42,6 +43,7 @@ from daemon.sweeper import Sweeper
 from daemon.targets import Targets
 from daemon.timers import Timers, utc_now
 from daemon.toolbox import Toolbox
+from daemon.tracing import TracedJournal, Tracer, tracer, turns
 from daemon.web.scraping import scraped
 from daemon.web.server import listening
 from daemon.web.services import Services
@@ -137,6 +139,7 @@ async def prune_vault_keys(settings: Settings) -> tuple[KeyRing, int]:
 async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
     folder, version = settings.data_dir, importlib.metadata.version("penstock")
     measured = meters(on=settings.metrics_port is not None, version=version)
+    tracing = _tracer(settings, version, stack)
     store = await stack.enter_async_context(_store(settings, life, measured))
     sealer = _sealer(settings, store, measured)
     stack.push_async_callback(sealer.close)
@@ -145,10 +148,9 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     vault = Vault(ring, store, utc_now)
     toolbox = Toolbox(store, vault, utc_now)
     guard = EgressGuard(parse_networks(settings.egress_allow), parse_hosts(settings.egress_hosts))
-    client = HttpConnector(guard, body_bytes_max=settings.answer_bytes_max)
-    http = await stack.enter_async_context(client)
+    http = await stack.enter_async_context(_client(settings, guard, tracing))
     dispatching = partial(Dispatcher, http=http, vault=vault)
-    engine = _engine(settings, store, catalog, toolbox, dispatching)
+    engine = _engine(settings, store, catalog, toolbox, dispatching=dispatching, tracing=tracing)
     if measured.told is not None:
         engine.feed.tell(measured.told)
     await _show(settings, measured, engine, store, stack)
@@ -168,6 +170,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         sealer=sealer,
         draining=lambda: life.draining,
         requested=measured.requested,
+        tracer=tracing,
     )
     recovered = await engine.directory.recover()
     _log.info("recovered", runs=recovered)
@@ -195,8 +198,27 @@ def _store(settings: Settings, life: Life, measured: Meters) -> AbstractAsyncCon
     )
 
 
+def _tracer(settings: Settings, version: str, stack: AsyncExitStack) -> Tracer | None:
+    made = tracer(settings.traces_to, version=version)
+    if made is not None:
+        stack.push_async_callback(made.close)
+    return made
+
+
+def _client(settings: Settings, guard: EgressGuard, tracing: Tracer | None) -> HttpConnector:
+    if tracing is None:
+        return HttpConnector(guard, body_bytes_max=settings.answer_bytes_max)
+    return TracedConnector(tracing, guard, body_bytes_max=settings.answer_bytes_max)
+
+
 def _engine(
-    settings: Settings, store: SqliteStore, catalog: Catalog, toolbox: Toolbox, dispatching: Callable[..., Dispatcher]
+    settings: Settings,
+    store: SqliteStore,
+    catalog: Catalog,
+    toolbox: Toolbox,
+    *,
+    dispatching: Callable[..., Dispatcher],
+    tracing: Tracer | None,
 ) -> Engine:
     directory: Directory
 
@@ -212,8 +234,9 @@ def _engine(
         now=utc_now,
         limits=Limits(calls_max=settings.calls_max),
     )
+    journal, traced = (store, None) if tracing is None else (TracedJournal(store, tracing), turns(tracing))
     directory = Directory(
-        Surroundings(store, catalog, toolbox, dispatcher, feed, settings.mailbox_max, settings.steps_max),
+        Surroundings(journal, catalog, toolbox, dispatcher, feed, settings.mailbox_max, settings.steps_max, traced),
         idle_s=settings.idle_s,
         report=_report,
     )

@@ -13,7 +13,7 @@ from typing import Any, Protocol, assert_never
 
 import structlog
 
-from actors.about import concern
+from actors.about import TRACE, concern
 from actors.calls import Connector, Request, prepare
 from actors.failpoints import reach
 from actors.messages import Call, Effect, Outcome, Wake
@@ -192,6 +192,8 @@ class Dispatcher:
     async def _fly(self, flight: Flight) -> None:
         call = flight.call
         concern(company_id=call.company_id, run_id=call.run_id, step_id=call.step_id, visit=call.visit)
+        if TRACE.get() is None:  # taken up again after a restart
+            TRACE.set(call.traceparent)
         try:
             outcome = self._refused(flight) or await self._stubborn(flight)
         except Exception as error:  # noqa: BLE001 - the top of the effect runner

@@ -84,6 +84,9 @@ class Settings(BaseSettings):
     metrics_port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
         None, description="port of /metrics for Prometheus, on 127.0.0.1; 0 takes a free one; none when not set"
     )
+    traces_to: Annotated[str, Field(pattern=r"^(https?://[^/@\s]+(/[^@\s]*)?)?$")] = Field(
+        "", description="collector that takes traces by OTLP over HTTP, such as http://127.0.0.1:4318; none when empty"
+    )
     mailbox_max: Annotated[int, Field(ge=1)] = Field(4_096, description="commands that may wait for one run")
     idle_s: Annotated[float, Field(ge=0)] = Field(10.0, description="how long a run at rest stays in memory")
     batch_max: Annotated[int, Field(ge=1)] = Field(256, description="commits in one transaction")

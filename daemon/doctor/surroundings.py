@@ -17,7 +17,10 @@ from daemon.settings import Settings, key_files, unknown_variables
 from daemon.stores.backups import DATABASE
 from daemon.stores.connection import in_use
 
-PACKAGES = ("penstock", "aiohttp", "aiosqlite", "pydantic", "cryptography", "cel-expr-python", "uvloop", "orjson")
+PACKAGES = (
+    *("penstock", "aiohttp", "aiosqlite", "pydantic", "cryptography", "cel-expr-python"),
+    *("uvloop", "orjson", "opentelemetry-sdk"),
+)
 # Two connections that write or checkpoint at once can corrupt a database in WAL mode.
 WAL_RESET_BUG = ((3, 7, 0), (3, 51, 2))
 FREE_BYTES_MIN = 256 * 1024 * 1024

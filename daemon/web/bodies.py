@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
+from actors.about import TRACE
 from actors.actor import Overloaded
 from daemon.jsonio import NotJson, loads
 from daemon.web.admission import aside
@@ -87,6 +88,11 @@ def if_match(request: web.Request) -> frozenset[int] | None:
 
 
 def traceparent(request: web.Request) -> str | None:
+    """Where the request stands in a trace: our own span where traces are made, else its caller's."""
+    return TRACE.get() or sent_traceparent(request)
+
+
+def sent_traceparent(request: web.Request) -> str | None:
     """The caller's W3C trace context, if it is well formed; one that is not counts as none."""
     text = request.headers.get("traceparent")
     if text is None or not _TRACEPARENT.fullmatch(text) or set(text[3:35]) == {"0"} or set(text[36:52]) == {"0"}:

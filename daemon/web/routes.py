@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aiohttp import HttpVersion11, web
+from aiohttp.typedefs import Middleware
 
 from daemon.web import documents
 from daemon.web.admission import ADMISSION, Admission
@@ -12,6 +13,7 @@ from daemon.web.handlers import accounts, audit, connectors, events, runs, servi
 from daemon.web.idempotency import Once
 from daemon.web.limits import RateLimits
 from daemon.web.services import SERVICES, Services
+from daemon.web.traced import traced
 from daemon.web.underway import UNDER_WAY, UnderWay
 
 ROUTES = (
@@ -69,7 +71,8 @@ COLLECTIONS = frozenset(
 
 def application(services: Services) -> web.Application:
     """The service as an aiohttp application; each collection answers with and without its trailing slash."""
-    app = web.Application(middlewares=[gateway], client_max_size=services.settings.body_bytes_max)
+    passed: list[Middleware] = [gateway] if services.tracer is None else [traced(services.tracer), gateway]
+    app = web.Application(middlewares=passed, client_max_size=services.settings.body_bytes_max)
     app[SERVICES] = services
     app[UNDER_WAY] = UnderWay()
     app[ARRIVING] = Arriving(services.settings.bodies_bytes_max)

@@ -18,6 +18,7 @@ from daemon.identity import Identity
 from daemon.placed import Placements
 from daemon.ports import Receipts, Runs, Targets, Tester, Toolbox
 from daemon.settings import Settings
+from daemon.tracing import Tracer
 from daemon.webhooks.records import Webhooks
 
 Requested = Callable[[str, str, int, float], None]
@@ -54,6 +55,7 @@ class Services:
     sealer: Sealer
     draining: Callable[[], bool]
     requested: Requested | None = None
+    tracer: Tracer | None = None
 
 
 SERVICES = web.AppKey("services", Services)

@@ -27,7 +27,7 @@ from daemon.web.schemas import Cancellation, NewRun, Nothing, Verdict
 from daemon.web.services import SERVICES, Services
 
 ONCE = web.AppKey("once", Once)
-_RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ async def index(request: web.Request) -> web.Response:
         raise invalid(("/status", f"is one of {', '.join(STATUSES)}"))
     query = RunQuery(
         limit=limit + 1,
-        before=from_cursor(request, "runs", _RUN_ID),
+        before=from_cursor(request, "runs", RUN_ID),
         status=status,
         vertical=request.query.get("vertical"),
         parked_at=request.query.get("parked_at"),
@@ -150,7 +150,7 @@ async def find(request: web.Request) -> Run:
 
 def _run_id(request: web.Request) -> str:
     run_id = request.match_info["run_id"]
-    if not _RUN_ID.fullmatch(run_id):
+    if not RUN_ID.fullmatch(run_id):
         raise not_found()
     return run_id
 
