@@ -23,6 +23,7 @@ from daemon.client.models import (
     Trial,
     Verdict,
 )
+from daemon.client.told import Delivery, NewWebhook, Placed, Webhook, WebhookTrial
 
 __all__ = [
     "Account",
@@ -31,12 +32,15 @@ __all__ = [
     "Checkpoint",
     "Connector",
     "ConnectorChange",
+    "Delivery",
     "Event",
     "Failure",
     "Gate",
     "Health",
+    "NewWebhook",
     "Patience",
     "Penstock",
+    "Placed",
     "Problem",
     "Run",
     "Session",
@@ -47,4 +51,6 @@ __all__ = [
     "Trial",
     "Unreachable",
     "Verdict",
+    "Webhook",
+    "WebhookTrial",
 ]

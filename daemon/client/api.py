@@ -14,6 +14,7 @@ from daemon.client.errors import Problem
 from daemon.client.evidence import Evidence
 from daemon.client.exchange import LOST, Ask, path
 from daemon.client.models import Account, Canvas, Event, Health, Run, Session, Template, TemplateDetail
+from daemon.client.telling import Telling
 from daemon.client.watching import watched
 
 TEMPLATES = TypeAdapter(list[Template])
@@ -21,7 +22,7 @@ RUNS = TypeAdapter(list[Run])
 EVENTS = TypeAdapter(list[Event])
 
 
-class Penstock(Connecting, Evidence):
+class Penstock(Connecting, Evidence, Telling):
     """A service, as the holder of a token sees it: `async with Penstock(address, token) as api: …`.
 
     Whatever changes something carries an Idempotency-Key, and is repeated under it when the connection is lost and on

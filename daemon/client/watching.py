@@ -1,8 +1,9 @@
-"""A run's history as it grows, over connections that come and go, without a gap and without a repeat."""
+"""What happens, as it happens, over connections that come and go, without a gap and without a repeat."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from http import HTTPStatus
 
 import aiohttp
@@ -10,27 +11,63 @@ import aiohttp
 from daemon.client.errors import Problem, Unreachable
 from daemon.client.exchange import LOST, PATIENT, Ask, Exchange, lines
 from daemon.client.models import Event
+from daemon.client.told import Placed
 
 ENDED = "run_ended"
 
 
+@dataclass(slots=True)
+class Reader:
+    """How far somebody has come in a stream; `over` when nothing more can follow."""
+
+    last_id: str | None
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One event as it is sent; without data it only says how far the stream has come."""
+
+    id: str
+    data: bytes
+
+
 async def watched(exchange: Exchange, path: str, after: int) -> AsyncIterator[Event]:
-    """Every event behind a place, until the run has ended; patience begins anew with whatever is received."""
-    ended, tried = False, 0
+    """Every event of a run behind a place, until the run has ended."""
+    reader = Reader(str(after))
+    async for frame in _followed(exchange, path, reader):
+        event = Event.model_validate_json(frame.data)
+        if event.seq > after:
+            after, reader.over = event.seq, reader.over or event.type == ENDED
+            reader.last_id = str(after)
+            yield event
+
+
+async def overheard(exchange: Exchange, path: str, after: str | None) -> AsyncIterator[Placed]:
+    """Every event of all runs behind a place, or from now on, without an end."""
+    reader = Reader(after)
+    async for frame in _followed(exchange, path, reader):
+        reader.last_id = frame.id or reader.last_id
+        if frame.data:
+            yield Placed.model_validate_json(frame.data)
+
+
+async def _followed(exchange: Exchange, path: str, reader: Reader) -> AsyncIterator[Frame]:
+    """The frames of a stream and of those that go on from it; patience begins anew with each sign of life."""
+    tried = 0
     while True:
         trouble: Problem | Unreachable
         try:
-            async with exchange.stream(_ask(path, after)) as response:
+            async with exchange.stream(_ask(path, reader.last_id)) as response:
                 if response.status == HTTPStatus.NO_CONTENT:
                     return
-                async for event in _events(response):
+                async for frame in _frames(response):
                     tried = 0
-                    if event is not None and event.seq > after:
-                        ended, after = ended or event.type == ENDED, event.seq
-                        yield event
-            if ended:
+                    if frame is not None:
+                        yield frame
+            if reader.over:
                 return
-            trouble = Unreachable("The service ended the stream before the run had ended.")
+            trouble = Unreachable("The service ended the stream, and there is more to come.")
         except LOST as error:
             trouble = exchange.lost(error)
         except Problem as problem:
@@ -44,19 +81,22 @@ async def watched(exchange: Exchange, path: str, after: int) -> AsyncIterator[Ev
         await exchange.patience.sleep(pause_s)
 
 
-def _ask(path: str, after: int) -> Ask:
-    return Ask("GET", path, headers={"Accept": "text/event-stream", "Last-Event-ID": str(after)})
+def _ask(path: str, last_id: str | None) -> Ask:
+    known = {} if last_id is None else {"Last-Event-ID": last_id}
+    return Ask("GET", path, headers={"Accept": "text/event-stream", **known})
 
 
-async def _events(response: aiohttp.ClientResponse) -> AsyncIterator[Event | None]:
-    """The events of a stream; None for a line that only says that the service is still there."""
-    data: list[bytes] = []
+async def _frames(response: aiohttp.ClientResponse) -> AsyncIterator[Frame | None]:
+    """The frames of one connection; None for a line that only says that the service is still there."""
+    place, data = "", list[bytes]()
     async for line in lines(response):
         name, _, text = line.rstrip(b"\r").partition(b":")
         if name == b"data":
             data.append(text)
-        elif not line and data:
-            yield Event.model_validate_json(b"\n".join(data))
-            data = []
+        elif name == b"id":
+            place = text.decode().strip()
+        elif not line and (data or place):
+            yield Frame(place, b"\n".join(data))
+            place, data = "", []
         else:
             yield None

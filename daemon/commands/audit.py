@@ -11,7 +11,7 @@ import typer
 from daemon import exits
 from daemon.audit.keys import PUBLIC, read_public, write_public
 from daemon.audit.verify import Finding, Tally, read_checkpoints, verify_export, verify_store
-from daemon.commands.base import DataDir, refused, settings_of
+from daemon.commands.base import AsJson, DataDir, refused, ring_document, settings_of, tell
 from daemon.keyring import KeyFileRefused, KeyRing, change_ring
 
 audit = typer.Typer(help="The keys that sign checkpoints.", no_args_is_help=True)
@@ -28,6 +28,7 @@ def verify(
     key: Annotated[Path | None, typer.Option(help="File of the public keys; a store has its own.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Data folder of the store to verify.")] = None,
     against: Annotated[Path | None, typer.Option(help="Checkpoints that were kept elsewhere.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Say what is wrong with an export or a store, a line for each finding; exit 1 when there is any."""
     tally = Tally()
@@ -38,19 +39,20 @@ def verify(
         kept = None if against is None else read_checkpoints(against)
         if file is not None and key is not None:
             with file.open("rb") as lines:
-                found = _told(verify_export(lines, read_public(key), kept, tally))
+                found = _told(verify_export(lines, read_public(key), kept, tally), quiet=as_json)
         else:
             folder = data_dir or Path()
-            found = _told(verify_store(folder, read_public(key or folder / PUBLIC), kept, tally))
+            found = _told(verify_store(folder, read_public(key or folder / PUBLIC), kept, tally), quiet=as_json)
     except (KeyFileRefused, OSError, ValueError) as error:
         raise refused(error, exits.CONFIG) from None
     counts = ", ".join(f"{count} {name}" for name, count in tally.items())
-    typer.echo(f"{found} findings in {counts or 'nothing'}" if found else f"sound: {counts or 'nothing there yet'}")
+    said = f"{len(found)} findings in {counts or 'nothing'}" if found else f"sound: {counts or 'nothing there yet'}"
+    tell({"sound": not found, "findings": found, "counts": dict(tally)}, said, as_json=as_json)
     raise typer.Exit(exits.REFUSED if found else 0)
 
 
 @audit.command("rotate")
-def rotate(data_dir: DataDir = None) -> None:
+def rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Sign checkpoints with a fresh key; earlier ones still verify. Needs no restart."""
     settings = settings_of(data_dir=data_dir)
     try:
@@ -59,12 +61,18 @@ def rotate(data_dir: DataDir = None) -> None:
         write_public(settings.data_dir / PUBLIC, ring)
     except (KeyFileRefused, OSError) as error:
         raise refused(error) from None
-    typer.echo(f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys count")
+    tell(
+        ring_document(path, ring),
+        f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys count",
+        as_json=as_json,
+    )
 
 
-def _told(findings: Iterator[Finding]) -> int:
-    """Print findings as they come; returns how many there were."""
-    count = 0
-    for count, finding in enumerate(findings, 1):  # noqa: B007
-        typer.echo(str(finding))
-    return count
+def _told(findings: Iterator[Finding], *, quiet: bool) -> list[str]:
+    """Print findings as they come, unless they are said together for machines; returns them."""
+    found = []
+    for finding in findings:
+        found.append(str(finding))
+        if not quiet:
+            typer.echo(found[-1])
+    return found

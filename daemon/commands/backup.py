@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from actors.ports import StoreFailed
 from daemon import exits
-from daemon.commands.base import DataDir, refused, settings_of
+from daemon.commands.base import AsJson, DataDir, refused, settings_of, tell
 from daemon.settings import Settings, key_files
 from daemon.stores import backups
 from daemon.stores.backups import CopyRefused, Holding
@@ -28,6 +29,7 @@ def backup(
     file: Annotated[Path, typer.Argument(help="The file to write, outside the data folder.")],
     data_dir: DataDir = None,
     replace: Annotated[bool, typer.Option("--replace", help="Put it in place of a file that is there.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Copy the database as it is at this moment, whether the service runs or not."""
     settings = settings_of(data_dir=data_dir)
@@ -35,14 +37,16 @@ def backup(
         holding = backups.back_up(settings.data_dir / backups.DATABASE, file, replace=replace)
     except CopyRefused as error:
         raise refused(error, exits.REFUSED) from None
-    typer.echo(f"{file} holds {described(holding)}")
-    typer.echo(f"Keep apart from it, in another place: {', '.join(str(path) for path in _apart(settings))}")
+    apart = [str(path) for path in _apart(settings)]
+    said = f"{file} holds {described(holding)}\nKeep apart from it, in another place: {', '.join(apart)}"
+    tell({"file": str(file), **asdict(holding), "keep_apart": apart}, said, as_json=as_json)
 
 
 def restore(
     file: Annotated[Path, typer.Argument(help="A file that penstock backup made.")],
     data_dir: DataDir = None,
     replace: Annotated[bool, typer.Option("--replace", help="Put the database that is there aside.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Put a backup in the database's place. The service has to be stopped."""
     folder = settings_of(data_dir=data_dir).data_dir
@@ -50,10 +54,11 @@ def restore(
         holding, aside = backups.restore(file, folder / backups.DATABASE, utc_now, replace=replace)
     except (CopyRefused, StoreFailed) as error:
         raise refused(error, exits.REFUSED) from None
-    typer.echo(f"{folder / backups.DATABASE} holds {described(holding)}")
-    if aside is not None:
-        typer.echo(f"The earlier database is {aside}; nothing of it was deleted.")
-    typer.echo(MEANING)
+    file = folder / backups.DATABASE
+    earlier = [] if aside is None else [f"The earlier database is {aside}; nothing of it was deleted."]
+    said = "\n".join((f"{file} holds {described(holding)}", *earlier, MEANING))
+    document = {"file": str(file), **asdict(holding), "aside": None if aside is None else str(aside)}
+    tell(document, said, as_json=as_json)
 
 
 def described(holding: Holding) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,13 +14,14 @@ from rich.console import Console
 
 from actors.ports import StoreFailed
 from daemon import exits
-from daemon.keyring import KeyFileRefused
+from daemon.keyring import KeyFileRefused, KeyRing
 from daemon.ports import FolderInUse
 from daemon.settings import Settings
 
 # What an OSError says when the disk is at fault, and not what the settings ask for.
 OF_THE_DISK = frozenset({errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.ENXIO, errno.ESTALE})
 
+AsJson = Annotated[bool, typer.Option("--json", help="Say it for machines.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the database and the keys.")]
 
 _err = Console(stderr=True, soft_wrap=True)
@@ -43,6 +46,16 @@ def mistakes(error: ValidationError) -> list[str]:
     """What is wrong with the settings, a sentence for each, without the value."""
     found = error.errors(include_url=False, include_input=False)
     return [f"PENSTOCK_{'_'.join(str(part) for part in one['loc']).upper()}: {one['msg']}" for one in found]
+
+
+def tell(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:
+    """Say what was done: for machines, or for people."""
+    typer.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else sentence)
+
+
+def ring_document(path: Path, ring: KeyRing) -> dict[str, Any]:
+    """A ring as it is said for machines: its ids, never its keys."""
+    return {"file": str(path), "current": ring.current, "keys": list(ring.keys)}
 
 
 def refused(error: Exception, code: int | None = None) -> typer.Exit:

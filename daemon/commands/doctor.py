@@ -6,13 +6,13 @@ import json
 import platform
 import sqlite3
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from pydantic import ValidationError
 
 from daemon import exits
-from daemon.commands.base import DataDir, given, mistakes
+from daemon.commands.base import AsJson, DataDir, given, mistakes
 from daemon.doctor import surroundings
 from daemon.doctor.checks import Check, problem
 from daemon.doctor.contents import contents
@@ -23,7 +23,7 @@ from daemon.timers import utc_now
 
 def doctor(
     data_dir: DataDir = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Say it for machines.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Look at settings, versions, data folder, keys and database, and say what to do. Changes nothing."""
     checks = list(surroundings.variables())

@@ -19,7 +19,6 @@ from daemon.settings import Remote
 T = TypeVar("T")
 Url = Annotated[str | None, typer.Option("--url", help="Address of the service; else PENSTOCK_URL.")]
 Token = Annotated[str | None, typer.Option("--token", help="Token; else PENSTOCK_TOKEN, or that of the last log-in.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Say it for machines.")]
 # Somebody waits at a terminal, and would rather be told.
 PATIENCE = Patience(tries_max=4, total_s=15.0)
 LOG_IN = "log in with penstock login, or set PENSTOCK_TOKEN"
@@ -82,6 +81,12 @@ def complete_vertical(ctx: typer.Context, incomplete: str) -> list[str]:
     """The verticals that begin like this."""
     found = _quietly(ctx, lambda api: taken(api.templates(), 1_000))
     return [one.vertical for one in found if one.vertical.startswith(incomplete)]
+
+
+def complete_webhook(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The ids of the webhooks that begin like this."""
+    found = _quietly(ctx, lambda api: taken(api.webhooks(), 1_000))
+    return [one.id for one in found if one.id.startswith(incomplete)]
 
 
 def _client(url: str | None, token: str | None, patience: Patience) -> Penstock:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,8 +14,8 @@ from rich.live import Live
 from daemon import exits
 from daemon.client import Gate, Penstock, Run
 from daemon.commands import shown
-from daemon.commands.base import refused
-from daemon.commands.remote import AsJson, Token, Url, complete_run, complete_vertical, perform, taken
+from daemon.commands.base import AsJson, refused
+from daemon.commands.remote import Token, Url, complete_run, complete_vertical, perform, taken
 
 OVER = frozenset({"completed", "failed", "cancelled"})
 runs = typer.Typer(help="Runs: read, watch, decide.", no_args_is_help=True)
@@ -92,12 +93,17 @@ def resume(
     decision: Annotated[str | None, typer.Argument(help="The decision; asked for when it is not given.")] = None,
     gate: Annotated[str | None, typer.Option(help="The gate; needed where several are open.")] = None,
     comment: Annotated[str | None, typer.Option(help="Why; kept with the verdict.")] = None,
+    output: Annotated[
+        str | None,
+        typer.Option(help="With done: what the tool answered, as JSON; @FILE reads a file, - standard input."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")] = False,
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
 ) -> None:
     """Decide at a gate: shows what is asked and asks again; refused if anything changed since it was shown."""
+    answered = None if output is None else _json("--output", output)
     asked = _gate(perform(url, token, lambda api: api.run(run_id)), gate)
     shown.ask(shown.gate(asked))
     word = decision or typer.prompt(shown.clean(f"Decision ({', '.join(asked.decisions)})"), err=True)
@@ -105,11 +111,8 @@ def resume(
         raise refused(ValueError(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}."), exits.REFUSED)
     if not yes and not typer.confirm(shown.clean(f"{word} at {asked.step_id}?"), err=True):
         raise refused(ValueError("Nothing was decided."), exits.REFUSED)
-    digest, step_id = asked.digest, asked.step_id
-    run = perform(
-        url, token, lambda api: api.resume(run_id, gate=step_id, decision=word, digest=digest, comment=comment)
-    )
-    _say(run, as_json)
+    decide = partial(Penstock.resume, run_id=run_id, gate=asked.step_id, decision=word, digest=asked.digest)
+    _say(perform(url, token, lambda api: decide(api, comment=comment, output=answered)), as_json)
 
 
 @runs.command("cancel")
@@ -152,17 +155,22 @@ def _gate(run: Run, named: str | None) -> Gate:
 
 def _inputs(given: str) -> dict[str, Any]:
     """The inputs that a flag gives."""
+    found = _json("--inputs", given)
+    if not isinstance(found, dict):
+        raise refused(ValueError("--inputs is no JSON object."), exits.REFUSED)
+    return found
+
+
+def _json(flag: str, given: str) -> Any:
+    """The value that a flag gives."""
     try:
         if given == "-":
             given = sys.stdin.read()
         elif given.startswith("@"):
             given = Path(given[1:]).read_text(encoding="utf-8")
-        found = json.loads(given)
+        return json.loads(given)
     except (OSError, ValueError) as error:
-        raise refused(ValueError(f"--inputs is no JSON: {error}."), exits.REFUSED) from None
-    if not isinstance(found, dict):
-        raise refused(ValueError("--inputs is no JSON object."), exits.REFUSED)
-    return found
+        raise refused(ValueError(f"{flag} is no JSON: {error}."), exits.REFUSED) from None
 
 
 async def _live(api: Penstock, run_id: str) -> Run:

@@ -9,7 +9,8 @@ import typer
 
 from daemon.client import Penstock, Session
 from daemon.commands import tokens
-from daemon.commands.remote import AsJson, Token, Url, address, answered, perform
+from daemon.commands.base import AsJson
+from daemon.commands.remote import Token, Url, address, answered, perform
 from daemon.settings import Remote
 
 Email = Annotated[str, typer.Argument(help="E-mail address.")]

@@ -14,10 +14,17 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from daemon.client import Call, Canvas, Event, Gate, Run, Template, TemplateDetail, TraceEntry
+from daemon.client import Call, Canvas, Delivery, Event, Gate, Run, Template, TemplateDetail, TraceEntry, Webhook
 
 WIDE = 240
-COLORS = {"completed": "green", "done": "green", "parked": "yellow", "failed": "red", "denied": "red"}
+COLORS = {
+    "completed": "green",
+    "done": "green",
+    "delivered": "green",
+    "parked": "yellow",
+    "failed": "red",
+    "denied": "red",
+}
 
 
 def say(shown: RenderableType) -> None:
@@ -137,6 +144,25 @@ def template(one: TemplateDetail, graph: Canvas) -> Group:
         _row(table, node.id, node.kind, node.tier, node.tool or "", node.effect or "", decisions, leads or node.outcome)
     head = Text.assemble(text(one.vertical, "bold"), f" version {one.version}: ", text(one.title))
     return Group(head, text(one.description), table, Text("example inputs:"), json_text(one.inputs))
+
+
+def webhooks(found: Iterable[Webhook]) -> Table:
+    """Webhooks in a table."""
+    table = _table("webhook", "url", "events", "state", "failures", "description")
+    for one in found:
+        state = "enabled" if one.enabled else f"disabled: {one.disabled_reason}"
+        _row(table, one.id, one.url, ", ".join(one.events or ["all"]), state, one.failures, one.description)
+    return table
+
+
+def deliveries(found: Iterable[Delivery]) -> Table:
+    """Deliveries in a table."""
+    table = _table("delivery", "event", "run", "status", "attempts", "answered", "next", "error")
+    for one in found:
+        later = "" if one.next_attempt_at is None else time(one.next_attempt_at)
+        cells = (one.id, one.type, one.run_id, status(one.status), one.attempts, one.status_code, later, one.error)
+        _row(table, *cells)
+    return table
 
 
 def status(word: str) -> Text:

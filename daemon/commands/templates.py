@@ -12,7 +12,8 @@ from daemon import exits
 from daemon.catalog import TemplateRefused, load_text
 from daemon.client import Canvas, Penstock, TemplateDetail
 from daemon.commands import shown
-from daemon.commands.remote import AsJson, Token, Url, complete_vertical, perform, taken
+from daemon.commands.base import AsJson
+from daemon.commands.remote import Token, Url, complete_vertical, perform, taken
 
 LISTED_MAX = 10_000
 templates = typer.Typer(help="Process templates.", no_args_is_help=True)

@@ -14,6 +14,7 @@ from argon2 import PasswordHasher
 from daemon.app import Life, opened
 from daemon.catalog import Entry, load_folder, shipped
 from daemon.settings import Settings
+from tests.web.operators import Operator
 from tests.web.support import Clients, FarSide, House, Person
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -86,3 +87,15 @@ async def far() -> AsyncIterator[FarSide]:
     yield side
     side.open.set()
     await side.server.close()
+
+
+@pytest.fixture
+def stranger(house: House, tmp_path: Path) -> Operator:
+    """Somebody at a terminal whom the service does not know."""
+    return Operator(str(house.client.make_url("")).rstrip("/"), tmp_path / "home")
+
+
+@pytest.fixture
+def operator(stranger: Operator, ann: Person) -> Operator:
+    """Somebody at a terminal with the token of ann."""
+    return Operator(stranger.url, stranger.home, ann.token)

@@ -9,49 +9,18 @@ import pty
 import sys
 import threading
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
-from typer.testing import CliRunner, Result
 
-from daemon.cli import app
 from daemon.settings import Remote, unknown_variables
-from tests.web.support import PASSWORD, FarSide, House, Person
+from tests.web.operators import Operator
+from tests.web.support import PASSWORD, FarSide, Person
 
 REFUSED, UNREACHABLE, NOT_AUTHENTICATED, CONFIG = 1, 69, 77, 78
 RIGHT_TO_LEFT, CLEAR_SCREEN = "\u202e", "\u001b[2J"
-
-
-@dataclass
-class Operator:
-    """Somebody at a terminal, with a home of their own."""
-
-    url: str
-    home: Path
-    token: str = ""
-
-    @property
-    def env(self) -> dict[str, str]:
-        return {"PENSTOCK_URL": self.url, "PENSTOCK_TOKEN": self.token, "XDG_CONFIG_HOME": str(self.home)}
-
-    @property
-    def kept(self) -> Path:
-        return self.home / "penstock" / "tokens"
-
-    async def says(self, *arguments: object, types: str = "", **env: str) -> Result:
-        """Give a command; the service runs in this very process, so it is given in a thread."""
-        words = [str(one) for one in arguments]
-        return await asyncio.to_thread(CliRunner().invoke, app, words, input=types, env={**self.env, **env})
-
-    async def reads(self, *arguments: object, types: str = "") -> Any:
-        """What a command says for machines."""
-        result = await self.says(*arguments, "--json", types=types)
-        assert result.exit_code == 0, result.output
-        return json.loads(result.stdout)
 
 
 @pytest.fixture(autouse=True)
@@ -59,16 +28,6 @@ def _silent() -> Iterator[None]:
     """The service runs beside the commands, whose output is theirs alone."""
     with capture_logs():
         yield
-
-
-@pytest.fixture
-def stranger(house: House, tmp_path: Path) -> Operator:
-    return Operator(str(house.client.make_url("")).rstrip("/"), tmp_path / "home")
-
-
-@pytest.fixture
-def operator(stranger: Operator, ann: Person) -> Operator:
-    return Operator(stranger.url, stranger.home, ann.token)
 
 
 async def test_a_log_in_is_kept_for_its_owner_alone_and_a_log_out_ends_it(stranger: Operator, ann: Person) -> None:
@@ -220,6 +179,25 @@ async def test_a_decision_on_what_was_shown_decides_nothing_that_came_after(
     assert (now["parked_at"], now["gate"]["visit"]) == ("again", 2)
 
 
+async def test_what_came_of_a_call_of_unknown_outcome_is_given_with_the_verdict(
+    operator: Operator, ann: Person, far: FarSide, tmp_path: Path
+) -> None:
+    file = tmp_path / "answer.json"
+    file.write_text('{"paid": 7}')
+    await ann.connect("payment", far.url)
+    far.status = 502
+    for given, types in (('{"paid": 7}', ""), (f"@{file}", ""), ("-", '{"paid": 7}')):
+        run = await ann.start("line", {"amount": 5})
+        assert (await ann.resume(run, "signoff")).json["gate"]["reason"] == "outcome unknown"
+        decided = await operator.reads("runs", "resume", run["id"], "done", "--yes", "--output", given, types=types)
+        assert (decided["status"], decided["facts"]["pay"]) == ("completed", {"paid": 7})
+    run = await ann.start("line", {"amount": 5})
+    for output, why in (("{", "--output is no JSON"), ("1", "only taken with the decision done")):
+        said = await operator.says("runs", "resume", run["id"], "approved", "--yes", "--output", output)
+        assert (said.exit_code, why in said.stderr) == (REFUSED, True), said.output
+    assert (await ann.run(run))["parked_at"] == "signoff"
+
+
 async def test_one_of_several_gates_has_to_be_named(operator: Operator, ann: Person) -> None:
     run = await ann.start("fork")
     gates = run["parked_gates"]
@@ -277,25 +255,6 @@ async def test_a_terminal_shows_a_picture_that_changes(operator: Operator, ann: 
         await ann.resume(run, "signoff")
         assert b"paid" in await reader.readuntil(b"completed") + await reader.readuntil(b"paid")
         assert await process.wait() == 0
-
-
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        ("runs show ", lambda run: run["id"]),
-        ("runs start li", lambda _: "line"),
-        ("templates show li", lambda _: "line"),
-        ("runs ", lambda _: "watch"),
-    ],
-)
-async def test_a_shell_completes_commands_ids_and_verticals(
-    operator: Operator, ann: Person, words: str, offered: Callable[[Any], str]
-) -> None:
-    run = await ann.start("line", {"amount": 5})
-    line = f"penstock {words}"
-    env = {"_PENSTOCK_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split(" ")) - 1)}
-    result = await operator.says(**env)
-    assert offered(run) in result.stdout.split()
 
 
 def test_the_variables_of_the_commands_are_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

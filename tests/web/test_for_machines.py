@@ -1,0 +1,164 @@
+"""Every command says with --json what it has to say, as JSON alone; and the commands of webhooks."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from structlog.testing import capture_logs
+
+from daemon.cli import app
+from tests.web.operators import Operator
+from tests.web.support import PASSWORD, FarSide, Person
+
+LINE = Path(__file__).parent / "templates" / "line.yaml"
+# They have nothing to say: what they do is seen.
+SILENT = {"serve", "demo"}
+
+
+@dataclass(frozen=True)
+class World:
+    """What commands are about: runs, a webhook and its delivery, a data folder that nobody uses."""
+
+    parked: str
+    over: str
+    failed: str
+    webhook: str
+    delivery: str
+    folder: Path
+    backup: Path
+
+    @property
+    def data(self) -> tuple[str, str]:
+        return "--data-dir", str(self.folder)
+
+
+Words = Callable[[World], Sequence[object]]
+COMMANDS: dict[str, Words] = {
+    "audit rotate": lambda it: it.data,
+    "backup": lambda it: (it.folder.parent / "new.db", *it.data),
+    "doctor": lambda it: it.data,
+    "keys rotate": lambda it: it.data,
+    "login": lambda _: ("ann@ann.test", "--password-stdin"),
+    "logout": lambda _: (),
+    "register": lambda _: ("bob@bob.test", "Bob inc", "--password-stdin"),
+    "restore": lambda it: (it.backup, "--replace", *it.data),
+    "runs cancel": lambda it: (it.parked, "--yes"),
+    "runs ls": lambda _: (),
+    "runs resume": lambda it: (it.parked, "approved", "--yes"),
+    "runs retry": lambda it: (it.failed,),
+    "runs show": lambda it: (it.parked,),
+    "runs start": lambda _: ("line", "--example"),
+    "runs watch": lambda it: (it.over,),
+    "secrets prune": lambda it: it.data,
+    "secrets rotate": lambda it: it.data,
+    "templates check": lambda _: (LINE,),
+    "templates ls": lambda _: (),
+    "templates show": lambda _: ("line",),
+    "verify": lambda it: it.data,
+    "version": lambda _: (),
+    "webhooks add": lambda _: ("http://127.0.0.1:9/", "--event", "run_ended", "--event", "gate_opened"),
+    "webhooks deliveries": lambda it: (it.webhook,),
+    "webhooks ls": lambda _: (),
+    "webhooks redeliver": lambda it: (it.webhook, it.delivery),
+    "webhooks rm": lambda it: (it.webhook, "--yes"),
+}
+
+
+@pytest.fixture(autouse=True)
+def _silent() -> Iterator[None]:
+    """The service runs beside the commands, whose output is theirs alone."""
+    with capture_logs():
+        yield
+
+
+@pytest.fixture
+async def world(operator: Operator, ann: Person, far: FarSide, tmp_path: Path, blank: Path) -> World:
+    hook = (await ann.post("/webhooks/", {"url": far.url, "events": ["run_ended"]})).json["id"]
+    over = await ann.start("quick")
+    await far.arrived.wait()
+    delivery = (await ann.get(f"/webhooks/{hook}/deliveries")).json[0]["id"]
+    far.status = 422
+    await ann.connect("answers", far.url)
+    failed, parked = await ann.start("quick"), await ann.start("line", {"amount": 1})
+    folder, backup = tmp_path / "stopped", tmp_path / "kept.db"
+    shutil.copytree(blank, folder)
+    assert (await operator.says("backup", backup, "--data-dir", folder)).exit_code == 0
+    return World(parked["id"], over["id"], failed["id"], hook, delivery, folder, backup)
+
+
+def leaves(command: Any, path: str = "") -> Iterator[str]:
+    """Every command, by all of its words."""
+    if not hasattr(command, "commands"):
+        yield path
+        return
+    for name, one in command.commands.items():
+        yield from leaves(one, f"{path} {name}".strip())
+
+
+def test_every_command_is_looked_at_here() -> None:
+    assert sorted(COMMANDS) == sorted(set(leaves(typer.main.get_command(app))) - SILENT)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+async def test_each_command_says_json_and_nothing_else_to_machines(
+    operator: Operator, world: World, command: str
+) -> None:
+    words = (*command.split(), *COMMANDS[command](world), "--json")
+    result = await operator.says(*words, types=f"{PASSWORD}\n")
+    assert result.exit_code == 0, result.output
+    said = [json.loads(line) for line in result.stdout.splitlines()] if command == "runs watch" else None
+    assert said or json.loads(result.stdout) is not None
+
+
+def ring_in(file: str) -> Any:
+    return json.loads(Path(file).read_text(encoding="utf-8"))
+
+
+async def test_what_machines_are_told_of_keys_are_their_ids_alone(operator: Operator, world: World) -> None:
+    for words in (("keys", "rotate"), ("secrets", "rotate"), ("audit", "rotate")):
+        said = await operator.reads(*words, *world.data)
+        ring = ring_in(said["file"])
+        assert (said["current"], said["keys"]) == (ring["current"], list(ring["keys"]))
+        assert not any(key in json.dumps(said) for key in ring["keys"].values())
+
+
+async def test_a_history_that_is_not_sound_is_told_to_machines_with_its_code(
+    operator: Operator, ann: Person, tmp_path: Path
+) -> None:
+    export, keys = tmp_path / "export.jsonl", tmp_path / "audit.pub"
+    export.write_bytes((await ann.get("/audit/export")).raw.replace(b"ann inc", b"eve inc"))
+    keys.write_bytes((await ann.get("/audit/keys")).raw)
+    result = await operator.says("verify", export, "--key", keys, "--json")
+    said = json.loads(result.stdout)
+    assert (result.exit_code, said["sound"]) == (1, False)
+    assert any(finding.startswith("chain:") for finding in said["findings"])
+
+
+async def test_an_operator_has_somebody_told_looks_what_became_of_it_and_ends_it(
+    operator: Operator, ann: Person, far: FarSide
+) -> None:
+    added = await operator.says("webhooks", "add", far.url, "--event", "run_ended", "--description", "the phone")
+    assert added.exit_code == 0, added.output
+    (hook,) = await operator.reads("webhooks", "ls")
+    assert (hook["url"], hook["events"], hook["description"]) == (far.url, ["run_ended"], "the phone")
+    secret: Any = added.stdout.split("secret: ")[1].strip()
+    assert secret.startswith("whsec_")
+    assert secret not in (await operator.says("webhooks", "ls")).output
+    run = await ann.start("quick")
+    await far.arrived.wait()
+    listed = await operator.says("webhooks", "deliveries", hook["id"])
+    assert (run["id"] in listed.stdout, "run_ended" in listed.stdout) == (True, True)
+    (delivery,) = await operator.reads("webhooks", "deliveries", hook["id"], "--limit", "1")
+    far.arrived.clear()
+    assert (await operator.says("webhooks", "redeliver", hook["id"], delivery["id"])).exit_code == 0
+    await far.arrived.wait()
+    assert (await operator.says("webhooks", "rm", hook["id"], types="n\n")).exit_code == 1
+    assert (await operator.says("webhooks", "rm", hook["id"], types="y\n")).exit_code == 0
+    assert await operator.reads("webhooks", "ls") == []
