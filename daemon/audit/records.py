@@ -86,10 +86,11 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """A run's commits, the leaf of the last one, and the proof that a checkpoint covers it."""
+    """Commits of a run, the head before them; its last commit, the leaf of that, and the proof that it is covered."""
 
     commits: Sequence[Entry]
-    number: int
+    before: bytes
+    last: Entry
     proof: Sequence[bytes]
     checkpoint: Checkpoint
 
@@ -110,8 +111,8 @@ class Evidence(Protocol):
     async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
         """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""
 
-    async def proven(self, company_id: str, run_id: str) -> Proven | None:
-        """The commits of a run with their proof; None as long as no checkpoint covers the last."""
+    async def proven(self, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proven | None:
+        """At most `limit` commits of a run with events behind `after`; None while no checkpoint covers its last."""
 
     async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
         """The commits under the leaves from a number up to another, which is not among them."""

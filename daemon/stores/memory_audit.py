@@ -89,15 +89,18 @@ class MemoryLedger:
         found = [one for one in self._checkpoints.get(company_id, []) if before is None or one.size < before]
         return found[::-1][:limit]
 
-    async def proven(self, company_id: str, run_id: str) -> Proven | None:
-        """The commits of a run with their proof; None as long as no checkpoint covers the last."""
+    async def proven(self, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proven | None:
+        """At most `limit` commits of a run with events behind `after`; None while no checkpoint covers its last."""
         commits = self._streams.get((company_id, run_id), [])
         leaves = [one.number for one in self._leaves.get(company_id, []) if one.stream == run_id]
         if not commits or len(leaves) < len(commits):
             return None
-        last = self._checkpoints[company_id][-1]
-        proof = merkle.inclusion(leaves[-1], last.size, self._growing(company_id).node)
-        return Proven(commits, leaves[-1], proof, last)
+        top = self._checkpoints[company_id][-1]
+        proof = merkle.inclusion(leaves[-1], top.size, self._growing(company_id).node)
+        passed = [one for one in commits if one.version <= after]
+        before = passed[-1].head if passed else genesis(company_id, run_id)
+        found = commits[len(passed) :][:limit]
+        return Proven(found, before, replace(commits[-1], number=leaves[-1]), proof, top)
 
     async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
         """The commits under the leaves from a number up to another, which is not among them."""

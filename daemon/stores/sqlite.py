@@ -235,9 +235,9 @@ class SqliteStore(SqliteTelling):
         """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""
         return await self._read(lambda db: sqlite_audit.checkpoints(db, company_id, before, limit))
 
-    async def proven(self, company_id: str, run_id: str) -> Proven | None:
+    async def proven(self, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proven | None:
         """The commits of a run with their proof; None as long as no checkpoint covers the last."""
-        return await self._read(lambda db: sqlite_audit.proven(db, company_id, run_id))
+        return await self._read(lambda db: sqlite_audit.proven(db, company_id, run_id, after, limit))
 
     async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
         """The commits under the leaves from a number up to another, which is not among them."""

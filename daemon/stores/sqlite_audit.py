@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from daemon.audit import merkle
-from daemon.audit.chain import HistoryBroken
+from daemon.audit.chain import HistoryBroken, genesis
 from daemon.audit.records import SEAL_MAX, Checkpoint, Entry, Growing, Proven, Sign, leaf
 from daemon.stores.sqlite_rows import Rows
 
@@ -29,7 +29,13 @@ _UNSEALED = (
 _BEHIND = (
     "SELECT coalesce((SELECT max(position) FROM commits), 0) - coalesce((SELECT max(position) FROM audit_leaves), 0)"
 )
-_COMMITS = "SELECT run_id, version, first_seq, head, events FROM commits"
+_COMMITS = "SELECT run_id, version, first_seq, head, events FROM commits WHERE company_id = ? AND run_id = ?"
+_HEAD = "SELECT head FROM commits WHERE company_id = ? AND run_id = ?"
+_LAST_LEAF = (
+    "SELECT number, run_id, commits.version, first_seq, head, events FROM commits "
+    "LEFT JOIN audit_leaves USING (position) WHERE commits.company_id = ? AND run_id = ? "
+    "ORDER BY commits.version DESC LIMIT 1"
+)
 _ENTRIES = (
     "SELECT number, commits.run_id, commits.version, first_seq, head, events FROM audit_leaves "
     "JOIN commits USING (position) WHERE audit_leaves.company_id = ? AND number >= ? AND number < ? ORDER BY number"
@@ -65,20 +71,21 @@ def checkpoints(db: sqlite3.Connection, company_id: str, before: int | None, lim
     return [_checkpoint(row) for row in rows]
 
 
-def proven(db: sqlite3.Connection, company_id: str, run_id: str) -> Proven | None:
+def proven(
+    db: sqlite3.Connection, company_id: str, run_id: str, after: int = 0, limit: int | None = None
+) -> Proven | None:
     """A run's commits with the proof of the last one."""
-    rows = db.execute(f"{_COMMITS} WHERE company_id = ? AND run_id = ? ORDER BY version", (company_id, run_id))
-    commits = [Entry(-1, *row) for row in rows]
-    found = db.execute(
-        "SELECT number FROM audit_leaves WHERE position = "
-        "(SELECT position FROM commits WHERE company_id = ? AND run_id = ? ORDER BY version DESC LIMIT 1)",
-        (company_id, run_id),
-    ).fetchone()
-    last = checkpoints(db, company_id, None, 1)
-    if found is None or not last or last[0].size <= found[0]:
+    found, top = db.execute(_LAST_LEAF, (company_id, run_id)).fetchone(), checkpoints(db, company_id, None, 1)
+    if found is None or found[0] is None or not top or top[0].size <= found[0]:
         return None
-    proof = merkle.inclusion(found[0], last[0].size, partial(_node, db, company_id))
-    return Proven(commits, found[0], proof, last[0])
+    rows = db.execute(f"{_COMMITS} AND version > ? ORDER BY version LIMIT ?", (company_id, run_id, after, limit or -1))
+    commits = [Entry(-1, *row) for row in rows]
+    before = genesis(company_id, run_id)
+    if commits and commits[0].first_seq > 1:
+        place = (company_id, run_id, commits[0].first_seq - 1)
+        (before,) = db.execute(f"{_HEAD} AND version = ?", place).fetchone() or (b"",)
+    proof = merkle.inclusion(found[0], top[0].size, partial(_node, db, company_id))
+    return Proven(commits, before, Entry(*found), proof, top[0])
 
 
 def entries(db: sqlite3.Connection, company_id: str, first: int, end: int) -> Sequence[Entry]:

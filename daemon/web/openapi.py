@@ -96,7 +96,10 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         live=True,
     ),
     ("GET", "/process-runs/{run_id}/audit"): Operation(
-        "A run's hash chain, with the proof that a checkpoint covers it", shapes.RunAuditShape, problems=(404, 503)
+        "A run's hash chain, with the proof that a checkpoint covers it; all of it without limit and cursor",
+        shapes.RunAuditShape,
+        query=PAGED,
+        problems=(400, 404, 422, 503),
     ),
     ("GET", "/audit/checkpoints"): Operation(
         "The signed checkpoints of the company's tree, newest first",

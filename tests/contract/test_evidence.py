@@ -84,8 +84,35 @@ async def test_a_run_is_proven_once_its_last_commit_is_covered(store: Store, com
     proven = await store.proven(company_id, "run-1")
     assert proven is not None
     last, top = proven.commits[-1], proven.checkpoint
+    assert (last.version, last.head) == (proven.last.version, proven.last.head)
     shown = leaf("run-1", last.version, last.head)
-    assert merkle.includes(proven.number, top.size, shown, proven.proof, unnamed(top.root))
+    assert merkle.includes(proven.last.number, top.size, shown, proven.proof, unnamed(top.root))
     other = OTHER if company_id == ACME else ACME
     assert await store.proven(other, "run-1") is None
     assert shown != hashlib.sha256(last.head).digest()
+
+
+async def test_a_part_of_a_run_is_proven_with_the_head_before_it(store: Store) -> None:
+    begun = start()
+    await store.append(begun)
+    await store.append(decide(begun.run))
+    await store.seal(sign)
+    whole = await store.proven(ACME, "run-1")
+    assert whole is not None
+    first, second = whole.commits
+    assert (first.version, second.version) == (3, 5)
+    parts = {
+        (0, 1): [first],
+        (2, 1): [first],
+        (3, 1): [second],
+        (4, None): [second],
+        (2, 9): [first, second],
+        (5, 1): [],
+    }
+    for (after, limit), commits in parts.items():
+        found = await store.proven(ACME, "run-1", after, limit)
+        assert found is not None
+        assert list(found.commits) == commits
+        assert (found.last, list(found.proof), found.checkpoint) == (whole.last, list(whole.proof), whole.checkpoint)
+        if commits:
+            assert found.before == (genesis(ACME, "run-1") if commits[0] == first else first.head)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -62,6 +64,52 @@ async def test_a_stranger_can_check_the_chain_the_proof_and_the_signature_of_a_r
     rest = {name: value for name, value in checkpoint.items() if name != "signature"}
     public = Ed25519PublicKey.from_public_bytes((await keys(ann))[checkpoint["key_id"]])
     public.verify(base64.b64decode(checkpoint["signature"]), rfc8785.dumps(rest))
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4, 200])
+async def test_a_long_chain_is_read_page_after_page_and_each_page_goes_on_from_the_one_before(
+    ann: Person, limit: int
+) -> None:
+    run = await ann.start("loop")
+    for _ in range(2):
+        await ann.resume(run, "again", "once more")
+    whole, found, path = await audit(ann, run), [], f"/process-runs/{run['id']}/audit?limit={limit}"
+    while path:
+        answer = await ann.get(path)
+        page = answer.json
+        assert 1 <= len(page["events"]) <= limit
+        assert {name: value for name, value in page.items() if name != "events"} == {
+            name: value for name, value in whole.items() if name != "events"
+        }
+        found += page["events"]
+        path = answer.headers.get("Link", "").partition(">")[0].removeprefix("<")
+    assert found == whole["events"]
+
+
+async def test_a_page_of_a_chain_is_asked_for_as_any_other(ann: Person) -> None:
+    run, other = await ann.start("line", {"amount": 1}), await ann.start("line", {"amount": 1})
+    path = f"/process-runs/{run['id']}/audit"
+    assert "Link" not in (await ann.get(path)).headers
+    following = (await ann.get(f"{path}?limit=1")).headers["Link"].partition(">")[0].removeprefix("<")
+    assert_problem(await ann.get(f"{path}?limit=0"), 422, "invalid")
+    assert_problem(await ann.get(f"{path}?cursor=x"), 400, "malformed_cursor")
+    assert_problem(await ann.get(following.replace(run["id"], other["id"])), 400, "malformed_cursor")
+    cursor = following.partition("cursor=")[2]
+    assert len((await ann.get(f"{path}?cursor={cursor}")).json["events"]) == run["version"] - 1
+
+
+async def test_a_page_whose_events_were_changed_is_not_shown(ann: Person, house: House) -> None:
+    run = await ann.start("line", {"amount": 1})
+    await ann.resume(run, "signoff")
+    await audit(ann, run)
+    with closing(sqlite3.connect(house.settings.data_dir / "penstock.db")) as db, db:
+        db.execute("UPDATE commits SET events = CAST(replace(CAST(events AS TEXT), 'ann@', 'eve@') AS BLOB)")
+    path = f"/process-runs/{run['id']}/audit?limit=1"
+    answer = await ann.get(path)
+    while answer.status == 200:
+        path = answer.headers["Link"].partition(">")[0].removeprefix("<")
+        answer = await ann.get(path)
+    assert_problem(answer, 503, "store_unavailable")
 
 
 async def test_the_chain_says_who_changed_what_when_and_why(ann: Person) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import dataclass
 
 from aiohttp import web
 
 from actors.canonical import canonical
 from actors.governance import may_decide
 from actors.ports import StoreFailed
+from actors.run import Run
 from daemon.audit import chain, export
 from daemon.audit.changes import change_of
 from daemon.audit.records import Proven, leaf
@@ -46,9 +48,12 @@ async def keys(request: web.Request) -> web.Response:
 async def run(request: web.Request) -> web.Response:
     """GET /process-runs/{run_id}/audit."""
     found = await find(request)
-    proven = await _proven(request, found.company_id, found.id)
-    body = await asyncio.to_thread(_shown, found.company_id, found.id, proven)
-    return web.Response(body=body, headers={"Content-Type": JSON})
+    page = _page(request, found.id)
+    proven = await _proven(request, found, page)
+    body = await asyncio.to_thread(_shown, found.id, proven, page)
+    until = proven.last.version if page.limit is None else page.after + page.limit
+    more = next_page(request, to_cursor(f"audit-{found.id}", str(until))) if until < proven.last.version else {}
+    return web.Response(body=body, headers={**more, "Content-Type": JSON})
 
 
 async def everything(request: web.Request) -> web.StreamResponse:
@@ -87,20 +92,36 @@ async def _write(request: web.Request, response: web.StreamResponse, company_id:
         before = page[-1].size
 
 
-async def _proven(request: web.Request, company_id: str, run_id: str) -> Proven:
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Which events are asked for: those behind a place, at most so many."""
+
+    after: int
+    limit: int | None
+
+
+def _page(request: web.Request, run_id: str) -> _Page:
+    """The page that is asked for; without `limit` and `cursor` it is everything."""
+    if request.query.keys().isdisjoint({"limit", "cursor"}):
+        return _Page(0, None)
+    return _Page(int(from_cursor(request, f"audit-{run_id}", _SIZE) or 0), page_limit(request))
+
+
+async def _proven(request: web.Request, run: Run, page: _Page) -> Proven:
     """The chain of a run under a checkpoint; sealed anew as long as the run moves on meanwhile."""
     services = request.app[SERVICES]
     for _ in range(TRIES):
         await services.sealer.seal()
-        proven = await services.store.proven(company_id, run_id)
+        proven = await services.store.proven(run.company_id, run.id, page.after, page.limit)
         if proven is not None:
             return proven
     raise StoreFailed("The run moves faster than it can be sealed.", "not_applied")
 
 
-def _shown(company_id: str, run_id: str, proven: Proven) -> bytes:
+def _shown(run_id: str, proven: Proven, page: _Page) -> bytes:
     """The body: the events stand in it as they are stored. HistoryBroken when they do not fit their chain."""
-    walk, shown = chain.Walk(run_id, chain.genesis(company_id, run_id)), []
+    begun = proven.commits[0].first_seq - 1 if proven.commits else 0
+    walk, shown = chain.Walk(run_id, proven.before, begun), []
     for one in proven.commits:
         previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
         for seq, (line, digest) in enumerate(zip(lines, chain.hashes(previous, lines), strict=True), one.first_seq):
@@ -108,11 +129,11 @@ def _shown(company_id: str, run_id: str, proven: Proven) -> bytes:
             place = canonical({"hash": chain.named(digest), "previous": chain.named(previous), "seq": seq})
             shown.append(f'{{"change":{change},"event":{line.decode()},{place[1:]}')
             previous = digest
-    last = proven.commits[-1]
+    shown, last = shown[max(0, page.after - begun) :][: page.limit], proven.last
     rest = {
         "checkpoint": proven.checkpoint.document(),
         "head": chain.named(last.head),
-        "leaf": {"hash": chain.named(leaf(run_id, last.version, last.head)), "number": proven.number},
+        "leaf": {"hash": chain.named(leaf(run_id, last.version, last.head)), "number": last.number},
         "proof": [digest.hex() for digest in proven.proof],
         "run_id": run_id,
         "version": last.version,
