@@ -33,11 +33,12 @@ from daemon.feed import Feed
 from daemon.gates import OpenGates
 from daemon.identity import Identity
 from daemon.keyring import KeyFileRefused, KeyRing, open_ring
+from daemon.keywatch import KeyWatch
 from daemon.meters import Meters, Sources, meters
 from daemon.notify import Supervisor
 from daemon.passwords import Passwords
 from daemon.rotation import Rotation, prune
-from daemon.settings import Settings, Supervision
+from daemon.settings import Settings, Supervision, key_files
 from daemon.stores.sqlite import SqliteStore
 from daemon.sweeper import Sweeper
 from daemon.targets import Targets
@@ -172,6 +173,8 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         requested=measured.requested,
         tracer=tracing,
     )
+    key_watch = KeyWatch(key_files(settings), store, utc_now)
+    await key_watch.look()
     recovered = await engine.directory.recover()
     _log.info("recovered", runs=recovered)
     stack.push_async_callback(engine.deliverer.drain, 0)
@@ -180,6 +183,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         housekeeping.passivate(engine.directory),
         housekeeping.drop_old(store, utc_now, timedelta(seconds=settings.receipts_kept_s)),
         Rotation(vault_keys, vault).follow(),
+        key_watch.follow(),
         sweeper.watch(settings.sweep_s),
         sealer.serve(),
         engine.deliverer.serve(),

@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from actors.failpoints import reach
 from daemon.folders import sync_folder
 from daemon.uuids import new_id
 
 KEY_BYTES = 32
+KeyPurpose = Literal["tokens", "secrets", "audit"]
 OPEN_TO_OTHERS = 0o077
 # A systemd credential belongs to root and is opened to the service by an ACL, which shows as group-readable.
 OPEN_TO_ALL = 0o037

@@ -11,7 +11,7 @@ from actors.calls import Connector
 from actors.messages import Event
 from actors.ports import Journal, Receipt, StoreFailed
 from actors.run import Run
-from daemon.audit.log import Logged, SecretChange
+from daemon.audit.log import LogEvent, Logged, SecretChange
 from daemon.audit.records import Evidence
 from daemon.placed import Placements
 from daemon.webhooks.records import WebhookShelf
@@ -173,6 +173,9 @@ class Accounts(Protocol):
 
     async def log(self, logged: Logged) -> None:
         """Add an event to a company's own log."""
+
+    async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
+        """The latest event of a company's own log whose JSON holds this text."""
 
 
 class ConnectorShelf(Protocol):

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from daemon.keyring import KeyPurpose
+
 FIRST_SOCKET = 3
 
 
@@ -127,7 +129,7 @@ class Settings(BaseSettings):
         return {**given, **{name: file for name, file in files.items() if file.exists()}}
 
 
-def key_files(settings: Settings) -> dict[str, Path]:
+def key_files(settings: Settings) -> dict[KeyPurpose, Path]:
     """Where the keys are, by what they are for."""
     folder = settings.data_dir
     return {

@@ -54,5 +54,7 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
         case "webhook_changed":
             after = {"webhook_id": event["webhook_id"], "webhook": event["after"]}
             return "change_webhook", event["before"], after, (event["after"] or {}).get("reason")
+        case "keys_changed":
+            return "change_keys", event["before"], {"purpose": event["purpose"], "keys": event["after"]}, None
         case _:
             return None

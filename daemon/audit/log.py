@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Literal
 
 from actors.calls import Connector
+from daemon.keyring import KeyPurpose
 
 SecretChange = Literal["none", "set", "changed", "kept", "removed"]
 
@@ -103,7 +104,28 @@ class WebhookChanged:
     webhook_id: str
 
 
-LogEvent = Registered | LoggedIn | LoggedOut | LoginRefused | ConnectorChanged | WebhookChanged
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysForm:
+    """The keys in a file, by their ids: the one in use, and all that count."""
+
+    current: str
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysChanged:
+    """Keys of the service were made, rotated or dropped; `by` is empty, as a file does not say who changed it."""
+
+    after: KeysForm
+    at: datetime
+    before: KeysForm | None
+    by: str
+    purpose: KeyPurpose
+    type: Literal["keys_changed"] = "keys_changed"
+    via: str
+
+
+LogEvent = Registered | LoggedIn | LoggedOut | LoginRefused | ConnectorChanged | WebhookChanged | KeysChanged
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from daemon.stores import codec
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from daemon.audit.log import Logged
+    from daemon.audit.log import LogEvent, Logged
 
 Key = tuple[str, str]
 
@@ -62,6 +62,13 @@ class MemoryLedger:
         """Add an event to a company's own log."""
         key = (logged.company_id, logged.company_id)
         self.add(key, len(self._streams.get(key, [])) + 1, codec.encode_log(logged.event))
+
+    async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
+        """The latest event of a company's own log whose JSON holds this text."""
+        for entry in reversed(self._streams.get((company_id, company_id), [])):
+            if holding.encode() in entry.events:
+                return codec.decode_log(entry.events)[-1]
+        return None
 
     async def unsealed(self) -> int:
         """How many commits no checkpoint covers yet."""

@@ -16,7 +16,7 @@ from daemon.stores import connection, sqlite_audit, sqlite_connectors, sqlite_jo
 from daemon.stores.engine import SqliteEngine, migrate
 from daemon.stores.loads import Loads
 from daemon.stores.migrations import read_migrations
-from daemon.stores.sqlite_log import log
+from daemon.stores.sqlite_log import last_logged, log
 from daemon.stores.sqlite_rows import text
 from daemon.stores.sqlite_shelves import DROP_MAX
 from daemon.stores.sqlite_telling import SqliteTelling
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from actors.ports import Commit, Receipt
     from actors.run import Run
-    from daemon.audit.log import Logged
+    from daemon.audit.log import LogEvent, Logged
     from daemon.audit.records import Checkpoint, Entry, Proven, Sign
     from daemon.meters import Gauge
     from daemon.ports import (
@@ -222,6 +222,10 @@ class SqliteStore(SqliteTelling):
     async def log(self, logged: Logged) -> None:
         """Add an event to a company's own log."""
         await self._writer.submit(lambda db: log(db, logged))
+
+    async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
+        """The latest event of a company's own log whose JSON holds this text."""
+        return await self._read(lambda db: last_logged(db, company_id, holding))
 
     async def unsealed(self) -> int:
         """How many commits no checkpoint covers yet, or a few more."""

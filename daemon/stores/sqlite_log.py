@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from daemon.audit.chain import HistoryBroken, extended, genesis
-from daemon.audit.log import Logged
+from daemon.audit.log import LogEvent, Logged
 from daemon.stores import codec
 from daemon.stores.sqlite_rows import Rows
 
@@ -13,7 +13,16 @@ if TYPE_CHECKING:
     import sqlite3
 
 ADD_COMMITS = Rows("INSERT INTO commits (company_id, run_id, version, first_seq, head, exact, events)", columns=7)
+_HOLDING = (
+    "SELECT events FROM commits WHERE company_id = ? AND run_id = ? AND instr(events, ?) ORDER BY version DESC LIMIT 1"
+)
 _LAST = "SELECT version, head FROM commits WHERE company_id = ? AND run_id = ? ORDER BY version DESC LIMIT 1"
+
+
+def last_logged(db: sqlite3.Connection, company_id: str, holding: str) -> LogEvent | None:
+    """The latest event of a company's own log whose JSON holds this text."""
+    found = db.execute(_HOLDING, (company_id, company_id, holding.encode())).fetchone()
+    return None if found is None else codec.decode_log(found[0])[-1]
 
 
 def log(db: sqlite3.Connection, logged: Logged) -> None:

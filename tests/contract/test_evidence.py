@@ -48,6 +48,17 @@ async def test_the_log_of_a_company_is_a_stream_of_its_own(store: Store) -> None
     assert [one.stream for one in await store.entries("", 0, 9)] == [""]
 
 
+async def test_the_latest_event_of_a_log_that_holds_a_text_is_found(store: Store) -> None:
+    for number, name in enumerate(("ann", "bob", "ann")):
+        await store.log(Logged("", LoginRefused(at=NOON, by=name, reason=str(number))))
+    await store.log(Logged(ACME, LoginRefused(at=NOON, by="ann", reason="elsewhere")))
+    found = await store.last_logged("", '"by":"ann"')
+    assert isinstance(found, LoginRefused)
+    assert found.reason == "2"
+    assert await store.last_logged("", '"by":"eve"') is None
+    assert await store.last_logged(OTHER, "ann") is None
+
+
 async def test_sealing_gives_each_company_its_leaves_in_order_and_a_checkpoint(store: Store) -> None:
     for number in range(5):
         await store.append(start(f"run-{number}", OTHER if number % 2 else ACME))
