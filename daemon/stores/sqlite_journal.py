@@ -73,24 +73,24 @@ _VERSION = "SELECT version FROM runs WHERE company_id = ? AND id = ?"
 # One half for each of two partial indexes, runs_unfinished and runs_forgotten; both are short.
 _RESTLESS = """
 SELECT * FROM (
-    SELECT company_id, id FROM runs WHERE resting = 0 AND (company_id, id) > (?1, ?2)
-    ORDER BY company_id, id LIMIT ?3
+    SELECT company_id, id FROM runs WHERE resting = 0 AND (company_id, id) > (:company_id, :id)
+    ORDER BY company_id, id LIMIT :limit
 ) UNION SELECT * FROM (
     SELECT company_id, id FROM runs
-    WHERE resting = 1 AND (status = 'executing' OR (status = 'parked' AND parked = '')) AND (company_id, id) > (?1, ?2)
-    ORDER BY company_id, id LIMIT ?3
-) ORDER BY company_id, id LIMIT ?3
+    WHERE resting = 1 AND (status = 'executing' OR (status = 'parked' AND parked = '')) AND (company_id, id) > (:company_id, :id)
+    ORDER BY company_id, id LIMIT :limit
+) ORDER BY company_id, id LIMIT :limit
 """
 # What is left of the company, then the companies behind it; neither looks at a run that is not parked.
 _PARKED = """
 SELECT * FROM (
     SELECT company_id, id, vertical, parked, updated_at FROM runs
-    WHERE company_id = ?1 AND status = 'parked' AND id > ?2 ORDER BY id LIMIT ?3
+    WHERE company_id = :company_id AND status = 'parked' AND id > :id ORDER BY id LIMIT :limit
 ) UNION ALL SELECT * FROM (
     SELECT company_id, runs.id, vertical, parked, updated_at FROM companies
     CROSS JOIN runs ON company_id = companies.id AND status = 'parked'
-    WHERE companies.id > ?1 ORDER BY companies.id, runs.id LIMIT ?3
-) ORDER BY company_id, id LIMIT ?3
+    WHERE companies.id > :company_id ORDER BY companies.id, runs.id LIMIT :limit
+) ORDER BY company_id, id LIMIT :limit
 """
 
 
@@ -226,16 +226,20 @@ def unfinished(db: sqlite3.Connection) -> Sequence[tuple[str, str]]:
 
 def restless(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
     """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
-    return db.execute(_RESTLESS, (*after, limit)).fetchall()
+    return db.execute(_RESTLESS, _behind(after, limit)).fetchall()
 
 
 def parked(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
     """At most `limit` runs behind a key that wait for a human, in order."""
-    rows = db.execute(_PARKED, (*after, limit))
+    rows = db.execute(_PARKED, _behind(after, limit))
     return [
         ParkedRun(company_id, run_id, vertical, steps.count("|") - 1, datetime.fromisoformat(since))
         for company_id, run_id, vertical, steps, since in rows
     ]
+
+
+def _behind(after: tuple[str, str], limit: int) -> dict[str, Any]:
+    return {"company_id": after[0], "id": after[1], "limit": limit}
 
 
 def _restored(db: sqlite3.Connection, company_id: str, run_id: str, version: int, *snapshot: Any) -> Run:

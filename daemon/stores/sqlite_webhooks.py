@@ -116,9 +116,9 @@ def webhook_queue(db: sqlite3.Connection, key: tuple[str, str], at: str, limit: 
 def enqueue(db: sqlite3.Connection, webhook: Webhook, found: Sequence[Placed], cursor: Place, at: str) -> None:
     """Add deliveries and move the cursor; nothing when the webhook was deleted or the cursor is there already."""
     moved = db.execute(
-        "UPDATE webhooks SET cursor_position = ?1, cursor_nth = ?2 WHERE company_id = ?3 AND id = ?4 "
-        "AND (cursor_position, cursor_nth) < (?1, ?2)",
-        (*cursor, *webhook.key),
+        "UPDATE webhooks SET cursor_position = ?, cursor_nth = ? WHERE company_id = ? AND id = ? "
+        "AND (cursor_position, cursor_nth) < (?, ?)",
+        (*cursor, *webhook.key, *cursor),
     )
     if moved.rowcount != 1:
         return
