@@ -81,8 +81,8 @@ class Journal(Protocol):
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
 
-    async def unfinished(self) -> Sequence[tuple[str, str]]:
-        """The (company_id, run_id) of every run that is not at rest."""
+    async def claim(self) -> Sequence[tuple[str, str]]:
+        """Take up runs that are not at rest and that nobody sees to: the (company_id, run_id) of each."""
 
 
 class Templates(Protocol):

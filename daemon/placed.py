@@ -19,8 +19,8 @@ _PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 class Place(NamedTuple):
     """A place between events: behind the nth event, from 1, of the commit at that position.
 
-    Commits become visible in the order of their positions, since one connection writes them: whoever has seen all up to
-    a place will never find an event before it.
+    The commits of a company become visible in the order of their positions, since each is made after the one before:
+    whoever has seen all up to a place will never find an event before it.
     """
 
     position: int
@@ -53,8 +53,8 @@ class Placed:
 class Placements(Protocol):
     """Reading what was committed, over all runs of a company."""
 
-    async def present(self) -> Place:
-        """The place behind everything that is committed."""
+    async def present(self, company_id: str) -> Place:
+        """The place behind everything that a company has committed."""
 
     async def happened(self, company_id: str, after: Place, limit: int) -> Sequence[Placed]:
         """At most `limit` events of a company's runs behind a place, in order."""

@@ -218,6 +218,9 @@ class Receipts(Protocol):
     async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
         """The receipt kept under that key."""
 
+    async def add_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt; ReceiptTaken when there is any under its key."""
+
     async def keep_receipt(self, receipt: Receipt) -> None:
         """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""
 
@@ -233,6 +236,9 @@ class Runs(Protocol):
 
     async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
         """The runs that a query asks for."""
+
+    async def unfinished(self) -> Sequence[tuple[str, str]]:
+        """The (company_id, run_id) of every run that is not at rest."""
 
     async def restless(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
         """At most `limit` runs behind a (company_id, run_id), in order, that are not at rest or wait for nobody."""

@@ -104,6 +104,10 @@ class MemoryStore(MemoryTelling):
         """The (company_id, run_id) of every run that is not at rest."""
         return sorted(key for key, kept in self._runs.items() if not kept.resting)
 
+    async def claim(self) -> Sequence[tuple[str, str]]:
+        """Every run that is not at rest: there is nobody else who sees to them."""
+        return await self.unfinished()
+
     async def restless(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
         """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
         return sorted(key for key, kept in self._runs.items() if key > after and _restless(kept))[:limit]
@@ -201,6 +205,10 @@ class MemoryStore(MemoryTelling):
         """The receipt kept under that key."""
         _, receipt = self._receipts.get((company_id, path, key), (None, None))
         return receipt
+
+    async def add_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt; ReceiptTaken when there is any under its key."""
+        self.take_receipt(receipt)
 
     async def keep_receipt(self, receipt: Receipt) -> None:
         """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""

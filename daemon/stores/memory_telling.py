@@ -35,8 +35,8 @@ class MemoryTelling(MemoryLedger):
         """Keep a receipt; ReceiptTaken when there is one under its key."""
         raise NotImplementedError
 
-    async def present(self) -> Place:
-        """The place behind everything that is committed."""
+    async def present(self, company_id: str) -> Place:  # noqa: ARG002 - one order for all companies
+        """The place behind everything that a company has committed."""
         return Place(len(self._order) + 1, 0)
 
     async def happened(self, company_id: str, after: Place, limit: int) -> Sequence[Placed]:
@@ -55,7 +55,7 @@ class MemoryTelling(MemoryLedger):
         if receipt is not None:
             self.take_receipt(receipt)
         await self.log(logged)
-        self._webhooks[webhook.key] = replace(webhook, cursor=await self.present())
+        self._webhooks[webhook.key] = replace(webhook, cursor=await self.present(webhook.company_id))
         self._deliveries[webhook.key] = []
 
     async def put_webhook(self, webhook: Webhook, logged: Logged) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
@@ -64,7 +65,7 @@ class SqliteStore(SqliteTelling):
     ) -> None:
         self._writer = writer
         self._readers = readers
-        self._loads = Loads(self._read)
+        self._loads = Loads(lambda keys: self._read(partial(sqlite_journal.load_all, keys=keys)))
         self._clock = clock
         self._gauge = gauge
 
@@ -128,6 +129,10 @@ class SqliteStore(SqliteTelling):
     async def unfinished(self) -> Sequence[tuple[str, str]]:
         """The (company_id, run_id) of every run that is not at rest."""
         return await self._read(sqlite_journal.unfinished)
+
+    async def claim(self) -> Sequence[tuple[str, str]]:
+        """Every run that is not at rest: whoever opens this file is the only one who sees to them."""
+        return await self.unfinished()
 
     async def restless(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
         """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
@@ -196,6 +201,11 @@ class SqliteStore(SqliteTelling):
     async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
         """The receipt kept under that key."""
         return await self._read(lambda db: sqlite_shelves.receipt(db, company_id, path, key))
+
+    async def add_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt; ReceiptTaken when there is any under its key."""
+        at = text(self._clock())
+        await self._writer.submit(lambda db: sqlite_shelves.add_receipt(db, receipt, at))
 
     async def keep_receipt(self, receipt: Receipt) -> None:
         """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""

@@ -87,6 +87,12 @@ def revoked(db: sqlite3.Connection, at: str) -> dict[str, datetime]:
     return {token_id: datetime.fromisoformat(expires_at) for token_id, expires_at in rows}
 
 
+def add_receipt(db: sqlite3.Connection, receipt: Receipt, at: str) -> None:
+    """Keep a receipt; ReceiptTaken when there is any under its key."""
+    if ADD_RECEIPTS.write(db, [receipt_row(receipt, at)]) != 1:
+        raise ReceiptTaken("The idempotency key is already used.")
+
+
 def keep_receipt(db: sqlite3.Connection, receipt: Receipt, at: str) -> None:
     """Keep a receipt, or complete the unanswered one under its key; ReceiptTaken when that is answered."""
     if _KEEP_RECEIPT.write(db, [receipt_row(receipt, at)]) != 1:

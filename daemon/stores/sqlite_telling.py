@@ -31,8 +31,8 @@ class SqliteTelling:
     async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         raise NotImplementedError
 
-    async def present(self) -> Place:
-        """The place behind everything that is committed."""
+    async def present(self, company_id: str) -> Place:  # noqa: ARG002 - one order for all companies
+        """The place behind everything that a company has committed."""
         return await self._read(sqlite_placed.present)
 
     async def happened(self, company_id: str, after: Place, limit: int) -> Sequence[Placed]:

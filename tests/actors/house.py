@@ -153,8 +153,8 @@ class Slow:
             raise self.faults_of_loads.pop(0)
         return await self.store.load(company_id, run_id)
 
-    async def unfinished(self) -> Sequence[Key]:
-        return await self.store.unfinished()
+    async def claim(self) -> Sequence[Key]:
+        return await self.store.claim()
 
     async def faultless(self) -> None:
         """Wait until all faults of appends have been met."""

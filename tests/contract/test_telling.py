@@ -103,7 +103,7 @@ async def test_from_every_place_the_rest_is_found_page_by_page(store: Store, sea
 
 async def test_behind_the_present_is_what_comes_later_and_nothing_else(store: Store) -> None:
     await three_runs(store)
-    now = await store.present()
+    now = await store.present(ACME)
     assert await told(store, after=now) == []
     await store.append(start("run-9"))
     assert {one.run_id for one in await told(store, after=now)} == {"run-9"}

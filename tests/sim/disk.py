@@ -164,8 +164,8 @@ class SimStore:
         world.witness.loaded(key, run)
         return run
 
-    async def unfinished(self) -> Sequence[Key]:
-        """The (company_id, run_id) of every run that is not at rest."""
+    async def claim(self) -> Sequence[Key]:
+        """Every run that is not at rest: one process is all there is."""
         await self._process.world.pause(LOAD_S)
         return sorted(key for key, kept in self._process.world.disk.runs.items() if not kept.resting)
 

@@ -42,7 +42,7 @@ async def everything(request: web.Request) -> web.StreamResponse:
     after = _after(request)
     if wants_stream(request):
         with services.feed.listen(company_id) as bell:
-            begun = await services.store.present() if after is None else after
+            begun = await services.store.present(company_id) if after is None else after
             return await stream(request, _of_company(request, company_id, begun, bell))
     limit = page_limit(request)
     found = await services.store.happened(company_id, after or BEGINNING, limit + 1)

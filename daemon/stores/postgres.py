@@ -1,0 +1,357 @@
+"""The store in PostgreSQL, shared by any number of daemons: each commits in groups, company by company."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections import OrderedDict
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from zlib import crc32
+
+import structlog
+
+from actors.ports import StoreFailed, VersionConflict
+from daemon.audit.chain import HistoryBroken
+from daemon.audit.records import SEAL_MAX
+from daemon.stores import postgres_audit, postgres_connectors, postgres_journal, postgres_shelves
+from daemon.stores.loads import Loads
+from daemon.stores.postgres_append import Append
+from daemon.stores.postgres_engine import Appended, PostgresEngine, Work
+from daemon.stores.postgres_link import Db, Link
+from daemon.stores.postgres_log import log
+from daemon.stores.postgres_migrations import migrate
+from daemon.stores.postgres_news import drop_rates
+from daemon.stores.postgres_sharing import Hints, Lease, PostgresSharing
+from daemon.stores.postgres_telling import PostgresTelling
+from daemon.stores.sqlite_rows import text
+from daemon.stores.sqlite_shelves import DROP_MAX
+from daemon.stores.writer import BATCH_MAX, Writer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+    from actors.ports import Commit, Receipt
+    from actors.run import Run
+    from daemon.audit.log import Logged
+    from daemon.audit.records import Checkpoint, Entry, Proven, Sign
+    from daemon.meters import Gauge
+    from daemon.ports import (
+        Account,
+        CompanyKey,
+        ConnectorChange,
+        ParkedRun,
+        Recorded,
+        RunQuery,
+        StoredConnector,
+        TemplateDocument,
+    )
+    from daemon.stores.postgres_journal import Standing
+
+T = TypeVar("T")
+Key = tuple[str, str]
+_log = structlog.get_logger("penstock")
+
+LANES = 4
+READERS = 3
+LEASE_S = 5.0
+HEADS_MAX = 50_000
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class PostgresStore(PostgresTelling, PostgresSharing):
+    """The durable store of many processes; make it with `PostgresStore.open`.
+
+    Each company's writes go through one of a few connections, so that they stand in line for its clock only once.
+    """
+
+    failed = False
+
+    def __init__(self, url: str, lease: Lease, hints: Hints, clock: Callable[[], datetime], gauge: Gauge | None) -> None:
+        self.lease = lease
+        self.hints = hints
+        self._clock = clock
+        self._gauge = gauge
+        self._readers = [Link(url) for _ in range(READERS)]
+        self._lanes: list[Writer[Link]] = []
+        self._loads = Loads(self._standing)
+        self._heads: OrderedDict[tuple[str, str, int], bytes] = OrderedDict()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(
+        cls,
+        url: str,
+        *,
+        lanes: int = LANES,
+        batch_max: int = BATCH_MAX,
+        lease_s: float = LEASE_S,
+        on_failed: Callable[[], None] = lambda: None,
+        gauge: Gauge | None = None,
+        clock: Callable[[], datetime] = _now,
+    ) -> AsyncIterator[PostgresStore]:
+        """Join the daemons on this database, migrated as needed; StoreFailed or SchemaMismatch say why it cannot be."""
+        lease, hints = Lease(url, socket.gethostname(), lease_s, on_failed), Hints(url)
+        store = cls(url, lease, hints, clock, gauge)
+        async with AsyncExitStack() as stack:
+            for link in store._readers:
+                stack.push_async_callback(link.close)
+            await store._readers[0].use(lambda db: migrate(db, text(clock())), writing=True)
+            await lease.join()
+            stack.push_async_callback(lease.close)
+            stack.push_async_callback(hints.close)
+            for work in (lease.keep(), hints.send(), hints.hear()):
+                stack.push_async_callback(_ended, asyncio.create_task(work))
+            for _ in range(lanes):
+                link = Link(url)
+                stack.push_async_callback(link.close)
+                engine = PostgresEngine(
+                    link, lambda: lease.epoch, wrote=hints.wrote, fenced=lease.fence, gauge=gauge
+                )
+                store._lanes.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, gauge=gauge))
+                stack.push_async_callback(store._lanes[-1].close)
+            yield store
+
+    async def ping(self) -> None:
+        """Prove that the store can write; StoreFailed when it cannot."""
+        await self._write("", _nothing)
+
+    async def append(self, commit: Commit) -> None:
+        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
+        await self.append_standing(commit)
+
+    async def append_standing(self, commit: Commit) -> int:
+        """Make a commit durable; returns the epoch of the daemon that performs what is outstanding behind it."""
+        run, before = commit.run, None
+        if commit.expected_version:
+            before = await self._head(run.company_id, run.id, commit.expected_version)
+        append = Append.of(commit, before, self._clock())
+        epoch: int = await self._lane(run.company_id).submit(Appended(append))
+        self._remember((run.company_id, run.id, run.version), append.head)
+        return epoch
+
+    async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
+        found = await self._loads.load(company_id, run_id)
+        return None if found is None else found.run
+
+    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, int] | None:
+        """The run as committed, and the epoch of the daemon that performs what is outstanding."""
+        found = await self._loads.load(company_id, run_id)
+        if found is None:
+            return None
+        self._remember((company_id, run_id, found.run.version), found.head)
+        return found.run, found.epoch
+
+    async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
+        """The runs that a query asks for."""
+        return await self._read(lambda db: postgres_journal.find(db, company_id, query))
+
+    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
+        """At most `limit` events of a run whose seq is greater than `after`."""
+        return await self._read(lambda db: postgres_journal.history(db, company_id, run_id, after, limit))
+
+    async def unfinished(self) -> Sequence[Key]:
+        """The (company_id, run_id) of every run that is not at rest."""
+        return await self._read(postgres_journal.unfinished)
+
+    async def restless(self, after: Key, limit: int) -> Sequence[Key]:
+        """At most `limit` runs behind a key that this daemon sees to and are not at rest, or wait for nobody."""
+        return await self._read(lambda db: postgres_journal.restless(db, after, limit, self.lease.epoch))
+
+    async def parked(self, after: Key, limit: int) -> Sequence[ParkedRun]:
+        """At most `limit` runs behind a key that wait for a human, in order."""
+        return await self._read(lambda db: postgres_journal.parked(db, after, limit))
+
+    async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
+        """Keep a new company with its first user; EmailTaken when the address has an account."""
+        at = text(self._clock())
+        await self._write(
+            account.company.id, lambda db: postgres_shelves.register(db, account, receipt, at, logged)
+        )
+
+    async def account_by_email(self, email: str) -> Account | None:
+        """The account of an e-mail address, whatever its case."""
+        return await self._read(lambda db: postgres_shelves.account_by_email(db, email))
+
+    async def account(self, user_id: str) -> Account | None:
+        """The account of a user."""
+        return await self._read(lambda db: postgres_shelves.account(db, user_id))
+
+    async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
+        """Remember that a token no longer counts, until it would have expired."""
+        company_id = "" if logged is None else logged.company_id
+        await self._write(company_id, lambda db: postgres_shelves.revoke(db, token_id, expires_at, logged))
+
+    async def revoked(self) -> dict[str, datetime]:
+        """The revoked tokens and when each would have expired; those that have expired are dropped."""
+        rows = await self._write("", lambda db: postgres_shelves.revoked(db, text(self._clock())))
+        return {token_id: datetime.fromisoformat(expires_at) for token_id, expires_at in rows}
+
+    async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
+        """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
+        await self._write(stored.company_id, lambda db: postgres_connectors.put_connector(db, stored, change))
+
+    async def delete_connector(self, change: ConnectorChange) -> bool:
+        """Forget the connector that the change names and keep the change; False, and nothing kept, without one."""
+        return await self._write(change.company_id, lambda db: postgres_connectors.delete_connector(db, change))
+
+    async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
+        """A company's connectors by tool-id, in order."""
+        return await self._read(lambda db: postgres_connectors.connectors_of(db, company_id))
+
+    async def connector_changes(
+        self, company_id: str, tool_id: str, before: int | None, limit: int
+    ) -> Sequence[ConnectorChange]:
+        """At most `limit` changes of a tool's connector, newest first, those with a number below `before`."""
+        asked = company_id, tool_id, before, limit
+        return await self._read(lambda db: postgres_connectors.connector_changes(db, *asked))
+
+    async def company_key(self, company_id: str) -> CompanyKey | None:
+        """A company's key."""
+        return await self._read(lambda db: postgres_connectors.company_key(db, company_id))
+
+    async def add_company_key(self, key: CompanyKey) -> CompanyKey:
+        """Keep a company's key unless it has one; returns the one that counts."""
+        return await self._write(key.company_id, lambda db: postgres_connectors.add_company_key(db, key))
+
+    async def company_keys(self, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
+        """At most `limit` keys that are not wrapped by the key of that id, by company behind the company `after`."""
+        return await self._read(lambda db: postgres_connectors.company_keys(db, not_by, after, limit))
+
+    async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
+        """Put other wrappings in place of the earlier ones, all or none."""
+        await self._write("", lambda db: postgres_connectors.rewrap_company_keys(db, keys))
+
+    async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
+        """The receipt kept under that key."""
+        return await self._read(lambda db: postgres_shelves.receipt(db, company_id, path, key))
+
+    async def add_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt; ReceiptTaken when there is any under its key."""
+        at = text(self._clock())
+        await self._write(receipt.company_id, lambda db: postgres_shelves.add_receipt(db, receipt, at))
+
+    async def keep_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""
+        at = text(self._clock())
+        await self._write(receipt.company_id, lambda db: postgres_shelves.keep_receipt(db, receipt, at))
+
+    async def drop_receipts(self, before: datetime) -> int:
+        """Drop the receipts kept before that time, a bounded number at a time; returns how many."""
+        await self._write("", drop_rates)
+        total = 0
+        while True:
+            dropped = await self._write("", lambda db: postgres_shelves.drop_receipts(db, text(before)))
+            total += dropped
+            if dropped < DROP_MAX:
+                return total
+
+    async def keep_template(self, document: TemplateDocument) -> None:
+        """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""
+        await self._write("", lambda db: postgres_shelves.keep_template(db, document))
+
+    async def template_document(self, digest: str) -> TemplateDocument | None:
+        """The template of that digest."""
+        return await self._read(lambda db: postgres_shelves.template_document(db, digest))
+
+    async def log(self, logged: Logged) -> None:
+        """Add an event to a company's own log."""
+        await self._write(logged.company_id, lambda db: log(db, logged))
+
+    async def unsealed(self) -> int:
+        """How many commits no checkpoint covers yet, or a few more."""
+        return await self._read(postgres_audit.unsealed)
+
+    async def seal(self, sign: Sign) -> int:
+        """Give the next commits their leaves and each company concerned a checkpoint; returns how many there were."""
+        total, after = 0, ""
+        # The service's own log has no name, and comes first.
+        companies: Sequence[str] = [""]
+        while companies and total < SEAL_MAX:
+            for company_id in companies:
+                room = SEAL_MAX - total
+                if room:
+                    total += await self._write(company_id, partial(_sealed, company_id, sign, room))
+            after = companies[-1]
+            companies = await self._read(partial(postgres_audit.due, after=after, limit=SEAL_MAX))
+        return total
+
+    async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
+        """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""
+        return await self._read(lambda db: postgres_audit.checkpoints(db, company_id, before, limit))
+
+    async def proven(self, company_id: str, run_id: str) -> Proven | None:
+        """The commits of a run with their proof; None as long as no checkpoint covers the last."""
+        return await self._read(lambda db: postgres_audit.proven(db, company_id, run_id))
+
+    async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
+        """The commits under the leaves from a number up to another, which is not among them."""
+        return await self._read(lambda db: postgres_audit.entries(db, company_id, first, end))
+
+    async def _head(self, company_id: str, run_id: str, version: int) -> bytes:
+        """The head that a commit goes on from; VersionConflict when the run never was at that version."""
+        head = self._heads.get((company_id, run_id, version))
+        if head is None:
+            head = await self._read(lambda db: postgres_journal.head_of(db, company_id, run_id, version))
+        if head is None:
+            raise VersionConflict("The run never was at this version.")
+        return head
+
+    def _remember(self, place: tuple[str, str, int], head: bytes) -> None:
+        """Keep a head at hand: what a history was at a version, it is for ever."""
+        self._heads[place] = head
+        if len(self._heads) > HEADS_MAX:
+            self._heads.popitem(last=False)
+
+    def _lane(self, company_id: str) -> Writer[Link]:
+        return self._lanes[crc32(company_id.encode()) % len(self._lanes)]
+
+    async def _write(self, company_id: str, work: Callable[[Db], Awaitable[T]]) -> T:
+        return cast("T", await self._lane(company_id).submit(cast("Any", Work(company_id, work))))
+
+    async def _read(self, query: Callable[[Db], Awaitable[T]]) -> T:
+        return await self._failing(min(self._readers, key=lambda one: one.waiting), query)
+
+    async def _taking(self, query: Callable[[Db], Awaitable[T]]) -> T:
+        """Run what looks and takes in one; whoever does not hear what it took asks again."""
+        return await self._failing(min(self._readers, key=lambda one: one.waiting), query)
+
+    async def _failing(self, link: Link, query: Callable[[Db], Awaitable[T]]) -> T:
+        try:
+            return await link.use(query)
+        except HistoryBroken as broken:
+            self._not_read("history_broken", str(broken), "damaged")
+            raise
+        except StoreFailed as failure:
+            self._not_read("store_read_failed", str(failure), "read")
+            raise
+        except ValueError as error:
+            self._not_read("store_read_failed", str(error), "read")
+            raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
+
+    def _not_read(self, event: str, detail: str, kind: str) -> None:
+        _log.error(event, detail=detail)
+        if self._gauge is not None:
+            self._gauge.store_failure(kind)
+
+    async def _standing(self, keys: Sequence[Key]) -> dict[Key, Standing]:
+        return await self._read(lambda db: postgres_journal.load_all(db, keys))
+
+
+async def _sealed(company_id: str, sign: Sign, room: int, db: Db) -> int:
+    return await postgres_audit.seal(db, company_id, sign, room)
+
+
+async def _nothing(db: Db) -> None:
+    await db.fetchval("SELECT 1")
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait({task})

@@ -1,0 +1,91 @@
+"""Who is alive, by the database's clock, and whose work is taken over by whom.
+
+A daemon's lease is a row. Each commit holds on to the row (FOR KEY SHARE); whoever finds the lease run out deletes it,
+which waits for the commits under way and lets none follow. So a daemon that was frozen can write nothing when it wakes,
+and what is taken from it is taken once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from daemon.stores.postgres_log import alive
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from daemon.stores.postgres_link import Db
+
+CLAIM_MAX = 256
+
+_EPOCH = "UPDATE epochs SET last = last + 1 WHERE sole RETURNING last"
+_JOIN = (
+    "INSERT INTO daemons (epoch, name, held_from, until) "
+    "VALUES ($1, $2, clock_timestamp(), clock_timestamp() + make_interval(secs => $3))"
+)
+_RENEW = (
+    "UPDATE daemons SET until = clock_timestamp() + make_interval(secs => $2), "
+    "held_from = CASE WHEN until < clock_timestamp() THEN clock_timestamp() ELSE held_from END "
+    "WHERE epoch = $1 RETURNING epoch"
+)
+# Whoever was cut off itself, as all are while the database restarts, first waits until the others have had their turn.
+_BURY = (
+    "DELETE FROM daemons WHERE epoch IN (SELECT epoch FROM daemons WHERE until < clock_timestamp() AND epoch <> $1 "
+    "AND EXISTS (SELECT 1 FROM daemons AS own WHERE own.epoch = $1 AND own.until > clock_timestamp() "
+    "AND own.held_from < clock_timestamp() - make_interval(secs => $2)) FOR UPDATE SKIP LOCKED) RETURNING epoch"
+)
+# The epochs that some outstanding work is held by, each found by one step in the index.
+_HOLDERS = """
+WITH RECURSIVE holders AS (
+    (SELECT epoch FROM runs WHERE NOT resting ORDER BY epoch LIMIT 1)
+    UNION ALL
+    SELECT (SELECT runs.epoch FROM runs WHERE NOT resting AND runs.epoch > holders.epoch ORDER BY runs.epoch LIMIT 1)
+    FROM holders WHERE holders.epoch IS NOT NULL
+)
+SELECT epoch FROM holders WHERE epoch IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM daemons WHERE daemons.epoch = holders.epoch
+)
+"""
+_CLAIM = """
+UPDATE runs SET epoch = $1 FROM (
+    SELECT company_id, id FROM runs
+    WHERE NOT resting AND epoch = ANY($2::bigint[])
+    ORDER BY company_id, id LIMIT $3 FOR UPDATE SKIP LOCKED
+) AS left_over
+WHERE runs.company_id = left_over.company_id AND runs.id = left_over.id
+RETURNING runs.company_id, runs.id
+"""
+
+
+async def join(db: Db, name: str, lease_s: float) -> int:
+    """Begin a life with an epoch that no other ever had."""
+    async with db.transaction():
+        epoch: int = await db.fetchval(_EPOCH)
+        await db.execute(_JOIN, epoch, name, lease_s)
+    return epoch
+
+
+async def renew(db: Db, epoch: int, lease_s: float) -> bool:
+    """Hold the lease for that long from now; False when it is gone."""
+    return await db.fetchval(_RENEW, epoch, lease_s) is not None
+
+
+async def bury(db: Db, epoch: int, lease_s: float) -> Sequence[int]:
+    """End the leases that have run out; returns whose."""
+    return [row[0] for row in await db.fetch(_BURY, epoch, lease_s)]
+
+
+async def leave(db: Db, epoch: int) -> None:
+    """End this life, so that others need not wait."""
+    await db.execute("DELETE FROM daemons WHERE epoch = $1", epoch)
+
+
+async def claim(db: Db, epoch: int) -> Sequence[tuple[str, str]]:
+    """Take over runs that are not at rest and whose daemon is gone, at most CLAIM_MAX at a time; returns which."""
+    gone = [row[0] for row in await db.fetch(_HOLDERS)]
+    if not gone:
+        return []
+    async with db.transaction():
+        await alive(db, epoch)
+        rows = await db.fetch(_CLAIM, epoch, gone, CLAIM_MAX)
+    return sorted((row[0], row[1]) for row in rows)

@@ -1,0 +1,34 @@
+"""What tests of several kinds share: a PostgreSQL for each worker, started when the first test asks for it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from daemon.stores.postgres import PostgresStore
+from tests.postgres import Server, server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A running server."""
+    with server() as one:
+        yield one
+
+
+@pytest.fixture(scope="session")
+def template(postgres: Server) -> str:
+    """The name of a database with the schema and nothing in it."""
+
+    async def make() -> str:
+        url = await postgres.made()
+        async with PostgresStore.open(url):
+            pass
+        return url.rpartition("/")[2]
+
+    return asyncio.run(make())
