@@ -75,7 +75,10 @@ Turn = Callable[[Envelope], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What every actor of a process shares; `traced` puts turns into traces, where those are made."""
+    """What every actor of a process shares.
+
+    `shared` says that other processes append to the same journal; `traced` puts turns into traces, where those are made.
+    """
 
     journal: Journal
     templates: Templates
@@ -84,6 +87,7 @@ class Surroundings:
     feed: Feed
     mailbox_max: int
     steps_max: int
+    shared: bool = False
     traced: Callable[[Turn], Turn] | None = None
 
 
@@ -184,7 +188,8 @@ class Actor:
 
     async def _turn(self, envelope: Envelope) -> None:
         """One message: decide, make durable, and only then perform, publish and reply."""
-        message, template = envelope.message, await self._ready(envelope)
+        message, held = envelope.message, self.run
+        template = await self._ready(envelope)
         if message is None:
             envelope.answer(None)
             return
@@ -196,6 +201,9 @@ class Actor:
         for _ in range(CONFLICTS_MAX):
             done = step(self.run, message, template, self._around.steps_max)
             if isinstance(done, Rejected) or not done.events:
+                if self._around.shared and held is not None and self.run is held:
+                    await self._load()  # what is refused here may be right by what others have committed
+                    continue
                 envelope.answer(done)
                 return
             try:

@@ -56,8 +56,8 @@ class Directory:
         return sum(depths), max(depths, default=0)
 
     def live(self, company_id: str, run_id: str) -> Run | None:
-        """The run as last committed, if its actor is live and has it."""
-        actor = self._actors.get((company_id, run_id))
+        """The run as last committed, if its actor is live and has it, and nobody else can have committed since."""
+        actor = None if self._around.shared else self._actors.get((company_id, run_id))
         return None if actor is None else actor.run
 
     def under_way(self, key: tuple[str, str]) -> bool:
@@ -96,10 +96,10 @@ class Directory:
         self._deliver((company_id, run_id), Envelope(outcome))
 
     async def recover(self) -> int:
-        """Activate every run that is not at rest, so that it goes on by itself; returns how many."""
-        keys = await self._around.journal.unfinished()
+        """Take up every run that is not at rest and that nobody sees to, so that it goes on; returns how many."""
+        keys = await self._around.journal.claim()
         for start in range(0, len(keys), RECOVER_MAX):
-            await asyncio.gather(*(self._wake(key) for key in keys[start : start + RECOVER_MAX]))
+            await asyncio.gather(*(self.wake(key) for key in keys[start : start + RECOVER_MAX]))
         return len(keys)
 
     def passivate(self, at_most: int | None = None) -> int:

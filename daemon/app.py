@@ -6,7 +6,7 @@ import asyncio
 import importlib.metadata
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -18,6 +18,7 @@ from actors.actor import Surroundings
 from actors.directory import Directory
 from actors.failpoints import reach
 from actors.messages import Outcome
+from actors.ports import Effects, Journal
 from daemon import exits, housekeeping
 from daemon.audit.keys import PUBLIC, Signer
 from daemon.audit.sealer import Sealer
@@ -30,15 +31,19 @@ from daemon.connectors.secrets import Vault
 from daemon.connectors.traced import TracedConnector
 from daemon.effects import Dispatcher
 from daemon.feed import Feed
+from daemon.folders import make_folder
 from daemon.gates import OpenGates
+from daemon.hearing import Hearing, Listeners
 from daemon.identity import Identity
 from daemon.keyring import KeyFileRefused, KeyRing, open_ring
 from daemon.keywatch import KeyWatch
 from daemon.meters import Meters, Sources, meters
 from daemon.notify import Supervisor
 from daemon.passwords import Passwords
+from daemon.ports import SharedStore, Store
 from daemon.rotation import Rotation, prune
 from daemon.settings import Settings, Supervision, key_files
+from daemon.sharing import LeasedShelf, OwnEffects, SharedJournal
 from daemon.stores.sqlite import SqliteStore
 from daemon.sweeper import Sweeper
 from daemon.targets import Targets
@@ -78,6 +83,7 @@ class Engine:
     timers: Timers
     feed: Feed
     deliverer: Deliverer
+    journal: Journal
 
     async def drain(self, calls_s: float) -> None:
         """Take nothing new, let calls under way come back within that time, let the actors finish, answer the rest."""
@@ -141,17 +147,18 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     folder, version = settings.data_dir, importlib.metadata.version("penstock")
     measured = meters(on=settings.metrics_port is not None, version=version)
     tracing = _tracer(settings, version, stack)
-    store = await stack.enter_async_context(_store(settings, life, measured))
+    store, shared = await _store(settings, life, measured, stack)
     sealer = _sealer(settings, store, measured)
     stack.push_async_callback(sealer.close)
     catalog = await _catalog(settings, store)
     vault_keys, ring = _ring(settings.vault_key_file, folder / "vault.key")
     vault = Vault(ring, store, utc_now)
-    toolbox = Toolbox(store, vault, utc_now)
+    toolbox = Toolbox(store, vault, utc_now, shared=shared is not None)
     guard = EgressGuard(parse_networks(settings.egress_allow), parse_hosts(settings.egress_hosts))
     http = await stack.enter_async_context(_client(settings, guard, tracing))
     dispatching = partial(Dispatcher, http=http, vault=vault)
-    engine = _engine(settings, store, catalog, toolbox, dispatching=dispatching, tracing=tracing)
+    engine = _engine(settings, Shelves(store, shared, catalog, toolbox), dispatching, tracing)
+    identity = await _identity(settings, store, stack)
     if measured.told is not None:
         engine.feed.tell(measured.told)
     await _show(settings, measured, engine, store, stack)
@@ -166,12 +173,13 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         tester=engine.dispatcher,
         targets=Targets(guard),
         webhooks=Book(store, vault, engine.dispatcher.notify, engine.deliverer.look, utc_now),
-        identity=await _identity(settings, store, stack),
+        identity=identity,
         feed=engine.feed,
         sealer=sealer,
         draining=lambda: life.draining,
         requested=measured.requested,
         tracer=tracing,
+        rates=shared,
     )
     key_watch = KeyWatch(key_files(settings), store, utc_now)
     await key_watch.look()
@@ -189,17 +197,39 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         engine.deliverer.serve(),
     ):
         housekeeping.keep(stack, work)
+    if shared is not None and isinstance(engine.journal, SharedJournal):
+        others = Listeners(
+            engine.journal, engine.directory, engine.dispatcher, engine.feed, engine.deliverer, identity, toolbox
+        )
+        hearing = Hearing(shared, others)
+        shared.tell(hearing.hint)
+        housekeeping.keep(stack, hearing.serve())
     return services, engine
 
 
-def _store(settings: Settings, life: Life, measured: Meters) -> AbstractAsyncContextManager[SqliteStore]:
-    return SqliteStore.open(
-        settings.data_dir / "penstock.db",
-        batch_max=settings.batch_max,
-        free_bytes_min=settings.disk_free_bytes_min,
-        on_failed=lambda: life.stop(exits.STORE_FAILED),
-        gauge=measured.store,
+async def _store(
+    settings: Settings, life: Life, measured: Meters, stack: AsyncExitStack
+) -> tuple[Store, SharedStore | None]:
+    """The store, and the same once more where it is one that other daemons use, too."""
+
+    def failed() -> None:
+        life.stop(exits.STORE_FAILED)
+
+    if settings.database_url is None:
+        path, room = settings.data_dir / "penstock.db", settings.disk_free_bytes_min
+        opening = SqliteStore.open(
+            path, batch_max=settings.batch_max, free_bytes_min=room, on_failed=failed, gauge=measured.store
+        )
+        return await stack.enter_async_context(opening), None
+    from daemon.stores.postgres import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
+
+    make_folder(settings.data_dir)
+    url, lease_s = settings.database_url.get_secret_value(), settings.lease_s
+    joining = PostgresStore.open(
+        url, batch_max=settings.batch_max, lease_s=lease_s, on_failed=failed, gauge=measured.store
     )
+    store = await stack.enter_async_context(joining)
+    return store, store
 
 
 def _tracer(settings: Settings, version: str, stack: AsyncExitStack) -> Tracer | None:
@@ -215,15 +245,20 @@ def _client(settings: Settings, guard: EgressGuard, tracing: Tracer | None) -> H
     return TracedConnector(tracing, guard, body_bytes_max=settings.answer_bytes_max)
 
 
+@dataclass(frozen=True, slots=True)
+class Shelves:
+    """Where what is durable is found."""
+
+    store: Store
+    shared: SharedStore | None
+    catalog: Catalog
+    toolbox: Toolbox
+
+
 def _engine(
-    settings: Settings,
-    store: SqliteStore,
-    catalog: Catalog,
-    toolbox: Toolbox,
-    *,
-    dispatching: Callable[..., Dispatcher],
-    tracing: Tracer | None,
+    settings: Settings, shelves: Shelves, dispatching: Callable[..., Dispatcher], tracing: Tracer | None
 ) -> Engine:
+    store, shared, toolbox = shelves.store, shelves.shared, shelves.toolbox
     directory: Directory
 
     def post(company_id: str, run_id: str, outcome: Outcome) -> None:
@@ -231,27 +266,40 @@ def _engine(
 
     timers, feed = Timers(post, utc_now), Feed()
     dispatcher = dispatching(
-        shelf=toolbox,
+        shelf=toolbox if shared is None else LeasedShelf(toolbox, lambda: shared.held),
         rule=compile_rule,
         post=post,
         wake=timers.wake,
         now=utc_now,
         limits=Limits(calls_max=settings.calls_max),
     )
-    journal, traced = (store, None) if tracing is None else (TracedJournal(store, tracing), turns(tracing))
+    journal: Journal = store
+    effects: Effects = dispatcher
+    if shared is not None:
+        journal = own = SharedJournal(shared)
+        effects = OwnEffects(own, dispatcher)
+    around = Surroundings(
+        journal if tracing is None else TracedJournal(journal, tracing),
+        shelves.catalog,
+        toolbox,
+        effects,
+        feed,
+        settings.mailbox_max,
+        settings.steps_max,
+        shared=shared is not None,
+        traced=None if tracing is None else turns(tracing),
+    )
     directory = Directory(
-        Surroundings(journal, catalog, toolbox, dispatcher, feed, settings.mailbox_max, settings.steps_max, traced),
+        around,
         idle_s=settings.idle_s,
         report=_report,
     )
     deliverer = Deliverer(store, dispatcher.notify, utc_now)
     feed.tell(lambda run, _: deliverer.happened(run.company_id))
-    return Engine(directory, dispatcher, timers, feed, deliverer)
+    return Engine(directory, dispatcher, timers, feed, deliverer, journal)
 
 
-async def _show(
-    settings: Settings, measured: Meters, engine: Engine, store: SqliteStore, stack: AsyncExitStack
-) -> None:
+async def _show(settings: Settings, measured: Meters, engine: Engine, store: Store, stack: AsyncExitStack) -> None:
     """Serve the figures, if anybody wants to read them."""
     page, port = measured.page, settings.metrics_port
     if page is None or port is None:
@@ -262,12 +310,12 @@ async def _show(
     _log.info("measuring", address=address)
 
 
-def _sealer(settings: Settings, store: SqliteStore, measured: Meters) -> Sealer:
+def _sealer(settings: Settings, store: Store, measured: Meters) -> Sealer:
     keys, _ = _ring(settings.audit_keys_file, settings.data_dir / "audit.keys")
     return Sealer(store, Signer(keys, settings.data_dir / PUBLIC, utc_now), measured.sealed)
 
 
-async def _identity(settings: Settings, store: SqliteStore, stack: AsyncExitStack) -> Identity:
+async def _identity(settings: Settings, store: Store, stack: AsyncExitStack) -> Identity:
     passwords = Passwords(settings.hashes_max)
     stack.callback(passwords.close)
     keys, _ = _ring(settings.jwt_keys_file, settings.data_dir / "jwt.keys")
@@ -276,7 +324,7 @@ async def _identity(settings: Settings, store: SqliteStore, stack: AsyncExitStac
     return identity
 
 
-async def _catalog(settings: Settings, store: SqliteStore) -> Catalog:
+async def _catalog(settings: Settings, store: Store) -> Catalog:
     entries = shipped()
     if settings.templates_dir is not None:
         own = load_folder(settings.templates_dir)

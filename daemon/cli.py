@@ -55,11 +55,21 @@ def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")] = None,
     data_dir: DataDir = None,
+    database_url: Annotated[
+        str | None, typer.Option(help="A PostgreSQL database that daemons share, instead of SQLite.")
+    ] = None,
     templates_dir: Annotated[Path | None, typer.Option(help="Folder with further templates.")] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
     """Serve in the foreground until SIGTERM, then drain. Each flag has a PENSTOCK_ variable; see the README."""
-    settings = _settings(host=host, port=port, data_dir=data_dir, templates_dir=templates_dir, log_level=log_level)
+    settings = _settings(
+        host=host,
+        port=port,
+        data_dir=data_dir,
+        database_url=database_url,
+        templates_dir=templates_dir,
+        log_level=log_level,
+    )
     logs.configure(settings.log_level)
     try:
         code = _run(settings)

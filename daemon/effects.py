@@ -100,6 +100,11 @@ class Dispatcher:
         """How many calls are in flight or wait to be."""
         return sum(len(flights) for flights in self._flights.values())
 
+    @property
+    def runs(self) -> set[tuple[str, str]]:
+        """The runs that have a call in flight, or one that waits to be."""
+        return set(self._flights)
+
     def under_way(self, call: Call) -> bool:
         """Whether that call is in flight, or waits to be."""
         return call.key in self._flights.get((call.company_id, call.run_id), ())

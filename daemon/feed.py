@@ -125,6 +125,21 @@ class Feed:
             if not bells:
                 del self._bells[company_id]
 
+    @property
+    def runs(self) -> set[tuple[str, str]]:
+        """The runs that somebody follows."""
+        return set(self._followers)
+
+    @property
+    def companies(self) -> set[str]:
+        """The companies that somebody follows."""
+        return set(self._bells)
+
+    def ring(self, company_id: str) -> None:
+        """Say to a company's followers that there is more, committed elsewhere."""
+        for bell in self._bells.get(company_id, ()):
+            bell.ring()
+
     def close(self) -> None:
         """Let every follower go, since nothing more will come."""
         self._closed = True

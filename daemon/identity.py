@@ -94,6 +94,10 @@ class Identity:
         """Learn which tokens no longer count."""
         self._revoked = await self._accounts.revoked()
 
+    def learn(self, revoked: dict[str, datetime]) -> None:
+        """Take note of tokens that were revoked elsewhere."""
+        self._revoked.update(revoked)
+
     async def register(
         self,
         company: str,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 from actors.calls import Connector
 from actors.messages import Event
-from actors.ports import Journal, Receipt, StoreFailed
+from actors.ports import Commit, Journal, Receipt, StoreFailed
 from actors.run import Run
 from daemon.audit.log import LogEvent, Logged, SecretChange
 from daemon.audit.records import Evidence
@@ -260,6 +260,13 @@ class TemplateShelf(Protocol):
         """The template of that digest."""
 
 
+class Rates(Protocol):
+    """Counts of who came how often, kept for all daemons together."""
+
+    async def hit(self, who: str, amount: int, window_s: float) -> float | None:
+        """Count one of at most `amount` within that time; in how many seconds there is room, where there is none."""
+
+
 class Store(
     Journal,
     Runs,
@@ -281,6 +288,45 @@ class Store(
     @property
     def failed(self) -> bool:
         """Whether the store has failed for good, so that the process must end."""
+
+
+class SharedStore(Store, Rates, Protocol):
+    """A store that several daemons use: what it knows of them, and whose the outstanding work of a run is."""
+
+    @property
+    def epoch(self) -> int:
+        """The number of this daemon's life; no other ever had it."""
+
+    @property
+    def held(self) -> bool:
+        """Whether nobody can have taken over from this daemon yet."""
+
+    async def append_standing(self, commit: Commit) -> int:
+        """Make a commit durable; returns the epoch of the daemon that performs what is outstanding behind it."""
+
+    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, int] | None:
+        """The run as committed, and the epoch of the daemon that performs what is outstanding."""
+
+    def tell(self, heard: Callable[[frozenset[str] | None], None]) -> None:
+        """Have this called with the companies of which others have committed something; None when it may be any."""
+
+    async def peers(self) -> frozenset[int]:
+        """The epochs of the daemons that are alive."""
+
+    async def positions(self, companies: Collection[str]) -> dict[str, int]:
+        """How far each of these companies has come."""
+
+    async def versions(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+        """The version of each of these runs."""
+
+    async def strayed(self) -> dict[tuple[str, str], int]:
+        """The runs whose outstanding work is this daemon's and that another one has moved on."""
+
+    async def revoked_lately(self) -> dict[str, datetime]:
+        """The tokens revoked within the last seconds, and when each would have expired."""
+
+    async def connected_lately(self) -> Sequence[str]:
+        """The companies whose connectors were changed within the last seconds."""
 
 
 class Toolbox(Protocol):

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from daemon.keyring import KeyPurpose
@@ -63,6 +63,13 @@ class Settings(BaseSettings):
     host: str = Field("127.0.0.1", description="address to listen on")
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8080, description="port to listen on; 0 takes a free one")
     data_dir: Path = Field(Path("var"), description="folder of the database and the keys")
+    database_url: SecretStr | None = Field(
+        None,
+        description="a PostgreSQL database that daemons share, postgresql://…; SQLite in the data folder when not set",
+    )
+    lease_s: Annotated[float, Field(ge=1, le=60)] = Field(
+        5.0, description="with PostgreSQL: how long a daemon may be silent before others take over its work"
+    )
     disk_free_bytes_min: Annotated[int, Field(ge=0)] = Field(
         8_388_608, description="nothing is written while the data folder has less room than this"
     )
@@ -118,6 +125,16 @@ class Settings(BaseSettings):
     drain_s: Annotated[float, Field(ge=0)] = Field(5.0, description="how long a stop waits for calls under way")
     sweep_s: Annotated[float, Field(gt=0)] = Field(60.0, description="how often runs are looked for that are stuck")
     receipts_kept_s: Annotated[int, Field(ge=86_400)] = Field(172_800, description="how long answers can be repeated")
+
+    @field_validator("database_url")
+    @classmethod
+    def _postgres(cls, given: SecretStr | None) -> SecretStr | None:
+        """Take a URL of PostgreSQL alone; an empty one is none."""
+        if given is None or not given.get_secret_value():
+            return None
+        if not given.get_secret_value().startswith(("postgresql://", "postgres://")):
+            raise ValueError("it begins with postgresql://")
+        return given
 
     @model_validator(mode="before")
     @classmethod

@@ -21,21 +21,29 @@ COMPANIES_MAX = 10_000
 class Toolbox:
     """Connectors by company and tool-id; one change at a time, durable before it is seen."""
 
-    def __init__(self, shelf: ConnectorShelf, vault: Vault, now: Callable[[], datetime]) -> None:
-        """Keep connectors on the shelf and their secrets sealed."""
+    def __init__(
+        self, shelf: ConnectorShelf, vault: Vault, now: Callable[[], datetime], *, shared: bool = False
+    ) -> None:
+        """Keep connectors on the shelf and their secrets sealed; on a `shared` one others change them, too."""
         self._shelf = shelf
         self._vault = vault
         self._now = now
+        self._shared = shared
         self._held: dict[str, dict[str, StoredConnector]] = {}
         self._public: dict[str, Connectors] = {}
         self._change = asyncio.Lock()
 
+    def forget(self, company_id: str) -> None:
+        """Look a company's connectors up anew when they are asked for next: they were changed elsewhere."""
+        self._held.pop(company_id, None)
+        self._public.pop(company_id, None)
+
     async def connectors(self, company_id: str) -> Connectors:
         """What is known of a company's connectors, without their secrets."""
         public = self._public.get(company_id)
-        if public is None:
+        while public is None:
             await self.all(company_id)
-            public = self._public[company_id]
+            public = self._public.get(company_id)
         return public
 
     async def all(self, company_id: str) -> dict[str, StoredConnector]:
@@ -58,6 +66,7 @@ class Toolbox:
     ) -> tuple[StoredConnector, bool]:
         """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does."""
         async with self._change:
+            self._fresh(company_id)
             earlier = await self.stored(company_id, connector.tool_id)
             number, version = await self._next(company_id, connector.tool_id)
             now = self._now()
@@ -77,6 +86,7 @@ class Toolbox:
     async def delete(self, company_id: str, tool_id: str, by: str, *, via: str = SESSION) -> bool:
         """Forget a connector; False when there was none."""
         async with self._change:
+            self._fresh(company_id)
             held = await self.all(company_id)
             if tool_id not in held:
                 return False
@@ -111,6 +121,11 @@ class Toolbox:
             return await self._vault.seal(company_id, connector.tool_id, AUTH_TOKEN, secret)
         except SealBroken as broken:
             raise StoreFailed(f"The secret cannot be sealed: {broken}", "not_applied") from None
+
+    def _fresh(self, company_id: str) -> None:
+        """Before a change: go by what is stored and not by what is held, where others change it, too."""
+        if self._shared:
+            self.forget(company_id)
 
     def _hold(self, company_id: str, held: dict[str, StoredConnector]) -> dict[str, StoredConnector]:
         if company_id not in self._held and len(self._held) >= COMPANIES_MAX:

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: started in a folder of its own, as an unprivileged user, gone with whoever started it."""
+"""A real PostgreSQL for tests: in a folder of its own, run by an unprivileged user, gone with whoever started it."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Server:
             self.process = None
 
     def _answers(self) -> bool:
-        asked = [self.binaries / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
+        asked: list[str | Path] = [self.binaries / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]
         return subprocess.run(asked, check=False).returncode == 0
 
     async def made(self, template: str = "template1") -> str:

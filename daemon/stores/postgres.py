@@ -72,7 +72,9 @@ class PostgresStore(PostgresTelling, PostgresSharing):
 
     failed = False
 
-    def __init__(self, url: str, lease: Lease, hints: Hints, clock: Callable[[], datetime], gauge: Gauge | None) -> None:
+    def __init__(
+        self, url: str, lease: Lease, hints: Hints, clock: Callable[[], datetime], gauge: Gauge | None
+    ) -> None:
         self.lease = lease
         self.hints = hints
         self._clock = clock
@@ -110,9 +112,7 @@ class PostgresStore(PostgresTelling, PostgresSharing):
             for _ in range(lanes):
                 link = Link(url)
                 stack.push_async_callback(link.close)
-                engine = PostgresEngine(
-                    link, lambda: lease.epoch, wrote=hints.wrote, fenced=lease.fence, gauge=gauge
-                )
+                engine = PostgresEngine(link, lambda: lease.epoch, wrote=hints.wrote, fenced=lease.fence, gauge=gauge)
                 store._lanes.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, gauge=gauge))
                 stack.push_async_callback(store._lanes[-1].close)
             yield store
@@ -171,9 +171,7 @@ class PostgresStore(PostgresTelling, PostgresSharing):
     async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
         at = text(self._clock())
-        await self._write(
-            account.company.id, lambda db: postgres_shelves.register(db, account, receipt, at, logged)
-        )
+        await self._write(account.company.id, lambda db: postgres_shelves.register(db, account, receipt, at, logged))
 
     async def account_by_email(self, email: str) -> Account | None:
         """The account of an e-mail address, whatever its case."""

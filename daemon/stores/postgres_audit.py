@@ -37,7 +37,8 @@ _ENTRIES = (
     "WHERE audit_leaves.company_id = $1 AND number >= $2 AND number < $3 ORDER BY number"
 )
 _NODES = (
-    "SELECT audit_nodes.level, audit_nodes.number, hash FROM unnest($2::bigint[], $3::bigint[]) AS asked(level, number) "
+    "SELECT audit_nodes.level, audit_nodes.number, hash "
+    "FROM unnest($2::bigint[], $3::bigint[]) AS asked(level, number) "
     "JOIN audit_nodes ON company_id = $1 AND audit_nodes.level = asked.level AND audit_nodes.number = asked.number"
 )
 Places = set[tuple[int, int]]

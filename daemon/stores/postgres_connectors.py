@@ -95,7 +95,7 @@ async def add_company_key(db: Db, key: CompanyKey) -> CompanyKey:
     """Keep a company's first key; returns the one it has."""
     row = (key.company_id, key.key_id, key.wrapped, text(key.created_at))
     await db.execute("INSERT INTO company_keys VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING", *row)
-    return _key(tuple(await db.fetchrow(f"{_KEYS} company_id = $1", key.company_id)))  # type: ignore[arg-type]
+    return _key(tuple(await db.fetchrow(f"{_KEYS} company_id = $1", key.company_id)))
 
 
 async def company_keys(db: Db, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -10,13 +11,13 @@ import structlog
 
 from actors.ports import StoreFailed
 from daemon.stores.postgres_append import Append, append_all, waves
+from daemon.stores.postgres_link import Db, Link
 from daemon.stores.postgres_log import Fenced, alive
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from daemon.meters import Gauge
-    from daemon.stores.postgres_link import Db, Link
 
 _log = structlog.get_logger()
 Settled = tuple[Any, Exception | None]

@@ -38,15 +38,15 @@ _EVENTS = (
 )
 _HEAD = "SELECT head FROM commits WHERE company_id = $1 AND run_id = $2 AND version = $3"
 _VERSION = "SELECT version FROM runs WHERE company_id = $1 AND id = $2"
-_FORGOTTEN = "resting AND (status = 'executing' OR (status = 'parked' AND parked = ''))"
-_RESTLESS = f"""
+_RESTLESS = """
 SELECT company_id, id FROM (
     SELECT * FROM (
         SELECT company_id, id FROM runs
         WHERE NOT resting AND epoch = $4 AND (company_id, id) > ($1, $2) ORDER BY company_id, id LIMIT $3
     ) AS unfinished UNION SELECT * FROM (
         SELECT company_id, id FROM runs
-        WHERE {_FORGOTTEN} AND (company_id, id) > ($1, $2) ORDER BY company_id, id LIMIT $3
+        WHERE resting AND (status = 'executing' OR (status = 'parked' AND parked = ''))
+        AND (company_id, id) > ($1, $2) ORDER BY company_id, id LIMIT $3
     ) AS forgotten
 ) AS both_kinds ORDER BY company_id, id LIMIT $3
 """
@@ -73,7 +73,7 @@ class Standing(NamedTuple):
 async def load_all(db: Db, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Standing]:
     """The runs of these (company_id, run_id) as committed; those that there are."""
     rows = await db.fetch(_LOAD, [key[0] for key in keys], [key[1] for key in keys])
-    return {(row[0], row[1]): await _restored(db, *row) for row in rows}
+    return {(row[0], row[1]): await _restored(db, row) for row in rows}
 
 
 async def head_of(db: Db, company_id: str, run_id: str, version: int) -> bytes | None:
@@ -96,7 +96,7 @@ async def find(db: Db, company_id: str, query: RunQuery) -> Sequence[Run]:
     where = " ".join(f"AND {condition.format(number)}" for number, condition in enumerate(asked, 2))
     statement = f"{_FIND} {where} ORDER BY runs.id DESC LIMIT ${len(asked) + 2}"
     rows = await db.fetch(statement, company_id, *asked.values(), bounded(query.limit))
-    return [(await _restored(db, *row)).run for row in rows]
+    return [(await _restored(db, row)).run for row in rows]
 
 
 async def history(db: Db, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
@@ -161,10 +161,9 @@ async def _walk(db: Db, key: tuple[str, str], first: int) -> Walk:
     return Walk(key[1], head, first - 1)
 
 
-async def _restored(
-    db: Db, company_id: str, run_id: str, version: int, epoch: int, head: bytes | None, *snapshot: Any
-) -> Standing:
+async def _restored(db: Db, row: Sequence[Any]) -> Standing:
     """The run from its snapshot and what came after; from its whole history when the snapshot is not of our kind."""
+    company_id, run_id, version, epoch, head, *snapshot = row
     key = (company_id, run_id)
     if head is None:
         raise HistoryBroken(run_id, version, "the commit that the run stands at is missing")

@@ -80,6 +80,11 @@ async def leave(db: Db, epoch: int) -> None:
     await db.execute("DELETE FROM daemons WHERE epoch = $1", epoch)
 
 
+async def peers(db: Db) -> frozenset[int]:
+    """The epochs of all who have a lease."""
+    return frozenset(row[0] for row in await db.fetch("SELECT epoch FROM daemons"))
+
+
 async def claim(db: Db, epoch: int) -> Sequence[tuple[str, str]]:
     """Take over runs that are not at rest and whose daemon is gone, at most CLAIM_MAX at a time; returns which."""
     gone = [row[0] for row in await db.fetch(_HOLDERS)]

@@ -9,7 +9,6 @@ from daemon.stores.postgres_webhooks import plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
-    from datetime import datetime
 
     from daemon.stores.postgres_link import Db
 
@@ -27,12 +26,9 @@ _STRAYED = (
     "SELECT company_id, id, version FROM runs WHERE epoch = $1 AND NOT resting AND moved_by <> epoch "
     "ORDER BY company_id, id LIMIT $2"
 )
-_REVOKED = (
-    "SELECT token_id, expires_at FROM revocations WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
-)
+_REVOKED = "SELECT token_id, expires_at FROM revocations WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 _CONNECTED = (
-    "SELECT DISTINCT company_id FROM connector_changes "
-    "WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
+    "SELECT DISTINCT company_id FROM connector_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
 _HIT = """
 INSERT INTO rates (who, hits) VALUES ($1, ARRAY[now()]) ON CONFLICT (who) DO UPDATE SET hits = (
@@ -83,12 +79,10 @@ def hinted(payload: str) -> frozenset[str] | None:
 
 async def hit(db: Db, who: str, amount: int, window_s: float) -> float | None:
     """Count one of at most `amount` within that time; in how many seconds there is room, where there is none."""
-    done, wait_s = await db.fetchrow(_HIT, plain(who), amount, window_s)  # type: ignore[misc]
+    done, wait_s = await db.fetchrow(_HIT, plain(who), amount, window_s)
     return None if done else max(0.0, wait_s)
 
 
 async def drop_rates(db: Db) -> None:
     """Forget the counts of those who have not come for an hour."""
     await db.execute(_DROP_RATES)
-
-

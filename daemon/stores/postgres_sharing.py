@@ -51,9 +51,7 @@ class Lease:
     async def join(self) -> None:
         """Begin a life."""
         began = asyncio.get_running_loop().time()
-        self.epoch = await self._link.use(
-            lambda db: postgres_lease.join(db, self._name, self._lease_s), writing=True
-        )
+        self.epoch = await self._link.use(lambda db: postgres_lease.join(db, self._name, self._lease_s), writing=True)
         self._until = began + self._lease_s
         _log.info("lease_held", epoch=self.epoch, name=self._name)
 
@@ -155,6 +153,20 @@ class PostgresSharing:
     async def _taking(self, query: Callable[[Db], Awaitable[T]]) -> T:
         raise NotImplementedError
 
+    @property
+    def epoch(self) -> int:
+        """The number of this daemon's life; no other ever had it."""
+        return self.lease.epoch
+
+    @property
+    def held(self) -> bool:
+        """Whether nobody can have taken over from this daemon yet."""
+        return self.lease.held
+
+    def tell(self, heard: Callable[[frozenset[str] | None], None]) -> None:
+        """Have this called with the companies of which others have committed something; None when it may be any."""
+        self.hints.tell(heard)
+
     async def claim(self) -> Sequence[tuple[str, str]]:
         """Take over the outstanding work of daemons that are gone, some runs at a time."""
         claimed: list[tuple[str, str]] = []
@@ -173,6 +185,10 @@ class PostgresSharing:
     async def strayed(self) -> dict[tuple[str, str], int]:
         """The runs whose outstanding work is this daemon's and that another one has moved on."""
         return await self._read(lambda db: postgres_news.strayed(db, self.lease.epoch))
+
+    async def peers(self) -> frozenset[int]:
+        """The epochs of the daemons that are alive."""
+        return await self._read(postgres_lease.peers)
 
     async def revoked_lately(self) -> dict[str, datetime]:
         """The tokens revoked within the last seconds, and when each would have expired."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from daemon.placed import Place
 from daemon.stores.postgres_journal import bounded
@@ -27,9 +27,9 @@ _HOOK = (
     "company_id, id, url, events, description, sealed_secret, created_at, updated_at, updated_by, enabled, reason, "
     "failures, cursor_position, cursor_nth"
 )
-_SELECT = "SELECT"
+_SELECT, _UPDATE, _INTO = "SELECT", "UPDATE", "INSERT INTO"
 _HOOKS = f"{_SELECT} {_HOOK} FROM webhooks WHERE company_id = $1"
-_ADD_HOOK = f"INSERT INTO webhooks ({_HOOK}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+_ADD_HOOK = f"{_INTO} webhooks ({_HOOK}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
 _DELIVERY = (
     "company_id, webhook_id, number, id, position, nth, run_id, seq, type, created_at, status, attempts, tries, "
     "next_at, last_at, status_code, latency_ms, error"
@@ -46,7 +46,7 @@ _SETTLE = (
 )
 # Free, or left by a daemon that is gone.
 _FREE = "NOT EXISTS (SELECT 1 FROM daemons WHERE daemons.epoch = webhooks.epoch)"
-_TAKE = f"UPDATE webhooks SET epoch = $3 WHERE company_id = $1 AND id = $2 AND epoch <> $3 AND {_FREE}"
+_TAKE = f"{_UPDATE} webhooks SET epoch = $3 WHERE company_id = $1 AND id = $2 AND epoch <> $3 AND {_FREE}"
 
 
 async def add_webhook(db: Db, webhook: Webhook, logged: Logged, receipt: Receipt | None, at: str) -> None:
@@ -96,7 +96,7 @@ async def webhooks_of(db: Db, company_id: str) -> Sequence[Webhook]:
 async def enabled_webhooks(db: Db, after: Key, limit: int, epoch: int) -> Sequence[Key]:
     """The enabled webhooks of all companies that this daemon serves or may, page by page."""
     rows = await db.fetch(
-        f"SELECT company_id, id FROM webhooks WHERE enabled AND (company_id, id) > ($1, $2) "
+        f"{_SELECT} company_id, id FROM webhooks WHERE enabled AND (company_id, id) > ($1, $2) "
         f"AND (epoch = $4 OR {_FREE}) ORDER BY company_id, id LIMIT $3",
         *(*after, limit, epoch),
     )
@@ -109,7 +109,7 @@ async def webhook_queue(db: Db, key: Key, at: str, limit: int, epoch: int) -> Qu
     if row is None or (row[-1] != epoch and counted(await db.execute(_TAKE, *key, epoch)) != 1):
         return None
     due = await db.fetch(f"{_DELIVERIES} AND next_at <= $3 ORDER BY next_at, number LIMIT $4", *key, at, bounded(limit))
-    pending, next_at = await db.fetchrow(  # type: ignore[misc]
+    pending, next_at = await db.fetchrow(
         "SELECT count(*), min(next_at) FROM webhook_deliveries "
         "WHERE company_id = $1 AND webhook_id = $2 AND next_at IS NOT NULL",
         *key,
@@ -137,8 +137,7 @@ async def enqueue(db: Db, webhook: Webhook, found: Sequence[Placed], cursor: Pla
     ]
     await db.executemany(_ADD, rows)
     await db.execute(
-        "DELETE FROM webhook_deliveries "
-        "WHERE company_id = $1 AND webhook_id = $2 AND number <= $3 AND next_at IS NULL",
+        "DELETE FROM webhook_deliveries WHERE company_id = $1 AND webhook_id = $2 AND number <= $3 AND next_at IS NULL",
         *(*webhook.key, last + len(found) - KEPT_MAX),
     )
 

@@ -87,6 +87,12 @@ class Once:
         except ReceiptTaken:
             return
 
+    async def refuse(self, receipt: Receipt) -> None:
+        """Keep a refusal; ReceiptTaken when the request was answered, or applied, elsewhere meanwhile."""
+        reach("before-receipt")
+        await self._receipts.add_receipt(receipt)
+        reach("receipt-kept")
+
     async def _answer(
         self,
         slip: Slip,

@@ -10,6 +10,7 @@ from limits import RateLimitItemPerMinute
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 
+from daemon.ports import Rates
 from daemon.web.problems import Problem
 
 REGISTRATIONS = RateLimitItemPerMinute(60)
@@ -19,9 +20,10 @@ LOGINS = RateLimitItemPerMinute(5)
 class RateLimits:
     """Registrations per address; log-ins per address and per account."""
 
-    def __init__(self, *, on: bool) -> None:
-        """Limit nothing when it is off."""
+    def __init__(self, *, on: bool, shared: Rates | None = None) -> None:
+        """Limit nothing when it is off; count together with other daemons where they share their counts."""
         self._on = on
+        self._shared = shared
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
 
     async def registration(self, request: web.Request) -> None:
@@ -34,9 +36,17 @@ class RateLimits:
         await self._hit(LOGINS, "login-account", email.casefold())
 
     async def _hit(self, limit: RateLimitItemPerMinute, *who: str) -> None:
-        if not self._on or await self._limiter.hit(limit, *who):
+        room_in_s = await self._hit_together(limit, *who) if self._on else None
+        if room_in_s is None:
             return
-        reset_at, _ = await self._limiter.get_window_stats(limit, *who)
-        wait_s = max(1, math.ceil(reset_at - time.time()))
+        wait_s = max(1, math.ceil(room_in_s))
         detail = f"More than {limit.amount} a minute; try again in {wait_s} s."
         raise Problem("rate_limited", detail, {"limit": limit.amount}, {"Retry-After": str(wait_s)})
+
+    async def _hit_together(self, limit: RateLimitItemPerMinute, *who: str) -> float | None:
+        if self._shared is not None:
+            return await self._shared.hit("\n".join(who), limit.amount, limit.get_expiry())
+        if await self._limiter.hit(limit, *who):
+            return None
+        reset_at, _ = await self._limiter.get_window_stats(limit, *who)
+        return reset_at - time.time()

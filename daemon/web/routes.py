@@ -78,7 +78,7 @@ def application(services: Services) -> web.Application:
     app[ARRIVING] = Arriving(services.settings.bodies_bytes_max)
     app[ADMISSION] = Admission(services.settings.requests_max, services.settings.requests_waiting_max)
     app[runs.ONCE] = Once(services.store)
-    app[accounts.LIMITS] = RateLimits(on=services.settings.rate_limits)
+    app[accounts.LIMITS] = RateLimits(on=services.settings.rate_limits, shared=services.rates)
     for method, path, handler in ROUTES:
         for address in (path, f"{path}/") if path in COLLECTIONS else (path,):
             if method == "GET":

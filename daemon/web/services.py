@@ -16,7 +16,7 @@ from daemon.catalog import Catalog
 from daemon.feed import Feed
 from daemon.identity import Identity
 from daemon.placed import Placements
-from daemon.ports import Receipts, Runs, Targets, Tester, Toolbox
+from daemon.ports import Rates, Receipts, Runs, Targets, Tester, Toolbox
 from daemon.settings import Settings
 from daemon.tracing import Tracer
 from daemon.webhooks.records import Webhooks
@@ -56,6 +56,7 @@ class Services:
     draining: Callable[[], bool]
     requested: Requested | None = None
     tracer: Tracer | None = None
+    rates: Rates | None = None
 
 
 SERVICES = web.AppKey("services", Services)

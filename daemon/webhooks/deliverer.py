@@ -74,6 +74,11 @@ class Deliverer:
         self._unkept: dict[Key, list[Outcome]] = {}
         self._draining = False
 
+    @property
+    def companies(self) -> set[str]:
+        """The companies that have a webhook which is served here."""
+        return set(self._known)
+
     def happened(self, company_id: str) -> None:
         """Something of this company was committed."""
         for webhook_id in self._known.get(company_id, ()):

@@ -33,9 +33,7 @@ def shared(request: pytest.FixtureRequest) -> tuple[str, tuple[Server, str] | No
 
 
 @pytest.fixture
-async def store(
-    shared: tuple[str, tuple[Server, str] | None], tmp_path: Path, clock: Clock
-) -> AsyncIterator[Store]:
+async def store(shared: tuple[str, tuple[Server, str] | None], tmp_path: Path, clock: Clock) -> AsyncIterator[Store]:
     kind, place = shared
     if kind == "memory":
         async with MemoryStore.open(clock=clock) as memory:

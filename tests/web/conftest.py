@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 
 import pytest
 from argon2 import PasswordHasher
+from pydantic import SecretStr
 
 from daemon.app import Life, opened
 from daemon.catalog import Entry, load_folder, shipped
 from daemon.settings import Settings
+from tests.postgres import Server
 from tests.web.operators import Operator
 from tests.web.support import Clients, FarSide, House, Person
 
 TEMPLATES = Path(__file__).parent / "templates"
+# Where the service keeps everything: in SQLite, or with `make test-postgres` in PostgreSQL; and how many daemons serve.
+ON_POSTGRES = os.environ.get("TESTS_ON") == "postgres"
+DAEMONS = int(os.environ.get("TESTS_DAEMONS", "1"))
 
 
 @cache
@@ -48,10 +54,23 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def settings(tmp_path: Path, blank: Path) -> Settings:
+def database_url(request: pytest.FixtureRequest) -> Iterator[str | None]:
+    """A database of the test's own; None where SQLite is asked for."""
+    if not ON_POSTGRES:
+        yield None
+        return
+    server: Server = request.getfixturevalue("postgres")
+    url = asyncio.run(server.made(request.getfixturevalue("template")))
+    yield url
+    asyncio.run(server.dropped(url))
+
+
+@pytest.fixture
+def settings(tmp_path: Path, blank: Path, database_url: str | None) -> Settings:
     """What a test may override by a fixture of its own."""
     shutil.copytree(blank, tmp_path / "data")
     return Settings(
+        database_url=None if database_url is None else SecretStr(database_url),
         data_dir=tmp_path / "data",
         templates_dir=TEMPLATES,
         egress_allow="127.0.0.0/8",
@@ -62,7 +81,7 @@ def settings(tmp_path: Path, blank: Path) -> Settings:
 
 @pytest.fixture
 async def house(settings: Settings, aiohttp_client: Clients) -> AsyncIterator[House]:
-    one = House(settings, aiohttp_client)
+    one = House(settings, aiohttp_client, DAEMONS)
     await one.open()
     yield one
     await one.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -42,22 +43,32 @@ class Answer:
 
 @dataclass
 class House:
-    """The service on its data folder; it can be shut down and opened again."""
+    """The service on its data folder; it can be shut down and opened again.
+
+    With several daemons each request goes to any of them.
+    """
 
     settings: Settings
     clients: Clients
+    daemons: int = 1
     life: Life = field(default_factory=Life)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-    client: Client = field(init=False)
     services: Services = field(init=False)
+    opened: list[Client] = field(default_factory=list)
+
+    @property
+    def client(self) -> Client:
+        return random.choice(self.opened)
 
     async def open(self) -> None:
-        self.life, self.stack = Life(), AsyncExitStack()
-        self.services = await self.stack.enter_async_context(opened(self.settings, self.life))
-        self.client = await self.clients(application(self.services))
+        self.life, self.stack, self.opened = Life(), AsyncExitStack(), []
+        for _ in range(self.daemons):
+            self.services = await self.stack.enter_async_context(opened(self.settings, self.life))
+            self.opened.append(await self.clients(application(self.services)))
 
     async def close(self) -> None:
-        await self.client.close()
+        for client in self.opened:
+            await client.close()
         await self.stack.aclose()
 
     async def restart(self) -> None:

@@ -97,6 +97,8 @@ class OfRun:
                 continue
             run, events = item
             before = run.version - len(events)
+            while before > self._sent and (missed := await self._recorded()):  # committed elsewhere
+                yield self._framed(missed)
             yield self._framed([Recorded(before + place, event) for place, event in enumerate(events, 1)])
             self._ended = run.ended is not None
 

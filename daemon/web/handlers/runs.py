@@ -203,7 +203,7 @@ async def _execute(services: Services, order: Order, slip: Slip | None, once: On
             raise not_found()
         reply = order.refusal(answer)
         if slip is not None:
-            await once.keep(slip.answered(reply, order.key[1]))
+            await once.refuse(slip.answered(reply, order.key[1]))
         return reply
     if made:
         return made[0]
@@ -232,7 +232,8 @@ async def _rested(services: Services, run: Run, wait_s: float) -> Run:
         try:
             async with asyncio.timeout(wait_s):
                 while not run.resting:
-                    run, _ = await follower.next()
+                    later, _ = await follower.next()
+                    run = later if later.version >= run.version else run
         except (TimeoutError, EOFError):
             return run
     return run
