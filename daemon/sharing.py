@@ -94,15 +94,19 @@ class OwnEffects:
         self._journal = journal
         self._effects = effects
 
-    def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:  # noqa: ARG002 - the journal knows better
+    def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
         """See to it that each effect of a run is under way, if it is ours.
 
         A load alone says nothing: the run may just have been moved on by another daemon. What we began in this life we
-        know of, and nobody else begins what is ours.
+        know of, and nobody else begins what is ours; so only what is known to have been answered is taken up as such.
         """
         key = (effects[0].company_id, effects[0].run_id)
-        if self._journal.mine(key):
-            self._effects.perform(effects, recovered=self._journal.taken_over(key))
+        if not self._journal.mine(key):
+            return
+        taken = self._journal.taken_over(key)
+        self._effects.perform(effects, recovered=taken)
+        if recovered and not taken:
+            self._effects.perform(effects, recovered=True)
 
     def forget(self, company_id: str, run_id: str) -> None:
         """Begin nothing more for a run that has ended."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 from collections import OrderedDict
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -98,7 +99,7 @@ class PostgresStore(PostgresTelling, PostgresSharing):
         clock: Callable[[], datetime] = _now,
     ) -> AsyncIterator[PostgresStore]:
         """Join the daemons on this database, migrated as needed; StoreFailed or SchemaMismatch say why it cannot be."""
-        lease, hints = Lease(url, socket.gethostname(), lease_s, on_failed), Hints(url)
+        lease, hints = Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed), Hints(url)
         store = cls(url, lease, hints, clock, gauge)
         async with AsyncExitStack() as stack:
             for link in store._readers:

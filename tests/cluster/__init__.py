@@ -1,0 +1,1 @@
+"""Several daemons on one PostgreSQL, with faults in between: what was acknowledged stays, and nothing happens twice."""
