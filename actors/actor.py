@@ -111,7 +111,7 @@ class Actor:
     its state; the next message finds it there again.
     """
 
-    __slots__ = ("_around", "_home", "_mailbox", "_task", "_template", "key", "run", "touched")
+    __slots__ = ("_around", "_covered", "_home", "_mailbox", "_task", "_template", "key", "run", "touched")
 
     def __init__(self, key: tuple[str, str], around: Surroundings, home: Home) -> None:
         """Stand for the run `key`, which is (company_id, run_id), without loading it yet."""
@@ -119,6 +119,7 @@ class Actor:
         self.run: Run | None = None
         self.touched = 0.0
         self._around = around
+        self._covered = 0
         self._home = home
         self._template: Template | None = None
         self._mailbox: deque[Envelope] | None = None
@@ -183,12 +184,13 @@ class Actor:
     def _doubt(self, error: Exception) -> None:
         """In doubt, die: forget the run, unless it is certain that the journal still has it as it is here."""
         certain = isinstance(error, ReceiptTaken) or (isinstance(error, StoreFailed) and error.outcome == "not_applied")
+        self._covered = 0
         if self.run is None or not certain:
             self.run = self._template = None
 
     async def _turn(self, envelope: Envelope) -> None:
         """One message: decide, make durable, and only then perform, publish and reply."""
-        message, held = envelope.message, self.run
+        message, held = envelope.message, self._kept()
         template = await self._ready(envelope)
         if message is None:
             envelope.answer(None)
@@ -201,7 +203,7 @@ class Actor:
         for _ in range(CONFLICTS_MAX):
             done = step(self.run, message, template, self._around.steps_max)
             if isinstance(done, Rejected) or not done.events:
-                if self._around.shared and held is not None and self.run is held:
+                if held is not None and self.run is held:
                     await self._load()  # what is refused here may be right by what others have committed
                     continue
                 envelope.answer(done)
@@ -219,7 +221,19 @@ class Actor:
             return
         raise StoreFailed("The run is changed elsewhere faster than here.", "not_applied")
 
+    def _kept(self) -> Run | None:
+        """The run from an earlier turn, where others may have moved it on since this message came."""
+        if not self._around.shared:
+            return None
+        covered, self._covered = self._covered, max(0, self._covered - 1)
+        return None if covered else self.run
+
+    def _cover(self) -> None:
+        """What the journal tells from now on holds for all who wait already."""
+        self._covered = 0 if self._mailbox is None else len(self._mailbox)
+
     async def _append(self, done: Step, envelope: Envelope) -> None:
+        self._cover()
         receipt = None if envelope.receipt is None else envelope.receipt(done.run, done.rejected)
         if done.effects:
             reach("before-intent")
@@ -257,6 +271,7 @@ class Actor:
     async def _load(self) -> None:
         """Take the run from the journal, and see to what it still wants done."""
         reach("before-activation")
+        self._cover()
         run = await self._around.journal.load(*self.key)
         if run is None:
             self.run = self._template = None

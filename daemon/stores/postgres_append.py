@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from daemon.stores.postgres_link import Db
 
 # The company's clock comes first, so that whoever waits holds nothing else; then the runs that are where they should
-# be, then their receipts, and only what passed both moves on.
+# be, then their receipts, and only what passed both moves on. Each row is found by its key whatever the planner knows
+# of the tables: by LATERAL, by ON CONFLICT, or by a CASE that keeps it from joining.
 APPEND = """
 WITH alive AS MATERIALIZED (
     SELECT epoch FROM daemons WHERE epoch = $2 FOR KEY SHARE
@@ -39,58 +40,54 @@ WITH alive AS MATERIALIZED (
         id, expected, version, resting, status, parked, updated_at, vertical,
         created_at, head, exact, events, checksum, body,
         path, key, fingerprint, answered_run, answered, headers, answer, nth
-    )
+    ) WHERE (SELECT count(*) FROM clock) = 1
 ), found AS MATERIALIZED (
-    SELECT new.nth FROM new JOIN runs ON runs.company_id = $1 AND runs.id = new.id
-    WHERE new.expected > 0 AND runs.version = new.expected AND (SELECT count(*) FROM clock) = 1
-    FOR UPDATE OF runs
+    SELECT new.nth FROM new CROSS JOIN LATERAL (
+        SELECT runs.version FROM runs WHERE runs.company_id = $1 AND runs.id = new.id FOR UPDATE
+    ) AS standing WHERE new.expected > 0 AND standing.version = new.expected
 ), taken AS (
     INSERT INTO receipts (company_id, path, key, fingerprint, run_id, status, headers, body, created_at)
     SELECT $1, path, key, fingerprint, answered_run, answered, headers, answer, $25 FROM new
-    WHERE key IS NOT NULL AND (SELECT count(*) FROM clock) = 1 AND CASE WHEN expected = 0
+    WHERE key IS NOT NULL AND CASE WHEN expected = 0
         THEN NOT EXISTS (SELECT 1 FROM runs WHERE runs.company_id = $1 AND runs.id = new.id)
         ELSE nth IN (SELECT nth FROM found) END
     ON CONFLICT (company_id, path, key) DO NOTHING
     RETURNING path, key
 ), fit AS MATERIALIZED (
-    SELECT new.* FROM new LEFT JOIN taken ON taken.path = new.path AND taken.key = new.key
-    WHERE (new.key IS NULL OR taken.key IS NOT NULL) AND (SELECT count(*) FROM clock) = 1
+    SELECT * FROM new
+    WHERE CASE WHEN key IS NULL THEN true ELSE (path, key) IN (SELECT path, key FROM taken) END
+    AND CASE WHEN expected = 0 THEN true ELSE nth IN (SELECT nth FROM found) END
 ), moved AS (
-    UPDATE runs SET version = fit.version, resting = fit.resting, status = fit.status, parked = fit.parked,
-        updated_at = fit.updated_at, epoch = CASE WHEN runs.resting THEN $2 ELSE runs.epoch END, moved_by = $2
-    FROM fit JOIN found ON found.nth = fit.nth
-    WHERE runs.company_id = $1 AND runs.id = fit.id AND runs.version = fit.expected
-    RETURNING runs.id, runs.epoch
-), began AS (
     INSERT INTO runs (company_id, id, version, resting, status, vertical, parked, created_at, updated_at, epoch,
-        moved_by)
-    SELECT $1, id, version, resting, status, vertical, parked, created_at, updated_at, $2, $2 FROM fit
-    WHERE expected = 0
-    ON CONFLICT (company_id, id) DO NOTHING
+        moved_by, moved_from)
+    SELECT $1, id, version, resting, status, vertical, parked, created_at, updated_at, $2, $2, expected FROM fit
+    ON CONFLICT (company_id, id) DO UPDATE SET version = excluded.version, resting = excluded.resting,
+        status = excluded.status, parked = excluded.parked, updated_at = excluded.updated_at,
+        epoch = CASE WHEN runs.resting THEN excluded.epoch ELSE runs.epoch END, moved_by = excluded.moved_by,
+        moved_from = excluded.moved_from
+        WHERE runs.version = excluded.moved_from
     RETURNING id, epoch
-), applied AS MATERIALIZED (
-    SELECT id, epoch FROM moved UNION ALL SELECT id, epoch FROM began
 ), written AS (
     INSERT INTO commits (company_id, run_id, version, first_seq, position, head, exact, events)
-    SELECT $1, new.id, new.version, new.expected + 1, clock.base + new.nth, new.head, new.exact, new.events
-    FROM applied JOIN new ON new.id = applied.id CROSS JOIN clock WHERE new.events IS NOT NULL
+    SELECT $1, id, version, expected + 1, base + nth, head, exact, events FROM fit CROSS JOIN clock
+    WHERE events IS NOT NULL AND CASE WHEN id IN (SELECT id FROM moved) THEN true ELSE false END
 ), kept AS (
     INSERT INTO snapshots (company_id, run_id, version, schema, checksum, body)
-    SELECT $1, new.id, new.version, $26, new.checksum, new.body
-    FROM applied JOIN new ON new.id = applied.id WHERE new.body IS NOT NULL
+    SELECT $1, id, version, $26, checksum, body FROM fit
+    WHERE body IS NOT NULL AND CASE WHEN id IN (SELECT id FROM moved) THEN true ELSE false END
     ON CONFLICT (company_id, run_id) DO UPDATE SET version = excluded.version, schema = excluded.schema,
         checksum = excluded.checksum, body = excluded.body
 )
-SELECT new.nth, applied.epoch,
-    new.key IS NOT NULL AND taken.key IS NULL AND (found.nth IS NOT NULL OR EXISTS (
+SELECT id, epoch, false FROM moved
+UNION ALL
+SELECT id, NULL, CASE
+    WHEN key IS NULL THEN false
+    WHEN (path, key) IN (SELECT path, key FROM taken) THEN 1 / (nth - nth) = 0
+    WHEN nth IN (SELECT nth FROM found) THEN true
+    ELSE EXISTS (
         SELECT 1 FROM receipts WHERE receipts.company_id = $1 AND receipts.path = new.path AND receipts.key = new.key
-    )),
-    CASE WHEN taken.key IS NOT NULL AND applied.epoch IS NULL THEN 1 / (new.nth - new.nth) END
-FROM alive CROSS JOIN new
-LEFT JOIN applied ON applied.id = new.id
-LEFT JOIN found ON found.nth = new.nth
-LEFT JOIN taken ON taken.path = new.path AND taken.key = new.key
-ORDER BY new.nth
+    ) END
+FROM new WHERE CASE WHEN id IN (SELECT id FROM moved) THEN false ELSE true END
 """
 
 
@@ -145,7 +142,8 @@ async def append_all(db: Db, company_id: str, epoch: int, appends: Sequence[Appe
     rows = await db.fetch(APPEND, *args)
     if not rows:
         return [(None, Fenced())] * len(appends)
-    return [_settled(performs, taken=taken) for _, performs, taken, _ in rows]
+    settled = {run_id: _settled(performs, taken=taken) for run_id, performs, taken in rows}
+    return [settled[one.commit.run.id] for one in appends]
 
 
 def _settled(performs: int | None, *, taken: bool) -> Settled:

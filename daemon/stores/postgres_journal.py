@@ -27,9 +27,10 @@ _BESIDE = (
     "LEFT JOIN commits ON commits.company_id = runs.company_id AND commits.run_id = runs.id "
     "AND commits.version = runs.version"
 )
+# By LATERAL each row is found by its key, whatever the planner knows of the tables.
 _LOAD = (
-    f"{_STANDING} unnest($1::text[], $2::text[]) AS asked(company_id, id) "
-    f"JOIN runs ON runs.company_id = asked.company_id AND runs.id = asked.id {_BESIDE}"
+    "SELECT one.* FROM unnest($1::text[], $2::text[]) AS asked(company_id, id) CROSS JOIN LATERAL ("
+    f"{_STANDING} runs {_BESIDE} WHERE runs.company_id = asked.company_id AND runs.id = asked.id LIMIT 1) AS one"
 )
 _FIND = f"{_STANDING} runs {_BESIDE} WHERE runs.company_id = $1"
 _EVENTS = (

@@ -19,8 +19,8 @@ STRAYED_MAX = 1_000
 
 _POSITIONS = "SELECT company_id, position FROM clocks WHERE company_id = ANY($1::text[])"
 _VERSIONS = (
-    "SELECT runs.company_id, runs.id, runs.version FROM unnest($1::text[], $2::text[]) AS asked(company_id, id) "
-    "JOIN runs ON runs.company_id = asked.company_id AND runs.id = asked.id"
+    "SELECT one.* FROM unnest($1::text[], $2::text[]) AS asked(company_id, id) CROSS JOIN LATERAL (SELECT company_id, "
+    "id, version FROM runs WHERE runs.company_id = asked.company_id AND runs.id = asked.id LIMIT 1) AS one"
 )
 _STRAYED = (
     "SELECT company_id, id, version FROM runs WHERE epoch = $1 AND NOT resting AND moved_by <> epoch "

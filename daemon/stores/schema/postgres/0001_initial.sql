@@ -67,7 +67,8 @@ CREATE TABLE templates (
     UNIQUE (vertical, version)
 );
 
--- Where each run stands. `epoch` is the daemon that performs what is outstanding, `moved_by` the one that committed last.
+-- Where each run stands. `epoch` is the daemon that performs what is outstanding, `moved_by` the one that committed
+-- last, and `moved_from` the version that it found.
 CREATE TABLE runs (
     company_id  text COLLATE "C" NOT NULL,
     id          text COLLATE "C" NOT NULL,
@@ -80,6 +81,7 @@ CREATE TABLE runs (
     updated_at  text COLLATE "C" NOT NULL,
     epoch       bigint NOT NULL,
     moved_by    bigint NOT NULL,
+    moved_from  bigint NOT NULL,
     PRIMARY KEY (company_id, id)
 ) WITH (fillfactor = 80);
 CREATE INDEX runs_by_status ON runs (company_id, status, id);
