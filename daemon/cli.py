@@ -21,6 +21,7 @@ from daemon.commands.base import AsJson, DataDir, ring_document, tell
 from daemon.commands.base import refused as _refused
 from daemon.commands.base import settings_of as _settings
 from daemon.commands.doctor import doctor
+from daemon.commands.migrate import migrate
 from daemon.keyring import KeyFileRefused, KeyRing, change_ring
 from daemon.ports import SchemaMismatch
 from daemon.settings import Settings
@@ -43,6 +44,7 @@ app.add_typer(secrets, name="secrets")
 app.command()(backup)
 app.command()(restore)
 app.command()(doctor)
+app.command()(migrate)
 audit.register(app)
 session.register(app)
 runs.register(app)

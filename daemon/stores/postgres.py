@@ -23,7 +23,7 @@ from daemon.stores.postgres_append import Append
 from daemon.stores.postgres_engine import Appended, PostgresEngine, Work
 from daemon.stores.postgres_link import Db, Link
 from daemon.stores.postgres_log import log
-from daemon.stores.postgres_migrations import migrate
+from daemon.stores.postgres_migrations import migrate, whole
 from daemon.stores.postgres_news import drop_rates
 from daemon.stores.postgres_sharing import Hints, Lease, PostgresSharing
 from daemon.stores.postgres_telling import PostgresTelling
@@ -105,6 +105,7 @@ class PostgresStore(PostgresTelling, PostgresSharing):
             for link in store._readers:
                 stack.push_async_callback(link.close)
             await store._readers[0].use(lambda db: migrate(db, text(clock())), writing=True)
+            await store._readers[0].use(whole)
             await lease.join()
             stack.push_async_callback(lease.close)
             stack.push_async_callback(hints.close)

@@ -28,8 +28,9 @@ _BESIDE = (
     "AND commits.version = runs.version"
 )
 # By LATERAL each row is found by its key, whatever the planner knows of the tables.
+_EACH = "SELECT one.* FROM"
 _LOAD = (
-    "SELECT one.* FROM unnest($1::text[], $2::text[]) AS asked(company_id, id) CROSS JOIN LATERAL ("
+    f"{_EACH} unnest($1::text[], $2::text[]) AS asked(company_id, id) CROSS JOIN LATERAL ("
     f"{_STANDING} runs {_BESIDE} WHERE runs.company_id = asked.company_id AND runs.id = asked.id LIMIT 1) AS one"
 )
 _FIND = f"{_STANDING} runs {_BESIDE} WHERE runs.company_id = $1"

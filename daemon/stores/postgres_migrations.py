@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from daemon.ports import SchemaMismatch
 from daemon.stores.migrations import SCHEMA, Applied, pending, read_migrations
 
 if TYPE_CHECKING:
@@ -37,3 +38,10 @@ async def migrate(db: Db, at: str) -> None:
             await db.execute(migration.sql)
             row = (migration.number, migration.name, migration.checksum, at)
             await db.execute("INSERT INTO migrations VALUES ($1, $2, $3, $4)", *row)
+
+
+async def whole(db: Db) -> None:
+    """SchemaMismatch as long as not all of an installation that is moved here has come."""
+    source = await db.fetchval("SELECT source FROM moves WHERE NOT done")
+    if source is not None:
+        raise SchemaMismatch(f"The move from {source} to this database is not finished: call penstock migrate again.")

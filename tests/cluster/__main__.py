@@ -1,4 +1,4 @@
-"""`make cluster`: three daemons on one PostgreSQL, killed, frozen and cut off in turn: is everything as it has to be?"""
+"""`make cluster`: three daemons on one PostgreSQL, killed, frozen and cut off: is everything as it has to be?"""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="penstock-cluster-") as name:
         folder = Path(name)
         folder.chmod(0o755)
-        with server("shared_buffers=256MB", parent=folder) as database, asyncio.Runner(
-            loop_factory=uvloop.new_event_loop
-        ) as runner:
+        with (
+            server("shared_buffers=256MB", parent=folder) as database,
+            asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
+        ):
 
             async def play() -> bool:
                 (folder / "play").mkdir()

@@ -64,7 +64,7 @@ class Outcome:
             f"verdicts lost     {len(self.lost)} of those acknowledged",
             f"effects twice     {len(self.twice)} of {self.payments:,} irreversible ones; {self.doubtful} in doubt",
             f"fenced writes     {self.fenced_writes}",
-            f"linearizable      {self.gates - len(self.crooked):,} of {self.gates:,} gates, {self.operations:,} operations",
+            f"linearizable      {self.gates - len(self.crooked):,} of {self.gates:,} gates, {self.operations:,} told",
             f"taken over        {len(self.waits_s)} times, at most after {max(self.waits_s, default=0.0):.1f} s",
         ]
         return "\n".join([*lines, *self.lost[:5], *self.twice[:5], *self.crooked[:5]])
@@ -181,7 +181,7 @@ class Play:
         epoch = await self._cluster.watch.epoch(daemon.pid)
         with suppress(TimeoutError):
             async with asyncio.timeout(2.0):
-                while not await self._cluster.watch.outstanding(epoch):
+                while not await self._cluster.watch.outstanding(epoch):  # noqa: ASYNC110 - the database has no event
                     await asyncio.sleep(0.02)
         happen()
         await self._cluster.watch.taken_over(epoch, time.monotonic())
@@ -209,7 +209,9 @@ class Play:
         outcome, told = self.outcome, self._told
         outcome.gates, outcome.payments = len(self._record.ops), len(told.verdicts)
         outcome.operations = sum(map(len, self._record.ops.values()))
-        outcome.crooked = [f"{key}: {what}" for key, ops in self._record.ops.items() if (what := fault(ops)) is not None]
+        outcome.crooked = [
+            f"{key}: {what}" for key, ops in self._record.ops.items() if (what := fault(ops)) is not None
+        ]
         outcome.twice, outcome.doubtful = self._far.twice, told.doubtful
         outcome.statuses = self._record.statuses + told.statuses
         outcome.waits_s = self._cluster.watch.waits_s

@@ -1,4 +1,4 @@
-"""`make throughput`: starts and verdicts a second of one daemon on SQLite, and of one, two, … on PostgreSQL, in turn."""
+"""`make throughput`: starts and verdicts a second of one daemon on SQLite, and of one and two on PostgreSQL."""
 
 from __future__ import annotations
 

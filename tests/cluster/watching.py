@@ -52,7 +52,7 @@ class Watch:
         """Wait until nothing outstanding is that daemon's any more, and keep how long that took since it was gone."""
         outstanding = "SELECT count(*) FROM runs WHERE epoch = $1 AND NOT resting"
         async with asyncio.timeout(PATIENCE_S):
-            while await self.asked(outstanding, epoch):
+            while await self.asked(outstanding, epoch):  # noqa: ASYNC110 - the database has no event for it
                 await asyncio.sleep(LOOK_S)
         self.waits_s.append(time.monotonic() - since)
 
@@ -63,7 +63,7 @@ class Watch:
     async def settled(self) -> None:
         """Wait until every run rests."""
         async with asyncio.timeout(2 * PATIENCE_S):
-            while await self.asked("SELECT count(*) FROM runs WHERE NOT resting"):
+            while await self.asked("SELECT count(*) FROM runs WHERE NOT resting"):  # noqa: ASYNC110 - as above
                 await asyncio.sleep(LOOK_S)
 
     async def cut_backends(self) -> int:

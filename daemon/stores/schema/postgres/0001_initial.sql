@@ -246,3 +246,10 @@ CREATE TRIGGER audit_nodes_stay BEFORE UPDATE OR DELETE ON audit_nodes
     FOR EACH ROW EXECUTE FUNCTION penstock_stays();
 CREATE TRIGGER audit_checkpoints_stay BEFORE UPDATE OR DELETE ON audit_checkpoints
     FOR EACH ROW EXECUTE FUNCTION penstock_stays();
+
+-- What was moved here from another store, and whether all of it has come.
+CREATE TABLE moves (
+    sole    boolean NOT NULL PRIMARY KEY CHECK (sole),
+    source  text NOT NULL,
+    done    boolean NOT NULL
+);

@@ -1,0 +1,41 @@
+"""`penstock migrate`: from SQLite to PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from actors.ports import StoreFailed
+from daemon import exits
+from daemon.commands.base import refused
+from daemon.ports import SchemaMismatch
+from daemon.timers import utc_now
+
+SQLITE = "sqlite:"
+DONE = """\
+Start the daemons with PENSTOCK_DATABASE_URL set to that database, each with the same key files
+(PENSTOCK_JWT_KEYS_FILE, PENSTOCK_VAULT_KEY_FILE, PENSTOCK_AUDIT_KEYS_FILE); those of this installation are in {folder}.
+The SQLite database stays as it was; do not start a service on it again."""
+
+
+def migrate(
+    source: Annotated[str, typer.Option("--from", help="sqlite: and the data folder of a stopped service.")],
+    target: Annotated[str, typer.Option("--to", help="postgresql:// and the rest of the address of a database.")],
+) -> None:
+    """Move a stopped installation to PostgreSQL, compared row by row. It can be called again if it was broken off."""
+    place = Path(source.removeprefix(SQLITE).removeprefix("//"))
+    path = place / "penstock.db" if place.is_dir() else place
+    if not source.startswith(SQLITE) or not path.exists():
+        raise refused(ValueError(f"--from: {source} is not sqlite: and a data folder with a database"), exits.CONFIG)
+    if not target.startswith(("postgresql://", "postgres://")):
+        raise refused(ValueError("--to: it begins with postgresql://"), exits.CONFIG)
+    from daemon.stores import moving  # noqa: PLC0415 - most commands do without PostgreSQL
+
+    try:
+        asyncio.run(moving.move(path, target, utc_now, typer.echo))
+    except (moving.MoveRefused, StoreFailed, SchemaMismatch, OSError) as error:
+        raise refused(error, exits.REFUSED) from None
+    typer.echo(DONE.format(folder=path.parent))

@@ -1,0 +1,23 @@
+"""`make cluster` for a few seconds: a daemon killed, connections cut, and a crowd at a few gates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.cluster.cluster import Play, clustered
+from tests.cluster.crowded import closed_once
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.postgres import Server
+
+
+async def test_nothing_is_lost_nor_happens_twice_while_a_daemon_dies(postgres: Server, tmp_path: Path) -> None:
+    async with clustered(tmp_path, postgres, lease_s=2.0) as cluster:
+        outcome = await Play(cluster, seconds=4.0, pause_s=0.3).perform("cut_backends", "kill")
+        assert outcome.sound, str(outcome)
+        assert outcome.faults["kill"] >= 1
+        assert outcome.payments
+        once = await closed_once(cluster, gates=10, callers=30)
+        assert once.sound, str(once)

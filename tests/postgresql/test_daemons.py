@@ -1,0 +1,194 @@
+"""Two daemons on one database: whose work is whose, and what happens when one is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from actors.calls import Request
+from actors.messages import Call, Effect
+from actors.ports import VersionConflict
+from daemon.sharing import OwnEffects, SharedJournal
+from daemon.stores.postgres import PostgresStore
+from daemon.stores.postgres_log import Fenced
+from tests.histories import ACME, commit, decide, start, work
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Sequence
+
+    from actors.ports import Commit
+    from actors.run import Run
+    from tests.postgres import Server
+
+PATIENCE_S = 20.0
+LEASE_S = 1.0
+
+
+@pytest.fixture
+async def url(postgres: Server, template: str) -> AsyncIterator[str]:
+    made = await postgres.made(template)
+    yield made
+    await postgres.dropped(made)
+
+
+def busy(run_id: str = "run-1") -> Commit:
+    """A run that is not at rest."""
+    return start(run_id, gates=())
+
+
+async def buried(url: str, store: PostgresStore) -> None:
+    """End a daemon's lease as another one would do that finds it run out."""
+    async with PostgresStore.open(url) as other:
+        epoch = store.lease.epoch
+        await other._readers[0].use(lambda db: db.execute("DELETE FROM daemons WHERE epoch = $1", epoch))
+
+
+async def until_claimed(store: PostgresStore) -> list[tuple[str, str]]:
+    async with asyncio.timeout(PATIENCE_S):
+        while not (claimed := list(await store.claim())):
+            await asyncio.sleep(0.05)
+    return claimed
+
+
+async def test_of_two_daemons_on_one_version_the_second_is_a_conflict(url: str) -> None:
+    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+        begun = start()
+        await one.append(begun)
+        outcomes = await asyncio.gather(
+            one.append(decide(begun.run)), other.append(decide(begun.run)), return_exceptions=True
+        )
+        assert {type(outcome) for outcome in outcomes} == {type(None), VersionConflict}
+
+
+async def test_what_is_outstanding_stays_with_the_daemon_that_began_it(url: str) -> None:
+    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+        begun = busy()
+        assert await one.append_standing(begun) == one.epoch
+        moved = commit(begun.run, *work(begun.run).events, resting=False)
+        assert await other.append_standing(moved) == one.epoch
+        assert set(await one.strayed()) == {(ACME, "run-1")}
+        assert await other.strayed() == {}
+        assert list(await other.restless(("", ""), 9)) == []
+        assert list(await one.restless(("", ""), 9)) == [(ACME, "run-1")]
+
+
+async def test_a_run_at_rest_is_seen_to_by_whoever_wakes_it(url: str) -> None:
+    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+        begun = start()
+        await one.append(begun)
+        woken = commit(begun.run, *work(begun.run).events, resting=False)
+        assert await other.append_standing(woken) == other.epoch
+
+
+async def test_the_work_of_a_daemon_that_lives_is_not_claimed(url: str) -> None:
+    async with PostgresStore.open(url, lease_s=LEASE_S) as one, PostgresStore.open(url, lease_s=LEASE_S) as other:
+        await one.append(busy())
+        await asyncio.sleep(2 * LEASE_S)
+        assert list(await other.claim()) == []
+
+
+async def test_the_work_of_a_daemon_that_left_is_claimed_at_once_and_by_one_alone(url: str) -> None:
+    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+        async with PostgresStore.open(url) as third:
+            for number in range(20):
+                await third.append(busy(f"run-{number:02}"))
+        claimed = await asyncio.gather(one.claim(), other.claim())
+        found = [key for some in claimed for key in some]
+        assert sorted(found) == [(ACME, f"run-{number:02}") for number in range(20)]
+        standing = await one.load_standing(ACME, "run-00")
+        assert standing is not None
+        assert standing[1] in (one.epoch, other.epoch)
+
+
+async def test_the_work_of_a_daemon_that_fell_silent_is_claimed(url: str) -> None:
+    async with PostgresStore.open(url, lease_s=LEASE_S) as other, PostgresStore.open(url, lease_s=LEASE_S) as silent:
+        await silent.append(busy())
+        silent.lease._over = True
+        assert await until_claimed(other) == [(ACME, "run-1")]
+
+
+async def test_a_daemon_whose_lease_was_ended_writes_nothing_more_and_is_told_so(url: str) -> None:
+    lost = asyncio.Event()
+    async with PostgresStore.open(url, on_failed=lost.set) as store:
+        begun = start()
+        await store.append(begun)
+        await buried(url, store)
+        for write in (store.append(decide(begun.run)), store.append(start("run-2")), store.ping()):
+            with pytest.raises(Fenced):
+                await write
+        assert lost.is_set()
+        assert not store.held
+        assert await store.load(ACME, "run-1") == begun.run
+        assert await store.load(ACME, "run-2") is None
+
+
+class Hands:
+    """Notes what is to be performed."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[list[str], bool]] = []
+
+    def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
+        self.asked.append(([effect.key for effect in effects], recovered))
+
+    def forget(self, company_id: str, run_id: str) -> None:
+        raise AssertionError
+
+
+def call(run: Run) -> Call:
+    return Call(run.company_id, run.id, "work", 1, request=Request(tool="tool", mode="live"), repeatable=False)
+
+
+async def test_only_the_daemon_whose_work_it_is_performs_it(url: str) -> None:
+    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+        mine, theirs = SharedJournal(one), SharedJournal(other)
+        begun = busy()
+        await mine.append(begun)
+        hands, others = Hands(), Hands()
+        OwnEffects(mine, hands).perform([call(begun.run)], recovered=False)
+        await theirs.load(ACME, "run-1")
+        OwnEffects(theirs, others).perform([call(begun.run)], recovered=True)
+        assert (len(hands.asked), others.asked) == (1, [])
+        assert hands.asked[0][1] is False
+
+
+async def test_what_was_taken_over_counts_as_begun_once(url: str) -> None:
+    async with PostgresStore.open(url) as store:
+        async with PostgresStore.open(url) as gone:
+            begun = busy()
+            await gone.append(begun)
+        journal, hands = SharedJournal(store), Hands()
+        effects = OwnEffects(journal, hands)
+        assert list(await journal.claim()) == [(ACME, "run-1")]
+        assert journal.claimed == {(ACME, "run-1")}
+        await journal.load(ACME, "run-1")
+        effects.perform([call(begun.run)], recovered=True)
+        moved = commit(begun.run, *work(begun.run).events, resting=False)
+        await journal.append(moved)
+        effects.perform([call(begun.run)], recovered=False)
+        assert [recovered for _, recovered in hands.asked] == [True, False]
+        assert journal.claimed == set()
+
+
+async def test_counts_of_who_came_hold_for_all_daemons_together(url: str) -> None:
+    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+        found = [await store.hit("ann", 3, 60.0) for store in (one, other, one, other, one)]
+        assert found[:3] == [None] * 3
+        assert all(wait_s is not None and 0 < wait_s <= 60 for wait_s in found[3:])
+        assert await one.hit("bob", 3, 60.0) is None
+        assert await one.hit("short", 1, 0.001) is None
+        assert await other.hit("short", 1, 0.001) is None
+
+
+async def test_a_connection_that_is_lost_is_made_anew_and_commits_go_on(url: str, postgres: Server) -> None:
+    async with PostgresStore.open(url) as store:
+        await store.append(start("run-1"))
+        await postgres.told(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'penstock' "
+            f"AND datname = '{url.rpartition('/')[2]}'"
+        )
+        outcomes = [await asyncio.gather(store.append(start(f"run-{n}")), return_exceptions=True) for n in (2, 3)]
+        assert outcomes[1] == [None]
+        assert await store.load(ACME, "run-3") is not None

@@ -1,0 +1,126 @@
+"""An installation moves from SQLite to PostgreSQL whole or not at all, and goes on there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from daemon.audit.chain import named
+from daemon.audit.records import Checkpoint
+from daemon.placed import BEGINNING
+from daemon.ports import FolderInUse, RunQuery, SchemaMismatch
+from daemon.stores import moving
+from daemon.stores.postgres import PostgresStore
+from daemon.stores.sqlite import SqliteStore
+from tests.contract.test_telling import hook, log_of
+from tests.histories import ACME, OTHER, Clock, account, change, decide, receipt, start, stored_connector
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from actors.run import Run
+    from daemon.ports import Store
+    from tests.postgres import Server
+
+
+def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
+    return Checkpoint(
+        at="now", company=company, key_id="k", previous=previous, root=named(root), signature="s", size=size
+    )
+
+
+async def filled(path: Path) -> list[Run]:
+    """Two companies with runs, an account, a connector, a webhook; some of it is sealed."""
+    async with SqliteStore.open(path, clock=Clock()) as store:
+        await store.register(account(), receipt("first", ""))
+        await store.put_connector(stored_connector(), change())
+        one, two, busy = start("run-1"), start("run-2", OTHER), start("run-3", gates=())
+        await store.append(one)
+        await store.append(two)
+        await store.seal(sign)
+        await store.append(busy)
+        await store.append(decide(one.run))
+        await store.add_webhook(hook(), log_of(hook()), None)
+        return [decide(one.run).run, two.run, busy.run]
+
+
+async def runs_of(store: Store) -> list[Run]:
+    return [run for company in (ACME, OTHER) for run in await store.find(company, RunQuery())]
+
+
+async def moved(path: Path, url: str) -> list[str]:
+    said: list[str] = []
+    await moving.move(path, url, Clock(), said.append)
+    return said
+
+
+async def test_everything_is_there_afterwards_and_goes_on(postgres: Server, tmp_path: Path) -> None:
+    runs = await filled(tmp_path / "penstock.db")
+    async with SqliteStore.open(tmp_path / "penstock.db") as before:
+        there, told = await runs_of(before), await before.happened(ACME, BEGINNING, 100)
+    url = await postgres.made()
+    said = await moved(tmp_path / "penstock.db", url)
+    assert said[-1] == "compared: 6 commits and 2 checkpoints are the same, byte for byte"
+    async with PostgresStore.open(url) as store:
+        assert await runs_of(store) == there
+        assert await store.happened(ACME, BEGINNING, 100) == told
+        assert await store.account_by_email("ann@example.test") == account()
+        assert list(await store.connectors_of(ACME)) == [stored_connector()]
+        assert list(await store.claim()) == [(ACME, "run-3")]
+        await store.append(decide(runs[1]))
+        assert await store.seal(sign) == 4
+        webhook = await store.webhook(*hook().key)
+        assert webhook is not None
+        assert await store.happened(ACME, webhook.cursor, 100) == []
+        await store.append(start("run-9"))
+        assert {one.run_id for one in await store.happened(ACME, webhook.cursor, 100)} == {"run-9"}
+
+
+async def test_a_move_that_was_broken_off_keeps_daemons_out_and_is_begun_again(
+    postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await filled(tmp_path / "penstock.db")
+    url = await postgres.made()
+    with monkeypatch.context() as broken:
+        broken.setattr(moving, "TABLES", (*moving.TABLES[:8], moving.Table("no_such_table", "x")))
+        with pytest.raises(Exception, match="no_such_table"):
+            await moved(tmp_path / "penstock.db", url)
+    with pytest.raises(SchemaMismatch, match="not finished"):
+        async with PostgresStore.open(url):
+            pass
+    await moved(tmp_path / "penstock.db", url)
+    async with PostgresStore.open(url) as store:
+        assert len(await runs_of(store)) == 3
+
+
+async def test_nothing_is_moved_over_an_installation_nor_twice(postgres: Server, template: str, tmp_path: Path) -> None:
+    await filled(tmp_path / "penstock.db")
+    url = await postgres.made(template)
+    async with PostgresStore.open(url) as store:
+        await store.append(start("run-7"))
+    with pytest.raises(moving.MoveRefused, match="already"):
+        await moved(tmp_path / "penstock.db", url)
+    fresh = await postgres.made()
+    await moved(tmp_path / "penstock.db", fresh)
+    with pytest.raises(moving.MoveRefused, match="already"):
+        await moved(tmp_path / "penstock.db", fresh)
+
+
+async def test_what_was_changed_there_meanwhile_is_found(postgres: Server, tmp_path: Path) -> None:
+    await filled(tmp_path / "penstock.db")
+    url = await postgres.made()
+    with pytest.MonkeyPatch.context() as broken:
+        broken.setattr(moving, "TABLES", moving.TABLES[:8])
+        broken.setattr(moving, "_HEADS", "SELECT nothing")
+        with pytest.raises(Exception, match="nothing"):
+            await moved(tmp_path / "penstock.db", url)
+    await postgres.told("UPDATE commits SET events = events || 'x'", url.rpartition("/")[2])
+    with pytest.raises(moving.MoveRefused, match="commits are not the same"):
+        await moved(tmp_path / "penstock.db", url)
+
+
+async def test_a_service_that_runs_is_not_moved(postgres: Server, tmp_path: Path) -> None:
+    async with SqliteStore.open(tmp_path / "penstock.db"):
+        with pytest.raises(FolderInUse):
+            await moved(tmp_path / "penstock.db", await postgres.made())
