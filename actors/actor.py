@@ -77,7 +77,7 @@ Turn = Callable[[Envelope], Awaitable[None]]
 class Surroundings:
     """What every actor of a process shares.
 
-    `shared` says that other processes append to the same journal; `traced` puts turns into traces, where those are made.
+    `shared` says that other processes append to the same journal; `traced` makes turns spans of a trace.
     """
 
     journal: Journal

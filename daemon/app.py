@@ -201,10 +201,14 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         others = Listeners(
             engine.journal, engine.directory, engine.dispatcher, engine.feed, engine.deliverer, identity, toolbox
         )
-        hearing = Hearing(shared, others)
-        shared.tell(hearing.hint)
-        housekeeping.keep(stack, hearing.serve())
+        housekeeping.keep(stack, _hearing(shared, others).serve())
     return services, engine
+
+
+def _hearing(shared: SharedStore, others: Listeners) -> Hearing:
+    hearing = Hearing(shared, others)
+    shared.tell(hearing.hint)
+    return hearing
 
 
 async def _store(
@@ -289,11 +293,7 @@ def _engine(
         shared=shared is not None,
         traced=None if tracing is None else turns(tracing),
     )
-    directory = Directory(
-        around,
-        idle_s=settings.idle_s,
-        report=_report,
-    )
+    directory = Directory(around, idle_s=settings.idle_s, report=_report)
     deliverer = Deliverer(store, dispatcher.notify, utc_now)
     feed.tell(lambda run, _: deliverer.happened(run.company_id))
     return Engine(directory, dispatcher, timers, feed, deliverer, journal)

@@ -85,6 +85,6 @@ class TracedJournal:
         """The run as committed; None when the company has no such run."""
         return await self.journal.load(company_id, run_id)
 
-    async def unfinished(self) -> Sequence[tuple[str, str]]:
-        """The (company_id, run_id) of every run that is not at rest."""
-        return await self.journal.unfinished()
+    async def claim(self) -> Sequence[tuple[str, str]]:
+        """Take up runs that are not at rest and that nobody sees to: the (company_id, run_id) of each."""
+        return await self.journal.claim()

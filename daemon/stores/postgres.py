@@ -22,7 +22,7 @@ from daemon.stores.loads import Loads
 from daemon.stores.postgres_append import Append
 from daemon.stores.postgres_engine import Appended, PostgresEngine, Work
 from daemon.stores.postgres_link import Db, Link
-from daemon.stores.postgres_log import log
+from daemon.stores.postgres_log import last_logged, log
 from daemon.stores.postgres_migrations import migrate, whole
 from daemon.stores.postgres_news import drop_rates
 from daemon.stores.postgres_sharing import Hints, Lease, PostgresSharing
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from actors.ports import Commit, Receipt
     from actors.run import Run
-    from daemon.audit.log import Logged
+    from daemon.audit.log import LogEvent, Logged
     from daemon.audit.records import Checkpoint, Entry, Proven, Sign
     from daemon.meters import Gauge
     from daemon.ports import (
@@ -264,6 +264,10 @@ class PostgresStore(PostgresTelling, PostgresSharing):
         """Add an event to a company's own log."""
         await self._write(logged.company_id, lambda db: log(db, logged))
 
+    async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
+        """The latest event of a company's own log whose JSON holds this text."""
+        return await self._read(lambda db: last_logged(db, company_id, holding))
+
     async def unsealed(self) -> int:
         """How many commits no checkpoint covers yet, or a few more."""
         return await self._read(postgres_audit.unsealed)
@@ -286,9 +290,9 @@ class PostgresStore(PostgresTelling, PostgresSharing):
         """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""
         return await self._read(lambda db: postgres_audit.checkpoints(db, company_id, before, limit))
 
-    async def proven(self, company_id: str, run_id: str) -> Proven | None:
+    async def proven(self, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proven | None:
         """The commits of a run with their proof; None as long as no checkpoint covers the last."""
-        return await self._read(lambda db: postgres_audit.proven(db, company_id, run_id))
+        return await self._read(lambda db: postgres_audit.proven(db, company_id, run_id, after, limit))
 
     async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
         """The commits under the leaves from a number up to another, which is not among them."""

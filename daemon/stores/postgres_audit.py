@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from daemon.audit import merkle
-from daemon.audit.chain import HistoryBroken
+from daemon.audit.chain import HistoryBroken, genesis
 from daemon.audit.records import Checkpoint, Entry, Growing, Proven, Sign, leaf
 from daemon.stores.postgres_journal import bounded
 from daemon.stores.sqlite_audit import SIZE_MAX, _checkpoint, _row
@@ -30,7 +30,16 @@ _UNSEALED = (
     "WHERE company_id = $1 AND position > $2 AND position <= $3 ORDER BY position LIMIT $4"
 )
 _CHECKPOINT = "SELECT at, company_id, key_id, previous, root, signature, size FROM audit_checkpoints WHERE company_id"
-_COMMITS = "SELECT run_id, version, first_seq, head, events FROM commits"
+_COMMITS = (
+    "SELECT run_id, version, first_seq, head, events FROM commits "
+    "WHERE company_id = $1 AND run_id = $2 AND version > $3 ORDER BY version LIMIT $4"
+)
+_HEAD = "SELECT head FROM commits WHERE company_id = $1 AND run_id = $2 AND version = $3"
+_LAST_LEAF = (
+    "SELECT number, commits.run_id, commits.version, first_seq, head, events FROM commits LEFT JOIN audit_leaves "
+    "ON audit_leaves.company_id = commits.company_id AND audit_leaves.position = commits.position "
+    "WHERE commits.company_id = $1 AND commits.run_id = $2 ORDER BY commits.version DESC LIMIT 1"
+)
 _ENTRIES = (
     "SELECT number, commits.run_id, commits.version, first_seq, head, events FROM audit_leaves JOIN commits "
     "ON commits.company_id = audit_leaves.company_id AND commits.position = audit_leaves.position "
@@ -85,23 +94,19 @@ async def checkpoints(db: Db, company_id: str, before: int | None, limit: int) -
     return [_checkpoint(tuple(row)) for row in rows]
 
 
-async def proven(db: Db, company_id: str, run_id: str) -> Proven | None:
+async def proven(db: Db, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proven | None:
     """A run's commits with the proof of the last one."""
-    rows = await db.fetch(f"{_COMMITS} WHERE company_id = $1 AND run_id = $2 ORDER BY version", company_id, run_id)
-    if not rows:
+    found, top = await db.fetchrow(_LAST_LEAF, company_id, run_id), await checkpoints(db, company_id, None, 1)
+    if found is None or found[0] is None or not top or top[0].size <= found[0]:
         return None
-    number = await db.fetchval(
-        "SELECT number FROM audit_leaves JOIN commits "
-        "ON commits.company_id = audit_leaves.company_id AND commits.position = audit_leaves.position "
-        "WHERE commits.company_id = $1 AND commits.run_id = $2 AND commits.version = $3",
-        *(company_id, run_id, rows[-1][1]),
-    )
-    last = await checkpoints(db, company_id, None, 1)
-    if number is None or not last or last[0].size <= number:
-        return None
-    node = await _nodes(db, company_id, _needed(partial(merkle.inclusion, number, last[0].size)))
+    rows = await db.fetch(_COMMITS, company_id, run_id, after, limit)
     commits = [Entry(-1, *row) for row in rows]
-    return Proven(commits, number, merkle.inclusion(number, last[0].size, node), last[0])
+    before = genesis(company_id, run_id)
+    if commits and commits[0].first_seq > 1:
+        before = await db.fetchval(_HEAD, company_id, run_id, commits[0].first_seq - 1) or b""
+    number, size = found[0], top[0].size
+    node = await _nodes(db, company_id, _needed(partial(merkle.inclusion, number, size)))
+    return Proven(commits, before, Entry(*found), merkle.inclusion(number, size, node), top[0])
 
 
 async def entries(db: Db, company_id: str, first: int, end: int) -> Sequence[Entry]:

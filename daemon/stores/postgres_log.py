@@ -9,7 +9,7 @@ from daemon.audit.chain import extended, genesis
 from daemon.stores import codec
 
 if TYPE_CHECKING:
-    from daemon.audit.log import Logged
+    from daemon.audit.log import LogEvent, Logged
     from daemon.stores.postgres_link import Db
 
 CLOCK = (
@@ -18,6 +18,10 @@ CLOCK = (
 )
 _ALIVE = "SELECT epoch FROM daemons WHERE epoch = $1 FOR KEY SHARE"
 _LAST = "SELECT version, head FROM commits WHERE company_id = $1 AND run_id = $1 ORDER BY version DESC LIMIT 1"
+_HOLDING = (
+    "SELECT events FROM commits WHERE company_id = $1 AND run_id = $1 AND position($2 in events) > 0 "
+    "ORDER BY version DESC LIMIT 1"
+)
 _ADD = (
     "INSERT INTO commits (company_id, run_id, version, first_seq, position, head, events) "
     "VALUES ($1, $1, $2, $2, $3, $4, $5)"
@@ -36,6 +40,12 @@ async def alive(db: Db, epoch: int) -> None:
     """Hold on to this daemon's lease until the transaction ends; Fenced when it is gone."""
     if await db.fetchval(_ALIVE, epoch) is None:
         raise Fenced
+
+
+async def last_logged(db: Db, company_id: str, holding: str) -> LogEvent | None:
+    """The latest event of a company's own log whose JSON holds this text."""
+    events = await db.fetchval(_HOLDING, company_id, holding.encode())
+    return None if events is None else codec.decode_log(events)[-1]
 
 
 async def log(db: Db, logged: Logged) -> None:
