@@ -119,7 +119,16 @@ class Settings(BaseSettings):
     connections_max: Annotated[int, Field(ge=1)] = Field(10_000, description="connections open at once")
     requests_max: Annotated[int, Field(ge=1)] = Field(64, description="requests worked on at once")
     requests_waiting_max: Annotated[int, Field(ge=0)] = Field(
-        4_096, description="requests that may wait for their turn, at most half of them of one company"
+        20_000, description="requests that may wait for their turn, at most half of them of one company"
+    )
+    requests_wait_s: Annotated[float, Field(gt=0)] = Field(
+        4.0, description="wait for a turn that can be borne; where it lasts longer, requests are refused"
+    )
+    requests_burst_s: Annotated[float, Field(ge=0)] = Field(
+        5.0, description="how long the wait for a turn may be longer than that before any request is refused"
+    )
+    requests_late_s: Annotated[float, Field(gt=0)] = Field(
+        30.0, description="a request that has waited longer for its turn is refused instead"
     )
     wait_s: Annotated[float, Field(ge=0, le=60)] = Field(10.0, description="how long an answer waits for a run to rest")
     drain_s: Annotated[float, Field(ge=0)] = Field(5.0, description="how long a stop waits for calls under way")

@@ -3,42 +3,60 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
 from aiohttp import web
 
 from actors.actor import Overloaded
+from daemon.web.siege import Siege
 
 NOBODY = ""
 REFILLED = 7 / 8
+LATE_S = 30.0
+ARRIVED_S = 1.0
 
 
 class Admission:
     """Lets so many requests be worked on at once; the others wait, and the companies take turns.
 
-    Of the places to wait a company may hold as many as are still free (a dynamic threshold). So one alone gets half of
-    them; of several that are greedy each ends up with as many as the others, and as many stay free. Who has filled its
-    part is refused until some of it is free again: else each place that is given back would be fought for by all that
-    arrive at that moment, and what is fought for has been parsed already.
+    A burst waits, however large, up to `waiting_max`; only where the wait stays too long for too long (a siege) may no
+    more wait than are served in a time that can be borne. Of the places to wait a company may hold as many as are
+    still free (a dynamic threshold). So one alone gets half of them; of several that are greedy each ends up with as
+    many as the others, and as many stay free. Who has filled its part is refused until some of it is free again: else
+    each place that is given back would be fought for by all that arrive at that moment, and what is fought for has
+    been parsed already.
     """
 
-    def __init__(self, at_once_max: int, waiting_max: int) -> None:
-        """Begin with nobody."""
+    def __init__(
+        self,
+        at_once_max: int,
+        waiting_max: int,
+        siege: Siege | None = None,
+        *,
+        late_s: float = LATE_S,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Begin with nobody; who has waited longer than `late_s` is refused when its turn comes."""
         self._free = at_once_max
         self._waiting_max = waiting_max
+        self._siege = siege or Siege()
+        self._late_s = late_s
+        self._now = now
         self._waiting = 0
-        self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._queues: OrderedDict[str, deque[tuple[float, asyncio.Future[None]]]] = OrderedDict()
         self._expected: dict[str, int] = {}
+        self._expected_since = 0.0
         self._full: set[str] = set()
         self.refused = 0
 
     @property
     def crowded(self) -> bool:
         """Whether there is anybody at all who might be refused."""
-        if 4 * self._waiting >= self._waiting_max and self._free <= 0:
+        if self._free <= 0 and (self._siege.on or 4 * self._waiting >= self._waiting_max):
             return True
         if self._expected:
             self._expected.clear()
@@ -53,20 +71,27 @@ class Admission:
         """Whether a company's next request can neither be worked on nor wait."""
         if self._free > 0 and not self._waiting:
             return False
-        own, room = len(self._queues.get(company_id, ())), self._waiting_max - self._waiting
-        own += self._expected.get(company_id, 0)
+        own, room = self._own(company_id), self._room()
         if own >= room:
             self._full.add(company_id)
         elif company_id in self._full and own <= room * REFILLED:
             self._full.discard(company_id)
         return company_id in self._full
 
+    def wanted(self, company_id: str) -> int:
+        """How many more of a company may wait now, where it has been refused and some of its part is free again."""
+        own, room = self._own(company_id), self._room()
+        return int(room - own) // 2 if own <= room * REFILLED else 0
+
     def expect(self, company_id: str) -> None:
         """Count a request that is on its way here while it is crowded, so that not all of a burst are let through."""
+        now = self._now()
+        if now - self._expected_since > ARRIVED_S:  # those that came here have been counted, the others never will
+            self._expected, self._expected_since = {}, now
         self._expected[company_id] = self._expected.get(company_id, 0) + 1
 
     async def enter(self, company_id: str) -> None:
-        """Take a place, after a wait for it if need be; Overloaded when there is no room to wait."""
+        """Take a place, after a wait if need be; Overloaded when there is no room to wait or it takes too long."""
         if self._free > 0 and not self._waiting:
             self._free -= 1
             return
@@ -76,8 +101,10 @@ class Admission:
             self.refused += 1
             raise Overloaded
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._queues.setdefault(company_id, deque()).append(turn)
+        began = self._now()
+        self._queues.setdefault(company_id, deque()).append((began, turn))
         self._waiting += 1
+        self._siege.waits(self._waiting, began)
         try:
             await turn
         except asyncio.CancelledError:
@@ -91,18 +118,41 @@ class Admission:
 
     def leave(self) -> None:
         """Give a place back: to the next company in turn, if anybody waits."""
+        if not self._waiting:
+            self._free += 1
+            return
+        now = self._now()
         while self._queues and self._free >= 0:
-            company_id, queue = next(iter(self._queues.items()))
-            turn = queue.popleft()
-            self._waiting -= 1
-            if queue:
-                self._queues.move_to_end(company_id)
-            else:
-                del self._queues[company_id]
-            if not turn.done():
-                turn.set_result(None)
-                return
+            began, turn = self._next()
+            if turn.done():
+                continue
+            if now - began > self._late_s:  # its caller has given up by now, or is about to
+                self.refused += 1
+                turn.set_exception(Overloaded())
+                continue
+            turn.set_result(None)
+            self._siege.served(self._waiting, now)
+            return
+        self._siege.waits(self._waiting, now)
         self._free += 1
+
+    def _next(self) -> tuple[float, asyncio.Future[None]]:
+        """Whose turn it is."""
+        company_id, queue = next(iter(self._queues.items()))
+        one = queue.popleft()
+        self._waiting -= 1
+        if queue:
+            self._queues.move_to_end(company_id)
+        else:
+            del self._queues[company_id]
+        return one
+
+    def _own(self, company_id: str) -> int:
+        return len(self._queues.get(company_id, ())) + self._expected.get(company_id, 0)
+
+    def _room(self) -> float:
+        """How many more may wait at this moment, of whichever company."""
+        return self._siege.places(self._waiting_max) - self._waiting
 
 
 class Place:

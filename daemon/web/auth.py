@@ -14,7 +14,8 @@ from daemon.identity import Principal
 from daemon.web import access, problems
 from daemon.web.access import PRINCIPAL, REQUEST_ID
 from daemon.web.admission import ADMISSION, NOBODY, PLACE, Place
-from daemon.web.problems import SERVER, Problem, named, not_authenticated
+from daemon.web.plain import named
+from daemon.web.problems import SERVER, Problem, not_authenticated
 from daemon.web.services import SERVICES, Services
 from daemon.web.underway import UNDER_WAY
 

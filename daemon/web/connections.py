@@ -18,8 +18,10 @@ from aiohttp.http_exceptions import LineTooLong
 
 from daemon.uuids import new_id
 from daemon.web.admission import ADMISSION, NOBODY
-from daemon.web.problems import SERVER, Problem, named
-from daemon.web.refusals import plain, refusal
+from daemon.web.lending import Lending
+from daemon.web.plain import named, plain
+from daemon.web.problems import SERVER, Problem
+from daemon.web.refusals import REFUSAL
 from daemon.web.services import SERVICES
 
 LINGER_S = 5.0
@@ -32,11 +34,23 @@ _NO_LINGER = struct.pack("ii", 1, 0)
 class Connection(web.RequestHandler):
     """One connection: its next request head has to arrive in time, and its answers have to be read in time.
 
-    While the service is crowded, whole requests of a company that would be refused are refused here, before anything of
-    them is taken apart: a refusal must cost next to nothing, or there is no time left for the others.
+    While the service is crowded, whole requests of a company that would be refused are refused before anything of them
+    is taken apart: a refusal must cost next to nothing, or there is no time left for the others. So the connection is
+    lent to the doorman; where that cannot be, it is refused here.
     """
 
-    __slots__ = ("_admission", "_due", "_head_of", "_house", "_services", "_settings", "_stalled", "_unread", "_wire")
+    __slots__ = (
+        "_admission",
+        "_due",
+        "_head_of",
+        "_house",
+        "_lent",
+        "_services",
+        "_settings",
+        "_stalled",
+        "_unread",
+        "_wire",
+    )
 
     def __init__(self, house: Server, **how: Any) -> None:
         """Belong to a server."""
@@ -47,12 +61,33 @@ class Connection(web.RequestHandler):
         self._due: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._head_of = -1
+        self._lent = False
         self._unread = 0
 
     @property
     def idle(self) -> bool:
         """Whether it waits for a request and answers none."""
-        return self._waiter is not None and not self._waiter.done()
+        return self._waiter is not None and not self._waiter.done() and not self._lent
+
+    @property
+    def descriptor(self) -> int:
+        """The descriptor of its socket."""
+        return -1 if self._wire is None else _socket(self._wire).fileno()
+
+    def given_back(self, unsent: bytes, unread: bytes, *, idle: bool) -> None:
+        """Go on where the doorman has left off."""
+        self._lent = False
+        if self._wire is None or self._force_close:
+            return
+        self._next_keepalive_close_time = self._loop.time() + self._settings.idle_connection_s
+        if unsent:
+            self._wire.write(unsent)
+        elif idle:
+            self.cut()
+            return
+        self._wire.resume_reading()
+        if unread:
+            self.data_received(unread)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, unless there are too many."""
@@ -63,7 +98,7 @@ class Connection(web.RequestHandler):
         super().connection_made(transport)
         self._due = self._loop.call_later(self._settings.head_s, self._late, self._request_count)
         if not self._house.has_room_for(self):
-            self._wire.write(refusal(new_id()))
+            self._wire.write(REFUSAL.to(new_id()))
             self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -150,13 +185,25 @@ class Connection(web.RequestHandler):
             if not self._admission.refuses(company_id):
                 self._admission.expect(company_id)
                 break
+            if self._lends(company_id, data):
+                return b""
             data = data[one.size :]
             self._admission.refused += 1
             self._request_count += 1
             self._next_keepalive_close_time = self._loop.time() + self._settings.idle_connection_s
             assert self._wire is not None  # noqa: S101 - it receives
-            self._wire.write(refusal(named(one.request_id)))
+            self._wire.write(REFUSAL.to(named(one.request_id)))
         return data
+
+    def _lends(self, company_id: str, data: bytes) -> bool:
+        """Have the doorman refuse what has arrived and what comes next, unless something is still to be written."""
+        if self._wire is None or self._wire.get_write_buffer_size():
+            return False
+        self._lent = self._house.lending.lend(self, company_id, data)
+        if self._lent:
+            self._wire.pause_reading()
+            self._request_count += 1
+        return self._lent
 
     def _company(self, authorization: bytes) -> str | None:
         """Whose request it is, as far as that is known without checking anything anew."""
@@ -195,6 +242,8 @@ class Connection(web.RequestHandler):
         self._wire.abort()
 
     def _process_keepalive(self) -> None:
+        if self._lent:  # the doorman looks after it, and gives it back
+            self._next_keepalive_close_time = self._loop.time() + self._settings.idle_connection_s
         super()._process_keepalive()
         if self._force_close:
             self.cut()
@@ -212,13 +261,20 @@ class Server(web.Server):
         """Handle requests like another server."""
         super().__init__(like.request_handler, request_factory=like.request_factory, **like._kwargs)  # noqa: SLF001 - the application gives them to nobody else
         self.services, self.admission = app[SERVICES], app[ADMISSION]
-        self.unread_bytes_free = self.services.settings.unread_bytes_max
+        settings = self.services.settings
+        self.lending = Lending(self.admission, settings.idle_connection_s, self.services.draining)
+        self.unread_bytes_free = settings.unread_bytes_max
         self._connections_max = connections_max
         self._order: OrderedDict[Connection, None] = OrderedDict()
 
     def __call__(self) -> web.RequestHandler:
         """A protocol for a new connection."""
         return Connection(self, loop=self._loop, **self._kwargs)
+
+    async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - aiohttp calls it so
+        """End all connections, and the doorman."""
+        await self.lending.close()
+        await super().shutdown(timeout)
 
     def has_room_for(self, connection: Connection) -> bool:
         """Take a connection in, if need be in place of the one that has been idle longest; False when none is idle."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,12 +14,10 @@ from daemon.identity import InvalidCredentials, NotAuthenticated
 from daemon.jsonio import dumps
 from daemon.passwords import Busy
 from daemon.ports import DiskFull, EmailTaken
-from daemon.uuids import new_id
 
 RETRY_AFTER_S = 1
 SERVER = "penstock"
 OVERLOADED = "Too much is waiting here already; try again shortly."
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _STATUS = {
     "malformed_json": (400, "Malformed JSON"),
     "malformed_cursor": (400, "Malformed cursor"),
@@ -95,11 +92,6 @@ class Problem(Exception):
             headers=self.headers,
             content_type="application/problem+json",
         )
-
-
-def named(given: str) -> str:
-    """The id of a request: its sender's own where that is well formed."""
-    return given if _REQUEST_ID.fullmatch(given) else new_id()
 
 
 def not_found() -> Problem:

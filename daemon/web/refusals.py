@@ -1,75 +1,13 @@
-"""Refusals that cost next to nothing: a request is looked at as bytes, and its answer is ready for the wire."""
+"""Refusals that cost next to nothing: the answer of a service that has no room, ready for the wire."""
 
 from __future__ import annotations
 
-import re
-from functools import lru_cache
-
-from actors.values import value
+from daemon.web.plain import Wording
 from daemon.web.problems import OVERLOADED, RETRY_AFTER_S, SERVER, unavailable
 
-HEALTH = b"/health"
-HEADS_KEPT = 512
-HEAD_BYTES_MAX = 8_192
-END = b"\r\n\r\n"
-_LINE = re.compile(rb"(?:GET|POST|PUT|DELETE) (/[^ ?\n]*)[^ \n]* HTTP/1\.1")
-_DIGITS = re.compile(rb"[0-9]{1,9}")
-_NAME = re.compile(rb"[!#-'*+.^`|~\w-]+")
-_LASTING = (b"", b"keep-alive")
-# What a request has to be taken apart for: it may be framed otherwise, or want more than an answer.
-_SPECIAL = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
-
-
-@value
-class Plain:
-    """What has to be known of a request to refuse it."""
-
-    size: int
-    authorization: bytes
-    request_id: str
-
-
-def plain(data: bytes) -> Plain | None:
-    """The request at the front, if all of it is there and its framing cannot be read in two ways; never /health."""
-    end = data.find(END)
-    one = _of_head(data[:end]) if 0 <= end <= HEAD_BYTES_MAX else None
-    return one if one is not None and one.size <= len(data) else None
-
-
-@lru_cache(HEADS_KEPT)
-def _of_head(head: bytes) -> Plain | None:
-    """What a head says; who sends too much often says the same."""
-    first, *lines = head.split(b"\r\n")
-    line, fields = _LINE.fullmatch(first), _fields(lines)
-    if line is None or line[1] == HEALTH or fields is None or not fields.keys().isdisjoint(_SPECIAL):
-        return None
-    length = fields.get(b"content-length", b"0")
-    if fields.get(b"connection", b"").lower() not in _LASTING or not _DIGITS.fullmatch(length):
-        return None
-    request_id = fields.get(b"x-request-id", b"").decode("latin-1")
-    return Plain(len(head) + len(END) + int(length), fields.get(b"authorization", b""), request_id)
-
-
-def _fields(lines: list[bytes]) -> dict[bytes, bytes] | None:
-    """The fields by name; None where one is there twice, or a line is none that everybody would read alike."""
-    fields: dict[bytes, bytes] = {}
-    for line in lines:
-        name, colon, content = line.partition(b":")
-        if not colon or b"\n" in content or not _NAME.fullmatch(name):
-            return None
-        fields[name.lower()] = content.strip(b" \t")
-    return fields if len(fields) == len(lines) else None
-
-
-def refusal(request_id: str) -> bytes:
-    """The answer of a service that has no room, ready for the wire."""
-    before, after = _REFUSAL
-    return _HEAD % (request_id.encode(), len(before) + len(request_id) + len(after), before, request_id.encode(), after)
-
-
 _MARK = "{}"
-_REFUSAL = unavailable("overloaded", OVERLOADED).body(_MARK).split(_MARK.encode())
 _HEAD = (
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/problem+json\r\nRetry-After: %d\r\n"
     b"Server: %s\r\nX-Request-ID: %%b\r\nContent-Length: %%d\r\n\r\n%%b%%b%%b"
 ) % (RETRY_AFTER_S, SERVER.encode())
+REFUSAL = Wording(_HEAD, *unavailable("overloaded", OVERLOADED).body(_MARK).split(_MARK.encode()))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import structlog
 from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Middleware
 
+from daemon.settings import Settings
 from daemon.web import documents
 from daemon.web.admission import ADMISSION, Admission
 from daemon.web.auth import gateway
@@ -13,8 +15,11 @@ from daemon.web.handlers import accounts, audit, connectors, events, runs, servi
 from daemon.web.idempotency import Once
 from daemon.web.limits import RateLimits
 from daemon.web.services import SERVICES, Services
+from daemon.web.siege import Siege
 from daemon.web.traced import traced
 from daemon.web.underway import UNDER_WAY, UnderWay
+
+_log = structlog.get_logger("penstock")
 
 ROUTES = (
     ("POST", "/auth/register", accounts.register),
@@ -76,7 +81,7 @@ def application(services: Services) -> web.Application:
     app[SERVICES] = services
     app[UNDER_WAY] = UnderWay()
     app[ARRIVING] = Arriving(services.settings.bodies_bytes_max)
-    app[ADMISSION] = Admission(services.settings.requests_max, services.settings.requests_waiting_max)
+    app[ADMISSION] = _admission(services.settings)
     app[runs.ONCE] = Once(services.store)
     app[accounts.LIMITS] = RateLimits(on=services.settings.rate_limits, shared=services.rates)
     for method, path, handler in ROUTES:
@@ -86,6 +91,18 @@ def application(services: Services) -> web.Application:
             else:
                 app.router.add_route(method, address, handler, expect_handler=_expect)
     return app
+
+
+def _admission(settings: Settings) -> Admission:
+    siege = Siege(settings.requests_wait_s, settings.requests_burst_s, lambda on: _besieged(admission, on=on))
+    admission = Admission(settings.requests_max, settings.requests_waiting_max, siege, late_s=settings.requests_late_s)
+    return admission
+
+
+def _besieged(admission: Admission, *, on: bool) -> None:
+    """Tell of a siege when it begins and when it is over, not of each refusal: those are too many."""
+    state = "besieged" if on else "siege_over"
+    _log.warning(state, waiting=admission.waiting, refused=admission.refused)
 
 
 async def _expect(request: web.Request) -> None:

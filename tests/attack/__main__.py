@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.attack import logins, malformed, overload, slow, tokens
+from tests.attack.flow import apart
 from tests.attack.report import Report, percentile
 from tests.attack.service import attacked
 
@@ -30,9 +31,11 @@ async def _slow(folder: Path, report: Report, given: argparse.Namespace) -> None
 
 async def _overload(folder: Path, report: Report, given: argparse.Namespace) -> None:
     # The connections of the generator wait for their turn, some of them for long.
-    async with attacked(folder, head_s="300", idle_connection_s="300") as target:
-        best = await overload.overload(target, report, overload.Load(seconds=given.seconds))
-        await overload.fairness(target, report, overload.Load(seconds=given.seconds / 4), best)
+    patient = {"head_s": "300", "idle_connection_s": "300", "connections_max": "19000"}
+    async with attacked(folder, **patient) as target:
+        with apart():
+            best = await overload.overload(target, report, overload.Load(seconds=given.seconds))
+            await overload.fairness(target, report, overload.Load(seconds=given.seconds / 4), best)
 
 
 async def _malformed(folder: Path, report: Report, given: argparse.Namespace) -> None:

@@ -1,17 +1,27 @@
-"""An open loop: requests leave at their time, whether or not earlier ones were answered."""
+"""An open loop: requests leave at their time, whether or not earlier ones were answered.
+
+It is lean, or it would be the client that is measured: plain sockets, one thread, and that on a processor of its own
+where there is more than one.
+"""
 
 from __future__ import annotations
 
-import asyncio
+import os
+import select
+import socket
 import time
-from collections import Counter
+from array import array
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import cast
 
-TICK_S = 0.002
 LAST_ANSWERS_S = 15.0
 CONNECTED_AT_ONCE = 64
-REFUSALS = {429, 503}
+SENT_AT_ONCE = 64
+IDLE_S = 0.001
+REFUSALS = frozenset({429, 503})
+_READ_BYTES = 65_536
 
 
 @dataclass(slots=True)
@@ -20,109 +30,137 @@ class Flow:
 
     port: int
     request: bytes
+    rate: float
     connections: int
     sent: int = 0
     unsent: int = 0
-    good_ms: list[float] = field(default_factory=list)
-    refused_ms: list[float] = field(default_factory=list)
+    good_ms: array[float] = field(default_factory=lambda: array("d"))
+    refused_ms: array[float] = field(default_factory=lambda: array("d"))
     others: Counter[int] = field(default_factory=Counter)
     bare_refusals: int = 0
     in_time: int = 0
     until: float = 0.0
-    free: list[_Line] = field(default_factory=list)
+    free: deque[_Line] = field(default_factory=deque)
     lines: list[_Line] = field(default_factory=list)
 
-    async def connect(self) -> None:
+    def connect(self) -> None:
         """Open all connections, some at a time, so that the queue of the listening socket suffices."""
-        loop = asyncio.get_running_loop()
-        for first in range(0, self.connections, CONNECTED_AT_ONCE):
-            some = range(first, min(first + CONNECTED_AT_ONCE, self.connections))
-            made = await asyncio.gather(
-                *(loop.create_connection(lambda: _Line(self), "127.0.0.1", self.port) for _ in some)
-            )
-            self.lines.extend(line for _, line in made)
+        for number in range(self.connections):
+            if number % CONNECTED_AT_ONCE == CONNECTED_AT_ONCE - 1:
+                time.sleep(0.01)
+            self.lines.append(_Line(self))
         self.free.extend(self.lines)
 
-    async def run(self, rate: float, seconds: float) -> None:
-        """Send at that rate; returns when all are answered, or enough time is gone."""
-        began = time.perf_counter()
-        self.until = began + seconds
-        while (now := time.perf_counter()) < self.until:
-            due = int((now - began) * rate)
-            while self.sent + self.unsent < due:
-                if self.free:
-                    self.free.pop().send()
-                    self.sent += 1
-                else:
-                    self.unsent += 1
-            await asyncio.sleep(TICK_S)
-        waited_until = time.perf_counter() + LAST_ANSWERS_S
-        while self.answered < self.sent and time.perf_counter() < waited_until:  # noqa: ASYNC110 - it costs no answer
-            await asyncio.sleep(TICK_S)
-
-    async def close(self) -> None:
-        """End the connections."""
-        for line in self.lines:
-            line.end()
-        await asyncio.sleep(0)
+    def send_due(self, gone_s: float) -> bool:
+        """Send what is due by now, a little at a time; whether more is due."""
+        due = int(gone_s * self.rate) - self.sent - self.unsent
+        for _ in range(min(due, SENT_AT_ONCE)):
+            if not self.free:
+                self.unsent += 1
+            elif self.free.popleft().send():
+                self.sent += 1
+        return due > SENT_AT_ONCE
 
     @property
     def answered(self) -> int:
         """How many were answered at all."""
         return len(self.good_ms) + len(self.refused_ms) + sum(self.others.values())
 
-    def record(self, status: int, head: bytes, took_ms: float) -> None:
-        """Take an answer."""
+    def record(self, answer: bytes, sent_at: float) -> None:
+        """Take an answer; an empty one means that the connection has ended."""
+        now, status = time.perf_counter(), int(answer[9:12] or 0)
         if 200 <= status < 300:
-            self.good_ms.append(took_ms)
-            self.in_time += time.perf_counter() <= self.until
+            self.good_ms.append((now - sent_at) * 1000)
+            self.in_time += now <= self.until
         elif status in REFUSALS:
-            self.refused_ms.append(took_ms)
-            self.bare_refusals += b"\r\nretry-after: " not in head.lower()
+            self.refused_ms.append((now - sent_at) * 1000)
+            self.bare_refusals += b"\r\nRetry-After: " not in answer
         else:
             self.others[status] += 1
 
+    def close(self) -> None:
+        """End the connections."""
+        for line in self.lines:
+            line.wire.close()
 
-class _Line(asyncio.Protocol):
+
+class _Line:
     """One connection of the pool; it has at most one request under way."""
+
+    __slots__ = ("_buffer", "_busy", "_flow", "_sent_at", "wire")
 
     def __init__(self, flow: Flow) -> None:
         self._flow = flow
-        self._transport: asyncio.Transport | None = None
         self._buffer = b""
-        self._sent_at = 0.0
         self._busy = False
+        self._sent_at = 0.0
+        self.wire = socket.create_connection(("127.0.0.1", flow.port))
+        self.wire.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.wire.setblocking(False)
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by name
-
-    def send(self) -> None:
-        assert self._transport is not None
-        self._busy = True
+    def send(self) -> bool:
+        """Send the request; False when the connection has ended, which is a reason to use another."""
         self._sent_at = time.perf_counter()
-        self._transport.write(self._flow.request)
+        try:
+            self.wire.send(self._flow.request)
+        except ConnectionError:
+            return False
+        self._busy = True
+        return True
 
-    def data_received(self, data: bytes) -> None:
-        self._buffer = self._buffer + data if self._buffer else data
-        end = self._buffer.find(b"\r\n\r\n")
-        if end < 0:
-            return
-        head = self._buffer[: end + 2]
-        at = head.lower().find(b"\r\ncontent-length:")
-        length = int(head[at + 17 : head.index(b"\r\n", at + 2)]) if at >= 0 else 0
-        if len(self._buffer) >= end + 4 + length:
-            self._buffer = b""
-            self._busy = False
-            self._flow.record(int(head[9:12]), head, (time.perf_counter() - self._sent_at) * 1000)
-            self._flow.free.append(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
+    def receive(self) -> bool:
+        """Take what has arrived; False when the connection has ended."""
+        try:
+            data = self.wire.recv(_READ_BYTES)
+        except BlockingIOError:
+            return True
+        except OSError:
+            data = b""
+        if data:
+            self._buffer = self._buffer + data if self._buffer else data
+            if not _whole(self._buffer):
+                return True
         if self._busy:
             self._busy = False
-            self._flow.record(0, b"", 0.0)
-        elif self in self._flow.free and self._flow.lines:
-            self._flow.free.remove(self)
+            self._flow.record(self._buffer if data else b"", self._sent_at)
+            if data:
+                self._flow.free.append(self)
+        self._buffer = b""
+        return bool(data)
 
-    def end(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
+
+def _whole(answer: bytes) -> bool:
+    """Whether all of an answer is there."""
+    end = answer.find(b"\r\n\r\n")
+    at = answer.find(b"Content-Length: ", 0, end)
+    return end > 0 and len(answer) >= end + 4 + (int(answer[at + 16 : answer.index(b"\r", at)]) if at > 0 else 0)
+
+
+def drive(seconds: float, *flows: Flow) -> None:
+    """Let them flow; returns when all are answered, or enough time is gone."""
+    poll, lines = select.epoll(), {line.wire.fileno(): line for flow in flows for line in flow.lines}
+    for descriptor in lines:
+        poll.register(descriptor, select.EPOLLIN)
+    began = time.perf_counter()
+    for flow in flows:
+        flow.until = began + seconds
+    while (now := time.perf_counter()) < began + seconds + LAST_ANSWERS_S:
+        if now >= began + seconds and all(flow.answered >= flow.sent for flow in flows):
+            break
+        due = [now < began + seconds and flow.send_due(now - began) for flow in flows]
+        for descriptor, _ in poll.poll(0 if any(due) else IDLE_S, SENT_AT_ONCE):
+            if not lines[descriptor].receive():
+                poll.unregister(descriptor)
+    poll.close()
+
+
+@contextmanager
+def apart() -> Iterator[None]:
+    """Keep this thread, and those that it makes, to the last processor, where there is another for the service."""
+    processors = os.sched_getaffinity(0)
+    if len(processors) > 1:
+        os.sched_setaffinity(0, {max(processors)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, processors)

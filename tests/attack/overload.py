@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tests.attack.flow import Flow
+from tests.attack.flow import Flow, drive
 from tests.attack.report import Report, percentile
 from tests.attack.service import Target
 from tests.load.pump import Shot, fire, wire
@@ -34,7 +34,12 @@ class Load:
     normal_s: float = 5.0
     memory_mb: float = 1_024.0
     neighbour_ms: float = 250.0
-    pool: int = 3_500
+    pool_s: float = 5.5
+    pool_most: int = 18_000
+
+    def pool(self, best: float) -> int:
+        """So many connections that there is a free one for each request that is due, though others wait for long."""
+        return min(self.pool_most, int(best * self.pool_s))
 
 
 def start(token: str) -> bytes:
@@ -73,6 +78,12 @@ async def _normal_after(target: Target, token: str) -> float:
     return time.perf_counter() - began
 
 
+def _run(seconds: float, *flows: Flow) -> None:
+    for flow in flows:
+        flow.connect()
+    drive(seconds, *flows)
+
+
 async def overload(target: Target, report: Report, load: Load) -> float:
     """Ten times what the service can do; returns what it can."""
     token = await target.register("flood")
@@ -81,13 +92,12 @@ async def overload(target: Target, report: Report, load: Load) -> float:
     most = [target.memory_mb]
     report.told("memory at the peak", f"{most[0]:.0f} MB")
     watching = asyncio.get_running_loop().create_task(_watch_memory(target, most))
-    flow = Flow(target.port, start(token), load.pool)
-    await flow.connect()
-    await flow.run(best * load.times, load.seconds)
+    flow = Flow(target.port, start(token), best * load.times, load.pool(best))
+    await asyncio.to_thread(_run, load.seconds, flow)
     normal_s = await _normal_after(target, token)
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
-    await flow.close()
+    flow.close()
     _tell(flow, report, load, best)
     report.most("normal again after", normal_s, load.normal_s, " s")
     report.most("memory at the most", most[0], load.memory_mb, " MB")
@@ -113,13 +123,11 @@ async def fairness(target: Target, report: Report, load: Load, best: float) -> N
     """A company at its share, then at twenty times that, beside one that asks for little."""
     greedy, modest = await target.register("greedy"), await target.register("modest")
     for what, rate in (("1x", best * 0.5), ("20x", best * load.times)):
-        flood = Flow(target.port, start(greedy), load.pool)
-        neighbour = Flow(target.port, start(modest), NEIGHBOUR_POOL)
-        await flood.connect()
-        await neighbour.connect()
-        await asyncio.gather(flood.run(rate, load.seconds), neighbour.run(best * NEIGHBOUR_SHARE, load.seconds))
-        await flood.close()
-        await neighbour.close()
+        flood = Flow(target.port, start(greedy), rate, load.pool(best))
+        neighbour = Flow(target.port, start(modest), best * NEIGHBOUR_SHARE, NEIGHBOUR_POOL)
+        await asyncio.to_thread(_run, load.seconds, flood, neighbour)
+        flood.close()
+        neighbour.close()
         beside = f"beside {what} its share"
         report.told(f"{beside}: refused of the one", f"{len(flood.refused_ms):,} of {flood.sent:,}")
         report.told(f"{beside}: the other's p50", f"{percentile(neighbour.good_ms, 0.5):.1f} ms")

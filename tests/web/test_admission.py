@@ -78,7 +78,7 @@ async def test_the_greedy_end_up_with_equal_shares_and_leave_one_for_another() -
                 await settled()
         admission.leave()
         await settled()
-    held = [sum(not turn.done() for turn in admission._queues[company]) for company in "abc"]
+    held = [sum(not turn.done() for _, turn in admission._queues[company]) for company in "abc"]
     assert all(13 <= count <= 17 for count in held), held
     assert not admission.refuses("z")
     await end(*tasks)

@@ -18,7 +18,7 @@ from daemon.settings import Settings
 from daemon.web.admission import ADMISSION, Admission
 from daemon.web.bodies import ARRIVING
 from daemon.web.connections import LINGER_S
-from daemon.web.refusals import plain
+from daemon.web.plain import plain
 from daemon.web.server import Door, listening
 from tests.attack.wire import Answer, read
 from tests.load.pump import wire
