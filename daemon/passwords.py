@@ -28,7 +28,7 @@ class Passwords:
 
     def __init__(self, hashes_max: int) -> None:
         """Make the threads, and a decoy to compare with where there is no account."""
-        self._hasher = PasswordHasher()
+        self._hasher = PasswordHasher(parallelism=1)  # one thread each, so that `hashes_max` bounds the processors, too
         self._pool = ThreadPoolExecutor(hashes_max, "argon2", _yield_to_others)
         self._waiting = 0
         self._decoy = self._hasher.hash(secrets.token_hex())

@@ -101,7 +101,7 @@ class Settings(BaseSettings):
     batch_max: Annotated[int, Field(ge=1)] = Field(256, description="commits in one transaction")
     steps_max: Annotated[int, Field(ge=1)] = Field(10_000, description="steps that a run may enter")
     calls_max: Annotated[int, Field(ge=1)] = Field(256, description="connector calls under way at once")
-    hashes_max: Annotated[int, Field(ge=1)] = Field(2, description="passwords hashed at once")
+    hashes_max: Annotated[int, Field(ge=1)] = Field(1, description="passwords hashed at once")
     body_bytes_max: Annotated[int, Field(ge=1024)] = Field(1_048_576, description="size of a request body")
     bodies_bytes_max: Annotated[int, Field(ge=2_097_152)] = Field(
         67_108_864, description="size of all bodies together that have arrived in part"

@@ -6,6 +6,7 @@ import structlog
 from aiohttp import web
 
 from daemon.identity import Principal
+from daemon.web.admission import ADMISSION
 from daemon.web.services import SERVICES
 
 PRINCIPAL = web.RequestKey("principal", Principal)
@@ -14,6 +15,7 @@ SLOW_S = 1.0
 NO_ROUTE = "unknown"
 STREAM = "text/event-stream"
 _FAULT = 500
+_NO_ROOM = 503
 _log = structlog.get_logger("penstock.access")
 
 
@@ -24,6 +26,8 @@ def tell(request: web.Request, response: web.StreamResponse, seconds: float) -> 
         services.requested(request.method, route_of(request), status, seconds)
     wanted = services.settings.access_log
     if wanted == "all" or (wanted == "errors" and (status >= _FAULT or _slow(response, seconds))):
+        if status == _NO_ROOM and request.app[ADMISSION].crowded:  # they are counted; one line each would be too many
+            return
         _write(request, status, seconds)
 
 

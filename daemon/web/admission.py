@@ -79,9 +79,11 @@ class Admission:
         return company_id in self._full
 
     def wanted(self, company_id: str) -> int:
-        """How many more of a company may wait now, where it has been refused and some of its part is free again."""
-        own, room = self._own(company_id), self._room()
-        return int(room - own) // 2 if own <= room * REFILLED else 0
+        """How many more of a company may wait now, of those that are kept out."""
+        more = int(self._room() - self._own(company_id)) // 2
+        if more > 0:
+            self._full.discard(company_id)
+        return max(0, more)
 
     def expect(self, company_id: str) -> None:
         """Count a request that is on its way here while it is crowded, so that not all of a burst are let through."""

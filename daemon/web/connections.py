@@ -18,7 +18,7 @@ from aiohttp.http_exceptions import LineTooLong
 
 from daemon.uuids import new_id
 from daemon.web.admission import ADMISSION, NOBODY
-from daemon.web.lending import Lending
+from daemon.web.lending import Lending, Whose
 from daemon.web.plain import named, plain
 from daemon.web.problems import SERVER, Problem
 from daemon.web.refusals import REFUSAL
@@ -49,6 +49,7 @@ class Connection(web.RequestHandler):
         "_settings",
         "_stalled",
         "_unread",
+        "_whose",
         "_wire",
     )
 
@@ -62,6 +63,7 @@ class Connection(web.RequestHandler):
         self._stalled: asyncio.TimerHandle | None = None
         self._head_of = -1
         self._lent = False
+        self._whose: Whose | None = None
         self._unread = 0
 
     @property
@@ -171,6 +173,15 @@ class Connection(web.RequestHandler):
         response.force_close()
         return response
 
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Answer."""
+        answered = await super().finish_response(request, resp, start_time)
+        if self._whose is not None:
+            self._loop.call_soon(self._loop.call_soon, self._rests)
+        return answered
+
     def hurry(self) -> None:
         """Do not wait for the rest of a body that was too slow already."""
         self._lingering_time = 0.0
@@ -182,10 +193,11 @@ class Connection(web.RequestHandler):
             company_id = None if one is None else self._company(one.authorization)
             if one is None or company_id is None:
                 break
+            self._whose = Whose(company_id, one.authorization)
             if not self._admission.refuses(company_id):
                 self._admission.expect(company_id)
                 break
-            if self._lends(company_id, data):
+            if self._lends(data):
                 return b""
             data = data[one.size :]
             self._admission.refused += 1
@@ -195,15 +207,22 @@ class Connection(web.RequestHandler):
             self._wire.write(REFUSAL.to(named(one.request_id)))
         return data
 
-    def _lends(self, company_id: str, data: bytes) -> bool:
+    def _lends(self, data: bytes) -> bool:
         """Have the doorman refuse what has arrived and what comes next, unless something is still to be written."""
-        if self._wire is None or self._wire.get_write_buffer_size():
+        if self._wire is None or self._whose is None or self._wire.get_write_buffer_size():
             return False
-        self._lent = self._house.lending.lend(self, company_id, data)
+        self._lent = self._house.lending.lend(self, self._whose, data)
         if self._lent:
             self._wire.pause_reading()
             self._request_count += 1
         return self._lent
+
+    def _rests(self) -> None:
+        """It has answered: where its next request would probably be refused, let the doorman wait for it."""
+        if not self._admission.crowded:
+            self._whose = None
+        elif self.idle and self._head_of != self._request_count and self._house.lending.busy:
+            self._lends(b"")
 
     def _company(self, authorization: bytes) -> str | None:
         """Whose request it is, as far as that is known without checking anything anew."""

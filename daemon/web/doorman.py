@@ -25,7 +25,7 @@ DESCRIPTORS_MAX = 128
 LOOK_S = 0.25
 LEND, ALLOW, RECALL = b"L", b"A", b"R"
 OTHER, ALLOWED, IDLE = range(3)
-ENTRY = struct.Struct("!QII")
+ENTRY = struct.Struct("!QIII")
 GRANT = struct.Struct("!II")
 TOLD = struct.Struct("!Q")
 BACK = struct.Struct("!QIBII")
@@ -37,12 +37,12 @@ class Lent:
 
     __slots__ = ("authorization", "company", "descriptor", "number", "used")
 
-    def __init__(self, number: int, company: int, descriptor: int, used: float) -> None:
+    def __init__(self, number: int, company: int, descriptor: int, authorization: bytes, used: float) -> None:
         """Nothing of it has been refused yet."""
         self.number = number
         self.company = company
         self.descriptor = descriptor
-        self.authorization: bytes | None = None
+        self.authorization = authorization
         self.used = used
 
 
@@ -100,11 +100,13 @@ class Doorman:
     def _borrow(self, message: bytes, descriptors: list[int]) -> None:
         at = 1
         for descriptor in descriptors:
-            number, company, size = ENTRY.unpack_from(message, at)
-            at += ENTRY.size + size
-            one = self._lent[descriptor] = Lent(number, company, descriptor, self._now)
+            number, company, named_by, size = ENTRY.unpack_from(message, at)
+            data_at = at + ENTRY.size + named_by
+            authorization = message[at + ENTRY.size : data_at]
+            at = data_at + size
+            one = self._lent[descriptor] = Lent(number, company, descriptor, authorization, self._now)
             self._poll.register(descriptor, select.EPOLLIN)
-            self._refuse(one, message[at - size : at])
+            self._refuse(one, message[data_at:at])
 
     def _look(self, one: Lent) -> None:
         """Read what has arrived."""
@@ -124,8 +126,6 @@ class Doorman:
         """Refuse the whole requests at the front; with the first that is not to be refused the connection goes back."""
         answers, why = b"", OTHER
         while data and (request := plain(data)) is not None:
-            if one.authorization is None:
-                one.authorization = request.authorization
             if request.authorization != one.authorization:
                 break
             if self._allowed[one.company] > 0:

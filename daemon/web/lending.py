@@ -15,6 +15,7 @@ from typing import Protocol
 
 import structlog
 
+from actors.values import value
 from daemon.web.admission import Admission
 from daemon.web.doorman import (
     ALLOW,
@@ -42,6 +43,14 @@ _PROGRAM = (
 _ANY_BYTES = 1 << 20
 _MESSAGES_MAX = 64
 _log = structlog.get_logger("penstock")
+
+
+@value
+class Whose:
+    """Whose requests are refused on a connection: the company, and the token that they have to show."""
+
+    company_id: str
+    authorization: bytes
 
 
 class Lender(Protocol):
@@ -78,17 +87,28 @@ class Lending:
         self._clogged = False
         self._timer: asyncio.TimerHandle | None = None
 
-    def lend(self, lender: Lender, company_id: str, data: bytes) -> bool:
+    @property
+    def busy(self) -> bool:
+        """Whether the doorman has anything to do."""
+        return bool(self._lent)
+
+    def lend(self, lender: Lender, whose: Whose, data: bytes) -> bool:
         """Have the doorman refuse what has arrived and what follows; False when that has to be done here."""
         if not self._ready or self._clogged or len(data) > BYTES_MAX:
             if self._channel is None and not self._draining():
                 self._call()
             return False
         self._number += 1
-        company = self._company(company_id)
+        company = self._company(whose.company_id)
         if not self._out:
             asyncio.get_running_loop().call_soon(self._send_out)
-        self._out.append((self._number, ENTRY.pack(self._number, company, len(data)) + data, lender))
+        self._out.append(
+            (
+                self._number,
+                ENTRY.pack(self._number, company, len(whose.authorization), len(data)) + whose.authorization + data,
+                lender,
+            )
+        )
         self._lent[self._number] = lender
         self._of[company] += 1
         self._beat()
@@ -158,7 +178,8 @@ class Lending:
         except OSError:  # it does not keep up, or has gone; what it was to refuse is refused here after all
             self._clogged = True
             for number, entry, _ in some:
-                self._take(number, ENTRY.unpack_from(entry)[1], b"", entry[ENTRY.size :])
+                _, company, named_by, _ = ENTRY.unpack_from(entry)
+                self._take(number, company, b"", entry[ENTRY.size + named_by :])
 
     def _hear(self) -> None:
         """Take what the doorman says."""

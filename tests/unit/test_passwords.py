@@ -31,3 +31,10 @@ async def test_when_too_many_wait_the_next_is_turned_away() -> None:
     free.set()
     await asyncio.gather(*waiting)
     passwords.close()
+
+
+async def test_a_hash_takes_one_processor() -> None:
+    passwords = Passwords(1)
+    hashed = await passwords.hash("correct horse")
+    passwords.close()
+    assert "$m=65536,t=3,p=1$" in hashed
