@@ -34,6 +34,7 @@ from daemon.web.doorman import (
 from daemon.web.refusals import REFUSAL
 
 TICK_S = 0.01
+COMPANY_S = 0.00001
 AGAIN_S = 10.0
 ENDED_S = 2.0
 _PROGRAM = (
@@ -77,8 +78,8 @@ class Lending:
         self._ready = False
         self._not_before = 0.0
         self._number = 0
-        self._lent: dict[int, Lender] = {}
-        self._of: Counter[int] = Counter()
+        self._lent: dict[int, tuple[Lender, str]] = {}
+        self._of: Counter[str] = Counter()
         self._allowed: Counter[int] = Counter()
         self._companies: dict[str, int] = {}
         self._out: list[tuple[int, bytes, Lender]] = []
@@ -109,8 +110,8 @@ class Lending:
                 lender,
             )
         )
-        self._lent[self._number] = lender
-        self._of[company] += 1
+        self._lent[self._number] = (lender, whose.company_id)
+        self._of[whose.company_id] += 1
         self._beat()
         return True
 
@@ -178,8 +179,8 @@ class Lending:
         except OSError:  # it does not keep up, or has gone; what it was to refuse is refused here after all
             self._clogged = True
             for number, entry, _ in some:
-                _, company, named_by, _ = ENTRY.unpack_from(entry)
-                self._take(number, company, b"", entry[ENTRY.size + named_by :])
+                named_by = ENTRY.unpack_from(entry)[2]
+                self._take(number, b"", entry[ENTRY.size + named_by :])
 
     def _hear(self) -> None:
         """Take what the doorman says."""
@@ -208,23 +209,28 @@ class Lending:
             if why == ALLOWED and self._allowed[company]:
                 self._allowed[company] -= 1
             ends = at + unsent, at + unsent + unread
-            self._take(number, company, message[at : ends[0]], message[ends[0] : ends[1]], idle=why == IDLE)
+            self._take(number, message[at : ends[0]], message[ends[0] : ends[1]], idle=why == IDLE)
             at = ends[1]
 
-    def _take(self, number: int, company: int, unsent: bytes, unread: bytes, *, idle: bool = False) -> None:
-        lender = self._lent.pop(number, None)
+    def _take(self, number: int, unsent: bytes, unread: bytes, *, idle: bool = False) -> None:
+        lender, company_id = self._lent.pop(number, (None, ""))
         if lender is None:
             return
-        self._of[company] -= 1
+        self._of[company_id] -= 1
+        if not self._of[company_id]:
+            del self._of[company_id]
         lender.given_back(unsent, unread, idle=idle)
 
     def _beat(self) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(TICK_S, self._tick)
+            delay_s = TICK_S + COMPANY_S * len(self._of)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._tick)
 
     def _tick(self) -> None:
         """Ask for as many requests as there is room for, or for everything when there is no crowd any more."""
         self._timer, self._clogged = None, False
+        if self._channel is None:
+            return
         if self._lent and not self._draining() and self._admission.crowded:
             self._allow()
         elif self._say(RECALL):
@@ -236,11 +242,11 @@ class Lending:
 
     def _allow(self) -> None:
         grants = []
-        for company_id, company in self._companies.items():
-            if self._of[company] > 0:
-                more = self._admission.wanted(company_id) - self._allowed[company]
-                if more > 0:
-                    grants.append((company, more))
+        for company_id in self._of:
+            company = self._companies[company_id]
+            more = self._admission.wanted(company_id) - self._allowed[company]
+            if more > 0:
+                grants.append((company, more))
         if grants and self._say(ALLOW + b"".join(GRANT.pack(*grant) for grant in grants)):
             self._allowed.update(dict(grants))
 
@@ -265,5 +271,5 @@ class Lending:
         self._allowed.clear()
         lent, self._lent = self._lent, {}
         self._of.clear()
-        for lender in lent.values():
+        for lender, _ in lent.values():
             lender.given_back(b"", b"", idle=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextvars import Context
+
 import structlog
 from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Middleware
@@ -102,7 +104,8 @@ def _admission(settings: Settings) -> Admission:
 def _besieged(admission: Admission, *, on: bool) -> None:
     """Tell of a siege when it begins and when it is over, not of each refusal: those are too many."""
     state = "besieged" if on else "siege_over"
-    _log.warning(state, waiting=admission.waiting, refused=admission.refused)
+    # It is about nobody's request, though one of them was the last straw.
+    Context().run(_log.warning, state, waiting=admission.waiting, refused=admission.refused)
 
 
 async def _expect(request: web.Request) -> None:

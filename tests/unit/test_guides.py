@@ -22,7 +22,7 @@ def test_the_readme_lists_every_setting_with_its_default() -> None:
     defaults = {name.upper(): field.default for name, field in Settings.model_fields.items()}
     assert list(listed) == list(defaults)
     for name, default in defaults.items():
-        shown = {True: "`on`", None: "", "": ""}.get(default, f"`{default}`")
+        shown = "`on`" if default is True else "" if default in (None, "") else f"`{default}`"
         assert listed[name].strip() == shown, name
 
 

@@ -34,11 +34,13 @@ async def guarded(settings: Settings) -> AsyncIterator[tuple[Entrance, Line]]:
 
 async def lent_line(here: Entrance) -> Line:
     """A connection that the doorman has."""
-    line = await here.line()
-    assert code_of((await line.ask(LOGIN))[0]) == (503, "overloaded")  # as yet the service says so itself
+    first = await here.line()
+    assert code_of((await first.ask(LOGIN))[0]) == (503, "overloaded")  # as yet the service says so itself
     await until(lambda: lending(here)._ready)
-    await line.ask(LOGIN)
-    assert len(lending(here)._lent) == 1
+    line = await here.line()
+    assert code_of((await line.ask(LOGIN))[0]) == (503, "overloaded")
+    first.writer.transport.abort()
+    await until(lambda: len(here.connections) == 1)
     return line
 
 
@@ -84,6 +86,7 @@ async def test_a_service_that_stops_has_all_of_them_back_and_says_so(settings: S
         here = Entrance(door)
         await here.admission.enter("somebody")
         line = await lent_line(here)
+        assert len(lending(here)._lent) == 1
         life.draining = True
         await until(lambda: not lending(here)._lent)
         assert code_of((await line.ask(LOGIN))[0]) == (503, "draining")
@@ -93,6 +96,7 @@ async def test_a_service_that_stops_has_all_of_them_back_and_says_so(settings: S
 
 async def test_a_connection_that_ends_with_the_doorman_ends_with_the_service(settings: Settings) -> None:
     async with guarded(settings) as (here, line):
+        assert len(lending(here)._lent) == 1
         line.writer.close()
         await until(lambda: not here.connections)
         assert not lending(here)._lent
