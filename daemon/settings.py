@@ -122,7 +122,7 @@ class Settings(BaseSettings):
         20_000, description="requests that may wait for their turn, at most half of them of one company"
     )
     requests_wait_s: Annotated[float, Field(gt=0)] = Field(
-        4.0, description="wait for a turn that can be borne; where it lasts longer, requests are refused"
+        5.0, description="wait for a turn that can be borne; where it lasts longer, requests are refused"
     )
     requests_burst_s: Annotated[float, Field(ge=0)] = Field(
         5.0, description="how long the wait for a turn may be longer than that before any request is refused"

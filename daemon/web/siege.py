@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-BEARABLE_S = 4.0
+BEARABLE_S = 5.0
 BURST_S = 5.0
 WINDOW_S = 0.25
 LEAST = 64

@@ -34,7 +34,7 @@ class Load:
     normal_s: float = 5.0
     memory_mb: float = 1_024.0
     neighbour_ms: float = 250.0
-    pool_s: float = 5.5
+    pool_s: float = 6.5
     pool_most: int = 18_000
 
     def pool(self, best: float) -> int:
