@@ -97,9 +97,9 @@ class Admission:
         if self._free > 0 and not self._waiting:
             self._free -= 1
             return
-        if self._expected.get(company_id, 0):
+        if self._expected.get(company_id, 0):  # it was let through; to refuse it now would cost the most
             self._expected[company_id] -= 1
-        if self.refuses(company_id):
+        elif self.refuses(company_id):
             self.refused += 1
             raise Overloaded
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

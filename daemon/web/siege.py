@@ -8,7 +8,7 @@ BEARABLE_S = 5.0
 BURST_S = 5.0
 WINDOW_S = 0.25
 LEAST = 64
-_NEW = 0.3  # how much of a rate is what was seen last
+_NEW = 0.1  # how much of a rate is what was seen last
 
 
 class Siege:
