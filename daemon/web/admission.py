@@ -23,12 +23,11 @@ ARRIVED_S = 1.0
 class Admission:
     """Lets so many requests be worked on at once; the others wait, and the companies take turns.
 
-    A burst waits, however large, up to `waiting_max`; only where the wait stays too long for too long (a siege) may no
-    more wait than are served in a time that can be borne. Of the places to wait a company may hold as many as are
-    still free (a dynamic threshold). So one alone gets half of them; of several that are greedy each ends up with as
-    many as the others, and as many stay free. Who has filled its part is refused until some of it is free again: else
-    each place that is given back would be fought for by all that arrive at that moment, and what is fought for has
-    been parsed already.
+    A burst waits, however large, up to `waiting_max`; of those places a company may hold as many as are still free (a
+    dynamic threshold), so that one alone gets half of them. Only where the wait stays too long for too long (a siege)
+    there are fewer places: then each company that waits has an equal share of them, and one share stays free. Who has
+    filled its part is refused until some of it is free again: else each place that is given back would be fought for
+    by all that arrive at that moment, and what is fought for has been parsed already.
     """
 
     def __init__(
@@ -71,16 +70,17 @@ class Admission:
         """Whether a company's next request can neither be worked on nor wait."""
         if self._free > 0 and not self._waiting:
             return False
-        own, room = self._own(company_id), self._room()
-        if own >= room:
+        own, most = self._own(company_id), self._most(company_id)
+        if own >= most:
             self._full.add(company_id)
-        elif company_id in self._full and own <= room * REFILLED:
+        elif company_id in self._full and own <= most * REFILLED:
             self._full.discard(company_id)
         return company_id in self._full
 
     def wanted(self, company_id: str) -> int:
         """How many more of a company may wait now, of those that are kept out."""
-        more = int(self._room() - self._own(company_id)) // 2
+        own = self._own(company_id)
+        more = int(min(self._most(company_id), (self._waiting_max - self._waiting + own) / 2)) - own
         if more > 0:
             self._full.discard(company_id)
         return max(0, more)
@@ -152,9 +152,13 @@ class Admission:
     def _own(self, company_id: str) -> int:
         return len(self._queues.get(company_id, ())) + self._expected.get(company_id, 0)
 
-    def _room(self) -> float:
-        """How many more may wait at this moment, of whichever company."""
-        return self._siege.places(self._waiting_max) - self._waiting
+    def _most(self, company_id: str) -> float:
+        """How many of a company may wait at this moment."""
+        free = self._waiting_max - self._waiting
+        if not self._siege.on:
+            return free
+        waiting = len(self._queues) + (company_id not in self._queues)
+        return min(free, self._siege.places / (waiting + 1))
 
 
 class Place:

@@ -35,9 +35,10 @@ class Siege:
         self._window_from: float | None = None
         self._served = 0
 
-    def places(self, waiting_max: int) -> int:
-        """How many may wait."""
-        return min(waiting_max, max(LEAST, int(self.rate * self._bearable_s))) if self.on else waiting_max
+    @property
+    def places(self) -> float:
+        """How many may wait in a siege: those that are served in the bearable time."""
+        return max(LEAST, self.rate * self._bearable_s)
 
     def waits(self, waiting: int, now: float) -> None:
         """One more waits, or one has given up."""

@@ -137,17 +137,27 @@ async def test_after_a_siege_all_is_normal_within_the_bearable_time() -> None:
     assert not world.refused
 
 
-@pytest.mark.parametrize("burst_s", [2.0, 12.0], ids=["burst", "siege"])
-async def test_one_company_at_twenty_times_its_share_neither_slows_nor_shuts_out_another(burst_s: float) -> None:
-    world = World(waiting_max=4_000)
-    await world.flood(burst_s, greedy=10 * RATE)
-    assert world.siege.on == (burst_s > 5)
+@pytest.mark.parametrize("flooded_s", [2.0, 6.0, 12.0], ids=["burst", "siege begun", "siege"])
+async def test_one_company_at_twenty_times_its_share_neither_slows_nor_shuts_out_another(flooded_s: float) -> None:
+    world = World()
+    await world.flood(flooded_s, greedy=10 * RATE)
+    assert world.siege.on == (flooded_s > 5.5)
     world.forget()
     await world.flood(2, greedy=10 * RATE, modest=RATE / 4)
     assert world.refused["modest"] == 0
     assert max(world.waits["modest"]) <= 2 * STEP_S
     assert world.served["modest"] >= 0.9 * world.asked["modest"]
     await world.until_calm()
+
+
+async def test_in_a_siege_by_more_companies_than_there_are_places_each_may_have_one_that_waits() -> None:
+    world = World()
+    await world.flood(6, greedy=10 * RATE)
+    for number in range(3_000):
+        world.arrive(f"c{number}")
+    await world.until_calm()
+    assert world.siege.places < 3_000
+    assert set(world.refused) == {"greedy"}
 
 
 async def test_two_who_ask_too_much_are_served_alike_however_differently_they_ask() -> None:
