@@ -62,6 +62,12 @@ class Admission:
         return False
 
     @property
+    def besieged(self) -> bool:
+        """Whether that is so and likely to go on, though at this moment there may be room."""
+        self._siege.waits(self._waiting, self._now())
+        return self._siege.on or self.crowded
+
+    @property
     def waiting(self) -> int:
         """How many wait for their turn."""
         return self._waiting

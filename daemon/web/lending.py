@@ -231,7 +231,7 @@ class Lending:
         self._timer, self._clogged = None, False
         if self._channel is None:
             return
-        if self._lent and not self._draining() and self._admission.crowded:
+        if self._lent and not self._draining() and self._admission.besieged:
             self._allow()
         elif self._say(RECALL):
             self._allowed.clear()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 BEARABLE_S = 5.0
 BURST_S = 5.0
+CALM_S = 1.0
 WINDOW_S = 0.25
 LEAST = 64
 _NEW = 0.1  # how much of a rate is what was seen last
@@ -16,7 +17,7 @@ class Siege:
 
     A burst may wait: it is over when it is served. Where the wait has been longer than can be borne for `burst_s`
     without a break it is a siege: from then on as many may wait as are served in that bearable time, until hardly
-    anybody waits any more.
+    anybody has waited for a second.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class Siege:
         self._burst_s = burst_s
         self._told = told
         self._late_since: float | None = None
+        self._calm_since: float | None = None
         self._window_from: float | None = None
         self._served = 0
 
@@ -65,8 +67,7 @@ class Siege:
     def _judge(self, waiting: int, now: float) -> None:
         bearable = self.rate * self._bearable_s
         if self.on:
-            if waiting <= min(LEAST, bearable / 8):
-                self._turn(on=False)
+            self._relax(now, calm=waiting <= min(LEAST, bearable / 8))
         elif not self.rate or waiting <= bearable:
             self._late_since = None
         elif self._late_since is None:
@@ -74,6 +75,15 @@ class Siege:
         elif now - self._late_since >= self._burst_s:
             self._turn(on=True)
 
+    def _relax(self, now: float, *, calm: bool) -> None:
+        """End it when hardly anybody has waited for a while: a gap in a flood is no end of it."""
+        if not calm:
+            self._calm_since = None
+        elif self._calm_since is None:
+            self._calm_since = now
+        elif now - self._calm_since >= CALM_S:
+            self._turn(on=False)
+
     def _turn(self, *, on: bool) -> None:
-        self.on, self._late_since = on, None
+        self.on, self._late_since, self._calm_since = on, None, None
         self._told(on)

@@ -128,13 +128,24 @@ async def test_after_a_siege_all_is_normal_within_the_bearable_time() -> None:
     world = World(waiting_max=4_000)
     await world.flood(15, a=10 * RATE)
     assert await world.until_calm() <= 4.0
-    assert not world.siege.on
     world.forget()
     await world.flood(1, a=RATE / 2)
+    assert not world.admission.besieged
     assert max(world.waits["a"]) <= STEP_S
     world.arrive("a", 1_900)  # a burst is welcome again
     await world.until_calm()
     assert not world.refused
+
+
+async def test_a_gap_in_a_flood_does_not_end_a_siege() -> None:
+    world = World(waiting_max=4_000)
+    await world.flood(12, a=10 * RATE)
+    await world.until_calm()
+    await world.flood(0.5, a=RATE / 2)
+    assert world.admission.besieged
+    assert not world.admission.crowded
+    await world.flood(1, a=RATE / 2)
+    assert not world.admission.besieged
 
 
 @pytest.mark.parametrize("flooded_s", [2.0, 6.0, 12.0], ids=["burst", "siege begun", "siege"])
