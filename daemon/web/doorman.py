@@ -15,7 +15,7 @@ import socket
 import struct
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 
 from daemon.web.plain import Wording, named, plain
 
@@ -24,7 +24,7 @@ MESSAGE_BYTES = 32_768
 DESCRIPTORS_MAX = 128
 LOOK_S = 0.25
 LEND, ALLOW, RECALL = b"L", b"A", b"R"
-OTHER, ALLOWED, IDLE = range(3)
+OTHER, ALLOWED, IDLE, TOO_MANY = range(4)
 ENTRY = struct.Struct("!QIII")
 GRANT = struct.Struct("!II")
 TOLD = struct.Struct("!Q")
@@ -98,12 +98,16 @@ class Doorman:
         return bool(message)
 
     def _borrow(self, message: bytes, descriptors: list[int]) -> None:
-        at = 1
-        for descriptor in descriptors:
+        at, left = 1, deque(descriptors)
+        while at < len(message):
             number, company, named_by, size = ENTRY.unpack_from(message, at)
             data_at = at + ENTRY.size + named_by
             authorization = message[at + ENTRY.size : data_at]
             at = data_at + size
+            if not left:  # more than this process may have open
+                self._back.append(BACK.pack(number, company, TOO_MANY, 0, size) + message[data_at:at])
+                continue
+            descriptor = left.popleft()
             one = self._lent[descriptor] = Lent(number, company, descriptor, authorization, self._now)
             self._poll.register(descriptor, select.EPOLLIN)
             self._refuse(one, message[data_at:at])

@@ -30,6 +30,7 @@ from daemon.web.doorman import (
     MESSAGE_BYTES,
     RECALL,
     TOLD,
+    TOO_MANY,
 )
 from daemon.web.refusals import REFUSAL
 
@@ -64,6 +65,9 @@ class Lender(Protocol):
     def given_back(self, unsent: bytes, unread: bytes, *, idle: bool) -> None:
         """Have it again, with what is still to be written and to be read on it."""
 
+    def cut(self) -> None:
+        """End it."""
+
 
 class Lending:
     """Lends connections of companies that are refused, and has so many of their next requests back as there is room."""
@@ -85,7 +89,7 @@ class Lending:
         self._out: list[tuple[int, bytes, Lender]] = []
         self._told = 0
         self._numbers = 0
-        self._clogged = False
+        self._clogged = self._closed = False
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -96,20 +100,15 @@ class Lending:
     def lend(self, lender: Lender, whose: Whose, data: bytes) -> bool:
         """Have the doorman refuse what has arrived and what follows; False when that has to be done here."""
         if not self._ready or self._clogged or len(data) > BYTES_MAX:
-            if self._channel is None and not self._draining():
+            if self._channel is None and not self._closed:
                 self._call()
             return False
         self._number += 1
         company = self._company(whose.company_id)
         if not self._out:
             asyncio.get_running_loop().call_soon(self._send_out)
-        self._out.append(
-            (
-                self._number,
-                ENTRY.pack(self._number, company, len(whose.authorization), len(data)) + whose.authorization + data,
-                lender,
-            )
-        )
+        entry = ENTRY.pack(self._number, company, len(whose.authorization), len(data)) + whose.authorization + data
+        self._out.append((self._number, entry, lender))
         self._lent[self._number] = (lender, whose.company_id)
         self._of[whose.company_id] += 1
         self._beat()
@@ -124,8 +123,9 @@ class Lending:
 
     async def close(self) -> None:
         """Let the doorman go; every connection has been given back or is at its end."""
-        process, self._process = self._process, None
-        self._end()
+        process, self._process, self._closed = self._process, None, True
+        for lender in self._end():
+            lender.given_back(b"", b"", idle=False)
         if process is not None:
             loop = asyncio.get_running_loop()
             with suppress(subprocess.TimeoutExpired):
@@ -178,9 +178,13 @@ class Lending:
             socket.send_fds(self._channel, [message], [lender.descriptor for _, _, lender in some])
         except OSError:  # it does not keep up, or has gone; what it was to refuse is refused here after all
             self._clogged = True
-            for number, entry, _ in some:
-                named_by = ENTRY.unpack_from(entry)[2]
-                self._take(number, b"", entry[ENTRY.size + named_by :])
+            self._keep(some)
+
+    def _keep(self, some: list[tuple[int, bytes, Lender]]) -> None:
+        """Have back what was not handed over."""
+        for number, entry, _ in some:
+            named_by = ENTRY.unpack_from(entry)[2]
+            self._take(number, b"", entry[ENTRY.size + named_by :])
 
     def _hear(self) -> None:
         """Take what the doorman says."""
@@ -208,6 +212,7 @@ class Lending:
             at += BACK.size
             if why == ALLOWED and self._allowed[company]:
                 self._allowed[company] -= 1
+            self._clogged = self._clogged or why == TOO_MANY
             ends = at + unsent, at + unsent + unread
             self._take(number, message[at : ends[0]], message[ends[0] : ends[1]], idle=why == IDLE)
             at = ends[1]
@@ -257,19 +262,22 @@ class Lending:
             return False
 
     def _gone(self) -> None:
-        """The doorman has died: what it had is read here again; what it had read and not answered is lost."""
+        """The doorman has died: nobody knows what it had read, or how far its answers went, so that is at its end."""
         _log.warning("doorman_gone", connections=len(self._lent))
         if self._process is not None:
             asyncio.get_running_loop().run_in_executor(None, self._process.wait)
-        self._end()
+        for lender in self._end():
+            lender.cut()
 
-    def _end(self) -> None:
+    def _end(self) -> list[Lender]:
+        """Have no doorman; returns whose connections it had."""
         if self._channel is not None:
             asyncio.get_running_loop().remove_reader(self._channel.fileno())
             self._channel.close()
         self._channel, self._ready = None, False
         self._allowed.clear()
+        out, self._out = self._out, []
+        self._keep(out)
         lent, self._lent = self._lent, {}
         self._of.clear()
-        for lender, _ in lent.values():
-            lender.given_back(b"", b"", idle=False)
+        return [lender for lender, _ in lent.values()]

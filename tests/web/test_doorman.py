@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 from daemon.app import Life, opened
 from daemon.settings import Settings
@@ -138,15 +140,33 @@ async def test_as_many_come_through_as_there_is_room_for(settings: Settings) -> 
         await asyncio.gather(*others)
 
 
-async def test_when_the_doorman_dies_the_service_refuses_itself(settings: Settings) -> None:
+async def test_when_the_doorman_dies_its_connections_end_and_the_service_refuses_itself(settings: Settings) -> None:
     async with guarded(settings) as (here, line):
         process = lending(here)._process
         assert process is not None
         os.kill(process.pid, signal.SIGKILL)
-        await until(lambda: not lending(here)._lent)
-        assert code_of((await line.ask(LOGIN))[0]) == (503, "overloaded")
+        assert await line.ended()
+        another = await here.line()
+        assert code_of((await another.ask(LOGIN))[0]) == (503, "overloaded")
         here.admission.leave()
-        assert code_of((await line.ask(LOGIN))[0]) == (401, "invalid_credentials")
+        assert code_of((await another.ask(LOGIN))[0]) == (401, "invalid_credentials")
+
+
+def allow_two_more(pid: int) -> None:
+    """Bound a process in the files that it may open from now on."""
+    most = len(list(Path(f"/proc/{pid}/fd").iterdir())) + 2
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, most))
+
+
+async def test_what_the_doorman_has_no_descriptors_for_comes_back(settings: Settings) -> None:
+    async with guarded(settings) as (here, _):
+        process = lending(here)._process
+        assert process is not None
+        allow_two_more(process.pid)
+        lines = [await here.line() for _ in range(8)]
+        for line in lines:
+            line.writer.write(LOGIN)
+        assert [code_of(await line.read()) for line in lines] == [(503, "overloaded")] * 8
 
 
 async def test_the_doorman_leaves_with_the_service(settings: Settings) -> None:
