@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from tests.attack.flow import Flow, drive
 from tests.attack.report import Report, percentile
 from tests.attack.service import Target
+from tests.load.__main__ import spawned
 from tests.load.pump import Shot, fire, wire
 
 START = {"vertical": "prior-auth", "inputs": {"member_id": "M-1", "procedure_code": "70551", "diagnosis": "G43.909"}}
@@ -20,6 +21,7 @@ NEIGHBOUR_SHARE = 0.1
 CALM_MS = 50.0
 CALM_IN_A_ROW = 20
 MEMORY_S = 0.25
+TICK_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,17 @@ def start(token: str) -> bytes:
     return wire("POST", "/process-runs/", json.dumps(START).encode(), {"Authorization": f"Bearer {token}"})
 
 
-async def peak(target: Target, token: str, seconds: float) -> float:
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """What the service can do: runs started a second, and the processor time of each."""
+
+    rate: float
+    cpu_s: float
+
+
+async def peak(target: Target, token: str, seconds: float) -> Peak:
     """The most runs a second that are started when nobody asks for more than is answered."""
-    best = 0.0
+    best, started, began_s = 0.0, 0, target.cpu_s
     for connections in PEAK_AT:
         until, request = time.perf_counter() + seconds, start(token)
 
@@ -58,8 +68,10 @@ async def peak(target: Target, token: str, seconds: float) -> float:
                 yield Shot(None, request)
 
         volley = await fire(target.port, shots(), connections)
-        best = max(best, sum(hit.status == 201 for hit in volley.hits) / volley.took_s)
-    return best
+        good = sum(hit.status == 201 for hit in volley.hits)
+        started += good
+        best = max(best, good / volley.took_s)
+    return Peak(best, (target.cpu_s - began_s) / max(started, 1))
 
 
 async def _watch_memory(target: Target, most: list[float]) -> None:
@@ -69,7 +81,7 @@ async def _watch_memory(target: Target, most: list[float]) -> None:
 
 
 async def _normal_after(target: Target, token: str) -> float:
-    """How long it takes until so many starts in a row are answered as quickly as ever."""
+    """How long it takes from now until so many starts in a row are answered as quickly as ever."""
     began, calm = time.perf_counter(), 0
     while calm < CALM_IN_A_ROW and time.perf_counter() - began < 30.0:
         sent = time.perf_counter()
@@ -84,21 +96,40 @@ def _run(seconds: float, *flows: Flow) -> None:
     drive(seconds, *flows)
 
 
+async def _yardstick(report: Report, load: Load, rate: float) -> None:
+    """The same onslaught on a bare echo, to know what the client and the machine can do at all."""
+    async with spawned("tests.load.echo") as echo:
+        flow = Flow(echo.port, wire("POST", "/echo", json.dumps(START).encode()), rate, load.pool(rate / load.times))
+        await asyncio.to_thread(_run, load.peak_s, flow)
+        flow.close()
+    report.told("a bare echo under as much: answered a second", f"{flow.in_time / load.peak_s:,.0f} of {rate:,.0f}")
+
+
 async def overload(target: Target, report: Report, load: Load) -> float:
     """Ten times what the service can do; returns what it can."""
     token = await target.register("flood")
-    best = await peak(target, token, load.peak_s)
-    report.told("peak: runs started a second", f"{best:,.0f}")
+    at_peak = await peak(target, token, load.peak_s)
+    best = at_peak.rate
+    report.told("peak: runs started a second", f"{best:,.0f}, {at_peak.cpu_s * 1e6:.0f} us of processor time each")
+    await _yardstick(report, load, best * load.times)
     most = [target.memory_mb]
     report.told("memory at the peak", f"{most[0]:.0f} MB")
     watching = asyncio.get_running_loop().create_task(_watch_memory(target, most))
     flow = Flow(target.port, start(token), best * load.times, load.pool(best))
-    await asyncio.to_thread(_run, load.seconds, flow)
+    began_s, flowing = target.cpu_s, asyncio.get_running_loop().create_task(asyncio.to_thread(_run, load.seconds, flow))
+    while not 0 < flow.until <= time.perf_counter():  # noqa: ASYNC110 - it tells nobody
+        await asyncio.sleep(TICK_S)
     normal_s = await _normal_after(target, token)
+    await flowing
+    cpu_s = (target.cpu_s - began_s) / max(len(flow.good_ms), 1)
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
     flow.close()
     _tell(flow, report, load, best)
+    report.told(
+        "processor time of each run, refusing included",
+        f"{cpu_s * 1e6:.0f} us, {cpu_s / at_peak.cpu_s:.2f} of the peak's",
+    )
     report.most("normal again after", normal_s, load.normal_s, " s")
     report.most("memory at the most", most[0], load.memory_mb, " MB")
     return best

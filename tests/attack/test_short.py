@@ -61,7 +61,7 @@ async def test_a_company_that_floods_has_none_of_anothers_requests_refused(tmp_p
     load = overload.Load(times=4.0, seconds=1.0, neighbour_ms=2_000.0, pool_most=600)
     async with attacked(tmp_path, **NARROW) as target:
         best = await overload.peak(target, await target.register("peak"), 0.3)
-        await overload.fairness(target, report, load, best)
+        await overload.fairness(target, report, load, best.rate)
     assert report.missed == []
 
 
