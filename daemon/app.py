@@ -110,7 +110,8 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
         housekeeping.keep(stack, supervisor.watch(services.store.ping))
         door = await stack.enter_async_context(listening(services, told.sockets))
         housekeeping.tune_interpreter()
-        announce(door.address)
+        if not told.notify_socket:  # systemd is told by the next line, and would take this one for the log's
+            announce(door.address)
         supervisor.ready(door.address)
         _log.info("serving", address=door.address, data_dir=str(settings.data_dir))
         await life.stopping.wait()

@@ -38,7 +38,8 @@ def backup(
     except CopyRefused as error:
         raise refused(error, exits.REFUSED) from None
     apart = [str(path) for path in _apart(settings)]
-    said = f"{file} holds {described(holding)}\nKeep apart from it, in another place: {', '.join(apart)}"
+    keys = ", ".join(apart) or "the key files, which are not where these settings say"
+    said = f"{file} holds {described(holding)}\nKeep apart from it, in another place: {keys}"
     tell({"file": str(file), **asdict(holding), "keep_apart": apart}, said, as_json=as_json)
 
 

@@ -25,6 +25,7 @@ PACKAGES = (
 WAL_RESET_BUG = ((3, 7, 0), (3, 51, 2))
 FREE_BYTES_MIN = 256 * 1024 * 1024
 NEEDED = ("tokens", "secrets", "audit")
+KEY_FILES = ("jwt_keys_file", "vault_key_file", "audit_keys_file")
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -91,11 +92,15 @@ def folder(path: Path) -> Iterator[Check]:
 def keys(settings: Settings) -> Iterator[Check]:
     """Whether the key files can be used; the service makes those that are missing only where they lie by default."""
     began = (settings.data_dir / DATABASE).exists()
-    for purpose, path in key_files(settings).items():
+    for (purpose, path), setting in zip(key_files(settings).items(), KEY_FILES, strict=True):
         if path.exists():
             yield _key_file(purpose, path)
         elif began and purpose in NEEDED:
-            yield problem("keys", f"{path} is not there ({purpose})", "put it back from where the keys are kept apart")
+            yield problem(
+                "keys",
+                f"{path} is not there ({purpose})",
+                f"put it back, or say where it is: PENSTOCK_{setting.upper()}",
+            )
 
 
 def vault_ring(settings: Settings) -> KeyRing | None:

@@ -22,7 +22,7 @@ _KEYS = "SELECT company_id, key_id, wrapped, created_at FROM company_keys WHERE"
 
 def put_connector(db: sqlite3.Connection, stored: StoredConnector, change: ConnectorChange) -> None:
     """Keep a connector in place of an earlier one, and its change."""
-    _add_change(db, change)
+    add_change(db, change)
     connector = codec.encode_connector(stored.connector)
     times = (text(stored.created_at), text(stored.updated_at))
     row = (stored.company_id, stored.connector.tool_id, connector, stored.sealed_secret, *times, stored.updated_by)
@@ -34,7 +34,7 @@ def delete_connector(db: sqlite3.Connection, change: ConnectorChange) -> bool:
     statement = "DELETE FROM connectors WHERE company_id = ? AND tool_id = ?"
     if db.execute(statement, (change.company_id, change.tool_id)).rowcount != 1:
         return False
-    _add_change(db, change)
+    add_change(db, change)
     return True
 
 
@@ -58,7 +58,8 @@ def connectors_of(db: sqlite3.Connection, company_id: str) -> Sequence[StoredCon
     ]
 
 
-def _add_change(db: sqlite3.Connection, change: ConnectorChange) -> None:
+def add_change(db: sqlite3.Connection, change: ConnectorChange) -> None:
+    """Keep a change, and write it into the company's log."""
     key = (change.company_id, change.tool_id, change.number)
     states = (codec.encode_state(change.before), codec.encode_state(change.after))
     row = (*key, change.version, text(change.at), change.by, change.secret, *states, change.via)

@@ -78,7 +78,7 @@ SELECT * FROM (
 ) UNION SELECT * FROM (
     SELECT company_id, id FROM runs
     WHERE resting = 1 AND (status = 'executing' OR (status = 'parked' AND parked = ''))
-        AND (company_id, id) > (:company_id, :id)
+    AND (company_id, id) > (:company_id, :id)
     ORDER BY company_id, id LIMIT :limit
 ) ORDER BY company_id, id LIMIT :limit
 """

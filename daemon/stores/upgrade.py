@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from daemon.audit.chain import HistoryBroken, extended, genesis
 from daemon.audit.log import Logged
 from daemon.jsonio import canonical_lines
+from daemon.ports import ConnectorChange
 from daemon.stores import codec
-from daemon.stores.sqlite_connectors import change_of_row
+from daemon.stores.sqlite_connectors import add_change, change_of_row
 from daemon.stores.sqlite_log import log
 
 if TYPE_CHECKING:
@@ -27,6 +29,13 @@ _UNLOGGED = (
     "WHERE NOT EXISTS (SELECT 1 FROM commits WHERE company_id = one.company_id AND run_id = one.company_id) "
     "ORDER BY company_id, at, tool_id, number"
 )
+# From before there were changes: nobody has changed them since.
+_UNCHANGED = (
+    "SELECT company_id, connector, sealed_secret IS NOT NULL, updated_at, updated_by FROM connectors AS one "
+    "WHERE NOT EXISTS (SELECT 1 FROM connector_changes WHERE company_id = one.company_id AND tool_id = one.tool_id) "
+    "AND NOT EXISTS (SELECT 1 FROM commits WHERE company_id = one.company_id AND run_id = one.company_id)"
+)
+VIA = "upgrade"
 
 
 def upgrade(db: sqlite3.Connection) -> int:
@@ -78,8 +87,27 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _log_changes(db: sqlite3.Connection) -> int:
-    """The changes of connectors from before there was a log, into the log of their company."""
-    rows = db.execute(_UNLOGGED).fetchall()
+    """The changes of connectors from before there was a log, and connectors from before there were changes."""
+    rows, unchanged = db.execute(_UNLOGGED).fetchall(), db.execute(_UNCHANGED).fetchall()
     for row in rows:
         log(db, Logged(row[0], codec.connector_changed(change_of_row(row))))
-    return len(rows)
+    for row in unchanged:
+        add_change(db, _found(*row))
+    return len(rows) + len(unchanged)
+
+
+def _found(company_id: str, connector: bytes, sealed: int, at: str, by: str) -> ConnectorChange:
+    """The change that made a connector what it is, as far as anybody can say."""
+    made = codec.decode_connector(connector)
+    return ConnectorChange(
+        company_id=company_id,
+        tool_id=made.tool_id,
+        number=1,
+        version=made.version,
+        at=datetime.fromisoformat(at),
+        by=by,
+        secret="set" if sealed else "none",
+        before=None,
+        after=made,
+        via=VIA,
+    )

@@ -102,6 +102,29 @@ async def test_an_older_data_folder_has_its_runs_and_then_its_evidence(
         assert upgrade.upgrade(db) == 0
 
 
+async def test_a_connector_from_before_there_were_changes_has_one_that_says_what_is_known(old: Path) -> None:
+    with closing(sqlite3.connect(old)) as db, db:
+        for tool, sealed in (("bare", None), ("sealed", b"x")):
+            one = codec.encode_connector(stored_connector(tool, version=3).connector)
+            row = (ACME, tool, one, sealed, text(NOON), text(NOON), "bob")
+            db.execute("INSERT INTO connectors VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    write_ring(old.parent / "audit.keys", KeyRing("", {}).rotated())
+    async with SqliteStore.open(old) as store:
+        for tool, secret in (("bare", "none"), ("sealed", "set")):
+            (found,) = await store.connector_changes(ACME, tool, None, 9)
+            assert (found.number, found.version, found.by, found.via) == (1, 3, "bob", "upgrade")
+            assert (found.before, found.secret) == (None, secret)
+            assert found.after == stored_connector(tool, version=3).connector
+        assert len(await store.connector_changes(ACME, "chart-fetch", None, 9)) == 2
+        await Sealer(store, Signer(old.parent / "audit.keys", old.parent / "audit.pub", lambda: NOON)).seal()
+    assert list(verify_store(old, read_public(old.parent / "audit.pub"))) == []
+    with closing(sqlite3.connect(old)) as db, db:
+        db.execute("UPDATE connectors SET tool_id = 'inserted' WHERE tool_id = 'bare'")
+    async with SqliteStore.open(old) as store:
+        assert await store.connector_changes(ACME, "inserted", None, 9) == []
+    assert "connector" in {one.kind for one in verify_store(old, read_public(old.parent / "audit.pub"))}
+
+
 async def test_a_rewriting_that_was_cut_off_goes_on_where_it_was(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real, calls = upgrade._rewrite, []
 
