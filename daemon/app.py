@@ -160,8 +160,6 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     dispatching = partial(Dispatcher, http=http, vault=vault)
     engine = _engine(settings, Shelves(store, shared, catalog, toolbox), dispatching, tracing)
     identity = await _identity(settings, store, stack)
-    if measured.told is not None:
-        engine.feed.tell(measured.told)
     await _show(settings, measured, engine, store, stack)
     services = Services(
         settings=settings,
@@ -182,8 +180,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         tracer=tracing,
         rates=shared,
     )
-    key_watch = KeyWatch(key_files(settings), store, utc_now)
-    await key_watch.look()
+    await _watch_keys(settings, store, stack)
     recovered = await engine.directory.recover()
     _log.info("recovered", runs=recovered)
     stack.push_async_callback(engine.deliverer.drain, 0)
@@ -192,7 +189,6 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         housekeeping.passivate(engine.directory),
         housekeeping.drop_old(store, utc_now, timedelta(seconds=settings.receipts_kept_s)),
         Rotation(vault_keys, vault).follow(),
-        key_watch.follow(),
         sweeper.watch(settings.sweep_s),
         sealer.serve(),
         engine.deliverer.serve(),
@@ -301,7 +297,9 @@ def _engine(
 
 
 async def _show(settings: Settings, measured: Meters, engine: Engine, store: Store, stack: AsyncExitStack) -> None:
-    """Serve the figures, if anybody wants to read them."""
+    """Count what happens and serve the figures, if anybody wants to read them."""
+    if measured.told is not None:
+        engine.feed.tell(measured.told)
     page, port = measured.page, settings.metrics_port
     if page is None or port is None:
         return
@@ -309,6 +307,13 @@ async def _show(settings: Settings, measured: Meters, engine: Engine, store: Sto
     address = await stack.enter_async_context(scraped(port, partial(page.page, sources), page.content_type))
     housekeeping.keep(stack, page.beat())
     _log.info("measuring", address=address)
+
+
+async def _watch_keys(settings: Settings, store: Store, stack: AsyncExitStack) -> None:
+    """Write down which keys are in use before anybody is served, and from then on each change."""
+    watch = KeyWatch(key_files(settings), store, utc_now)
+    await watch.look()
+    housekeeping.keep(stack, watch.follow())
 
 
 def _sealer(settings: Settings, store: Store, measured: Meters) -> Sealer:
