@@ -49,7 +49,7 @@ from daemon.sweeper import Sweeper
 from daemon.targets import Targets
 from daemon.timers import Timers, utc_now
 from daemon.toolbox import Toolbox
-from daemon.tracing import TracedJournal, Tracer, tracer, turns
+from daemon.tracing import TracedJournal, Tracer, traced, turns
 from daemon.web.scraping import scraped
 from daemon.web.server import listening
 from daemon.web.services import Services
@@ -147,7 +147,7 @@ async def prune_vault_keys(settings: Settings) -> tuple[KeyRing, int]:
 async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
     folder, version = settings.data_dir, importlib.metadata.version("penstock")
     measured = meters(on=settings.metrics_port is not None, version=version)
-    tracing = _tracer(settings, version, stack)
+    tracing = await stack.enter_async_context(traced(settings.traces_to, version=version))
     store, shared = await _store(settings, life, measured, stack)
     sealer = _sealer(settings, store, measured)
     stack.push_async_callback(sealer.close)
@@ -231,13 +231,6 @@ async def _store(
     )
     store = await stack.enter_async_context(joining)
     return store, store
-
-
-def _tracer(settings: Settings, version: str, stack: AsyncExitStack) -> Tracer | None:
-    made = tracer(settings.traces_to, version=version)
-    if made is not None:
-        stack.push_async_callback(made.close)
-    return made
 
 
 def _client(settings: Settings, guard: EgressGuard, tracing: Tracer | None) -> HttpConnector:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -50,11 +50,22 @@ def tracer(to: str, *, version: str) -> Tracer | None:
     return Spans(to, version)
 
 
+@asynccontextmanager
+async def traced(to: str, *, version: str) -> AsyncIterator[Tracer | None]:
+    """A tracer for as long as the service is open, if there is a collector."""
+    made = tracer(to, version=version)
+    try:
+        yield made
+    finally:
+        if made is not None:
+            await made.close()
+
+
 def turns(tracer: Tracer) -> Callable[[Turn], Turn]:
     """What makes an actor's turns spans, each in the trace of whoever sent the message."""
 
     def around(turn: Turn) -> Turn:
-        async def traced(envelope: Envelope) -> None:
+        async def spanned(envelope: Envelope) -> None:
             if envelope.message is None:  # to wake a run is nobody's wish
                 TRACE.set(None)
                 await turn(envelope)
@@ -62,7 +73,7 @@ def turns(tracer: Tracer) -> Callable[[Turn], Turn]:
             with tracer.span(f"turn {type(envelope.message).__name__}", "internal", envelope.trace):
                 await turn(envelope)
 
-        return traced
+        return spanned
 
     return around
 
