@@ -1,19 +1,22 @@
-"""The open gates as the store knows them: how many, and since when, by vertical."""
+"""The open gates as the store knows them: how many, and since when the oldest, by vertical."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from actors.ports import StoreFailed
+from actors.run import Run
 from daemon.ports import ParkedRun
 
 PAGE = 1_000
 FRESH_S = 15.0
 REST_TIMES = 20
+LOOKED_MAX = 1_000
 
 
 class Parked(Protocol):
@@ -22,13 +25,35 @@ class Parked(Protocol):
     async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
         """At most `limit` runs behind a (company_id, run_id), in order, that wait for a human."""
 
+    async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
+
 
 @dataclass(slots=True)
 class Tally:
-    """The open gates of one vertical, and since when the oldest of its parked runs has not changed."""
+    """The open gates of one vertical, since when the oldest is open, and the runs that may hold an older one.
+
+    A run that has changed since a gate was opened, as happens on parallel branches, does not say in its row how old
+    the gate is. But it cannot be older than the run: only those begun before the oldest known gate are worth a look.
+    """
 
     gates: int
     since: datetime
+    older: list[ParkedRun] = field(default_factory=list)
+
+    def add(self, run: ParkedRun) -> None:
+        """Count a run's gates."""
+        self.gates += run.gates
+        self.since = min(self.since, run.since)
+        if run.created < self.since:
+            self.older.append(run)
+        if len(self.older) > 2 * LOOKED_MAX:
+            self.older = self.eldest()
+
+    def eldest(self) -> list[ParkedRun]:
+        """The runs that may hold an older gate, the eldest first, as many as are looked at."""
+        found = sorted((run for run in self.older if run.created < self.since), key=lambda run: run.created)
+        return found[:LOOKED_MAX]
 
 
 class OpenGates:
@@ -65,8 +90,19 @@ class OpenGates:
         while after is not None:
             page = await self._store.parked(after, PAGE)
             for run in page:
-                tally = found.setdefault(run.vertical, Tally(0, run.since))
-                tally.gates += run.gates
-                tally.since = min(tally.since, run.since)
+                found.setdefault(run.vertical, Tally(0, run.since)).add(run)
             after = (page[-1].company_id, page[-1].run_id) if len(page) == PAGE else None
+        for tally in found.values():
+            await self._look(tally)
         return found
+
+    async def _look(self, tally: Tally) -> None:
+        """Ask the runs that may hold a gate older than any known."""
+        for one in tally.eldest():
+            if one.created >= tally.since:
+                break
+            with suppress(StoreFailed):  # a run that cannot be read says nothing
+                run = await self._store.load(one.company_id, one.run_id)
+                opened = [visit.gate.opened_at for visit in (run.parked if run else ()) if visit.gate is not None]
+                tally.since = min([tally.since, *opened])
+        tally.older = []

@@ -92,7 +92,7 @@ class Metrics:
         self._in_flight = self._gauge("penstock_calls_in_flight", "Calls that are sent or wait to be.")
         self._open = self._gauge("penstock_gates_open", "Gates that wait for a human.", "vertical")
         self._age_s = self._gauge(
-            "penstock_gate_age_seconds_max", "Since when the parked run that waits longest has not changed.", "vertical"
+            "penstock_gate_age_seconds_max", "How long the gate that has waited longest is open.", "vertical"
         )
         self._unsealed = self._gauge("penstock_audit_unsealed_commits", "Commits that no checkpoint covers yet.")
 

@@ -144,13 +144,14 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRun:
-    """A run that waits for a human at so many gates; `since` is when it changed last."""
+    """A run that waits for a human at so many gates; it was `created` then, and has not changed since `since`."""
 
     company_id: str
     run_id: str
     vertical: str
     gates: int
     since: datetime
+    created: datetime
 
 
 class Accounts(Protocol):

@@ -116,7 +116,10 @@ class MemoryStore(MemoryTelling):
         """At most `limit` runs behind a key that wait for a human, in order."""
         runs = (codec.decode_run(kept.snapshot) for key, kept in sorted(self._runs.items()) if key > after)
         waiting = [run for run in runs if run.status == "parked"][:limit]
-        return [ParkedRun(run.company_id, run.id, run.vertical, len(run.parked), run.updated_at) for run in waiting]
+        return [
+            ParkedRun(run.company_id, run.id, run.vertical, len(run.parked), run.updated_at, run.created_at)
+            for run in waiting
+        ]
 
     async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""

@@ -85,10 +85,10 @@ SELECT * FROM (
 # What is left of the company, then the companies behind it; neither looks at a run that is not parked.
 _PARKED = """
 SELECT * FROM (
-    SELECT company_id, id, vertical, parked, updated_at FROM runs
+    SELECT company_id, id, vertical, parked, updated_at, created_at FROM runs
     WHERE company_id = :company_id AND status = 'parked' AND id > :id ORDER BY id LIMIT :limit
 ) UNION ALL SELECT * FROM (
-    SELECT company_id, runs.id, vertical, parked, updated_at FROM companies
+    SELECT company_id, runs.id, vertical, parked, updated_at, runs.created_at FROM companies
     CROSS JOIN runs ON company_id = companies.id AND status = 'parked'
     WHERE companies.id > :company_id ORDER BY companies.id, runs.id LIMIT :limit
 ) ORDER BY company_id, id LIMIT :limit
@@ -234,8 +234,8 @@ def parked(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequen
     """At most `limit` runs behind a key that wait for a human, in order."""
     rows = db.execute(_PARKED, _behind(after, limit))
     return [
-        ParkedRun(company_id, run_id, vertical, steps.count("|") - 1, datetime.fromisoformat(since))
-        for company_id, run_id, vertical, steps, since in rows
+        ParkedRun(company_id, run_id, vertical, steps.count("|") - 1, *map(datetime.fromisoformat, times))
+        for company_id, run_id, vertical, steps, *times in rows
     ]
 
 

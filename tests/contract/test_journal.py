@@ -271,7 +271,7 @@ async def test_the_parked_are_paged_in_order_over_all_companies_and_none_is_miss
     assert [(one.company_id, one.run_id) for one in seen] == sorted(
         [(OTHER if number % 2 else ACME, f"run-{number}") for number in range(7)]
     )
-    assert {(one.vertical, one.gates, one.since) for one in seen} == {("prior-auth", 2, NOON)}
+    assert {(one.vertical, one.gates, one.since, one.created) for one in seen} == {("prior-auth", 2, NOON, NOON)}
 
 
 async def test_a_gate_that_was_decided_no_longer_counts_and_the_other_still_does(store: Store) -> None:

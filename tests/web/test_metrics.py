@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -119,6 +120,37 @@ async def test_gates_are_counted_over_all_companies_and_all_pages_and_those_deci
     assert {vertical: tally.gates for vertical, tally in (await gates.tallies()).items()} == {"line": 5}
     await ann.resume(runs[0], "signoff")
     assert (await gates.tallies())["line"].gates == 4
+
+
+@pytest.mark.parametrize("looked_max", [1, 1_000])
+async def test_a_gate_is_as_old_as_it_is_whatever_has_happened_on_another_branch_since(
+    house: House, ann: Person, monkeypatch: pytest.MonkeyPatch, looked_max: int
+) -> None:
+    monkeypatch.setattr("daemon.gates.LOOKED_MAX", looked_max)
+    gates = OpenGates(house.services.store, fresh_s=0, rest_times=0)
+    runs = [await ann.start("fork") for _ in range(4)]
+    for run in reversed(runs):
+        assert (await ann.resume(run, "legal")).status == 200
+    opened = [one["opened_at"] for one in runs[0]["gates"] if one["step_id"] == "finance"]
+    tally = (await gates.tallies())["fork"]
+    assert (tally.gates, [tally.since]) == (4, [datetime.fromisoformat(at) for at in opened])
+    await ann.resume(runs[0], "finance")
+    opened = [one["opened_at"] for one in runs[1]["gates"] if one["step_id"] == "finance"]
+    assert [(await gates.tallies())["fork"].since] == [datetime.fromisoformat(at) for at in opened]
+
+
+async def test_a_run_that_cannot_be_read_keeps_no_other_from_being_counted(house: House, ann: Person) -> None:
+    gates = OpenGates(house.services.store, fresh_s=0, rest_times=0)
+    broken, sound = await ann.start("fork"), await ann.start("fork")
+    for run in (sound, broken):
+        await ann.resume(run, "legal")
+    await house.services.directory.drain(1)
+    with closing(sqlite3.connect(house.settings.data_dir / "penstock.db")) as db, db:
+        db.execute("DELETE FROM snapshots")
+        db.execute("UPDATE commits SET events = x'00' WHERE run_id = ?", (broken["id"],))
+    tally = (await gates.tallies())["fork"]
+    opened = [one["opened_at"] for one in sound["gates"] if one["step_id"] == "finance"]
+    assert (tally.gates, [tally.since]) == (2, [datetime.fromisoformat(at) for at in opened])
 
 
 async def test_a_vertical_without_open_gates_leaves_the_page(house: House, ann: Person) -> None:
