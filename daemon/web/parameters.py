@@ -23,8 +23,8 @@ QUERY: Mapping[str, Any] = {
     "after": {"type": "integer", "minimum": 0, "maximum": NUMBER_MAX, "default": 0},
     "after /events/": {
         "type": "string",
-        "pattern": "^[0-9]{1,18}-[0-9]{1,9}$",
-        "description": "The id of the event that was seen last",
+        "pattern": "^(0|[0-9]{1,18}-[0-9]{1,9})$",
+        "description": "The id of the event that was seen last; 0 for the beginning",
     },
     "cursor": {"type": "string", "description": "From the Link header of the page before"},
     "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
