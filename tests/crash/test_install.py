@@ -199,7 +199,8 @@ def test_the_units_and_the_guide_travel_with_the_source(tmp_path: Path) -> None:
     (archive,) = tmp_path.glob("penstock-*.tar.gz")
     with tarfile.open(archive) as opened:
         names = {name.split("/", 1)[1] for name in opened.getnames()}
-    wanted = {"Makefile", "requirements.txt", "docs/install.md", "systemd/penstock.service", "systemd/penstock.socket"}
+    wanted = {"Makefile", "requirements.txt", "requirements-tracing.txt", "docs/install.md"}
+    wanted |= {"systemd/penstock.service", "systemd/penstock.socket"}
     assert wanted <= names
 
 
