@@ -13,10 +13,10 @@ PURE_TESTS := tests/unit tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test coverage check load bench crash effects sim power startup linear tamper attack prefix openapi schemathesis lock clean
+.PHONY: help install run demo test coverage check load bench crash cluster throughput test-postgres effects sim power startup linear tamper attack prefix openapi schemathesis lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 install: $(if $(PREFIX),prefix,.venv/installed) ## make .venv and install the service into it, or into PREFIX= with its units; TRACING=1 for traces, too
 
@@ -54,6 +54,15 @@ power: .venv/developed ## cut the power at so many places, and look at what a di
 
 linear: .venv/developed ## concurrent verdicts with kills in between, checked for linearizability: GATES= CALLERS=
 	@$(BIN)/python -m tests.linear $(if $(GATES),--gates $(GATES)) $(if $(CALLERS),--callers $(CALLERS))
+
+cluster: .venv/developed ## three daemons on one PostgreSQL, faults in turn, then 30 verdicts at each of GATES=5000: SECONDS=60
+	@$(BIN)/python -m tests.cluster --seconds $(SECONDS) $(if $(GATES),--gates $(GATES))
+
+throughput: .venv/developed ## one daemon on SQLite beside one and two on PostgreSQL, in loops a second
+	@$(BIN)/python -m tests.cluster.throughput
+
+test-postgres: .venv/developed ## the tests of the public contract against so many daemons on PostgreSQL: DAEMONS=3
+	@TESTS_ON=postgres TESTS_DAEMONS=$(if $(DAEMONS),$(DAEMONS),3) $(BIN)/python -m pytest tests/web
 
 effects: .venv/developed ## count what reaches the outside, at full scale: at most once, shadow, what was shown
 	@$(BIN)/python -m tests.effects

@@ -110,7 +110,7 @@ class Hearing:
         self._versions = found
 
     async def _look_at_own(self) -> None:
-        """What others have added to runs that are ours to perform, and what was claimed while its actor was at work."""
+        """Runs of ours that others have moved on, that were claimed while their actor worked, or that are in doubt."""
         directory = self.told.directory
         found = await self.news.strayed()
         for key in _changed(found, self._strayed):
@@ -119,7 +119,7 @@ class Hearing:
             else:
                 await directory.wake(key)
         self._strayed = found
-        for key in self.told.journal.claimed:
+        for key in (*self.told.journal.claimed, *self.told.journal.doubtful()):
             await directory.wake(key)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from actors.calls import Connector
 from actors.messages import Event
@@ -261,6 +261,16 @@ class TemplateShelf(Protocol):
         """The template of that digest."""
 
 
+class Performs(NamedTuple):
+    """Whose the outstanding work of a run is.
+
+    What was outstanding at the version `claimed` may have been begun by a daemon that is gone; 0 when there was none.
+    """
+
+    epoch: int
+    claimed: int
+
+
 class Rates(Protocol):
     """Counts of who came how often, kept for all daemons together."""
 
@@ -302,11 +312,11 @@ class SharedStore(Store, Rates, Protocol):
     def held(self) -> bool:
         """Whether nobody can have taken over from this daemon yet."""
 
-    async def append_standing(self, commit: Commit) -> int:
-        """Make a commit durable; returns the epoch of the daemon that performs what is outstanding behind it."""
+    async def append_standing(self, commit: Commit) -> Performs:
+        """Make a commit durable; returns who performs what is outstanding behind it."""
 
-    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, int] | None:
-        """The run as committed, and the epoch of the daemon that performs what is outstanding."""
+    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, Performs] | None:
+        """The run as committed, and who performs what is outstanding."""
 
     def tell(self, heard: Callable[[frozenset[str] | None], None]) -> None:
         """Have this called with the companies of which others have committed something; None when it may be any."""

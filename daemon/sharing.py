@@ -7,15 +7,17 @@ outstanding then may have been begun.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from actors.messages import Effect
 from actors.ports import Commit, Effects, StoreFailed
 from actors.run import Run
-from daemon.ports import StoredConnector
+from daemon.ports import Performs, StoredConnector
 
 Key = tuple[str, str]
+LOOKS_S = (0.0, 2.0, 10.0)
 
 
 class SharedRuns(Protocol):
@@ -25,11 +27,11 @@ class SharedRuns(Protocol):
     def epoch(self) -> int:
         """The number of this daemon's life; no other ever had it."""
 
-    async def append_standing(self, commit: Commit) -> int:
-        """Make a commit durable; returns the epoch of the daemon that performs what is outstanding behind it."""
+    async def append_standing(self, commit: Commit) -> Performs:
+        """Make a commit durable; returns who performs what is outstanding behind it."""
 
-    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, int] | None:
-        """The run as committed, and the epoch of the daemon that performs what is outstanding."""
+    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, Performs] | None:
+        """The run as committed, and who performs what is outstanding."""
 
     async def claim(self) -> Sequence[Key]:
         """Take over the outstanding work of daemons that are gone."""
@@ -41,18 +43,40 @@ class SharedJournal:
     def __init__(self, store: SharedRuns) -> None:
         """Begin with nothing outstanding."""
         self._store = store
-        self._epochs: dict[Key, int] = {}
+        self._performs: dict[Key, Performs] = {}
         self._claimed: set[Key] = set()
+        self._taken: dict[Key, int] = {}
+        self._doubtful: dict[Key, list[float]] = {}
 
     @property
     def claimed(self) -> set[Key]:
         """The runs that were claimed, and of which nothing was performed since."""
         return set(self._claimed)
 
+    def doubtful(self) -> list[Key]:
+        """The runs to look at now, since a commit may have come about of which nobody heard.
+
+        Where the connection was lost the database may still be at it, so that one look is not enough.
+        """
+        now = asyncio.get_running_loop().time()
+        due = [key for key, times in self._doubtful.items() if times[0] <= now]
+        for key in due:
+            self._doubtful[key].pop(0)
+            if not self._doubtful[key]:
+                del self._doubtful[key]
+        return due
+
     async def append(self, commit: Commit) -> None:
         """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
         run = commit.run
-        self._note(run, await self._store.append_standing(commit))
+        try:
+            performs = await self._store.append_standing(commit)
+        except StoreFailed as failed:
+            if failed.outcome == "unknown":
+                now = asyncio.get_running_loop().time()
+                self._doubtful[run.company_id, run.id] = [now + later_s for later_s in LOOKS_S]
+            raise
+        self._note(run, performs)
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
@@ -68,22 +92,27 @@ class SharedJournal:
         self._claimed.update(keys)
         return keys
 
-    def mine(self, key: Key) -> bool:
-        """Whether this daemon performs what is outstanding in a run that was just loaded or appended to."""
-        return self._epochs.pop(key, None) == self._store.epoch
+    def mine(self, key: Key) -> bool | None:
+        """Whether what is outstanding in a run that was just loaded or appended to was taken over; None: not ours.
 
-    def taken_over(self, key: Key) -> bool:
-        """Whether it was taken over from another daemon, and nothing was performed since: true only once."""
-        taken = key in self._claimed
+        Whatever was outstanding when a run was claimed counts as taken over once; what comes later is ours alone.
+        """
+        performs = self._performs.pop(key, None)
+        if performs is None or performs.epoch != self._store.epoch:
+            return None
         self._claimed.discard(key)
+        taken = performs.claimed != self._taken.get(key, 0)
+        if performs.claimed:
+            self._taken[key] = performs.claimed
         return taken
 
-    def _note(self, run: Run, epoch: int) -> None:
+    def _note(self, run: Run, performs: Performs) -> None:
         key = (run.company_id, run.id)
         if run.resting:
             self._claimed.discard(key)
+            self._taken.pop(key, None)
         else:
-            self._epochs[key] = epoch
+            self._performs[key] = performs
 
 
 class OwnEffects:
@@ -101,9 +130,9 @@ class OwnEffects:
         know of, and nobody else begins what is ours; so only what is known to have been answered is taken up as such.
         """
         key = (effects[0].company_id, effects[0].run_id)
-        if not self._journal.mine(key):
+        taken = self._journal.mine(key)
+        if taken is None:
             return
-        taken = self._journal.taken_over(key)
         self._effects.perform(effects, recovered=taken)
         if recovered and not taken:
             self._effects.perform(effects, recovered=True)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         CompanyKey,
         ConnectorChange,
         ParkedRun,
+        Performs,
         Recorded,
         RunQuery,
         StoredConnector,
@@ -127,28 +128,28 @@ class PostgresStore(PostgresTelling, PostgresSharing):
         """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
         await self.append_standing(commit)
 
-    async def append_standing(self, commit: Commit) -> int:
-        """Make a commit durable; returns the epoch of the daemon that performs what is outstanding behind it."""
+    async def append_standing(self, commit: Commit) -> Performs:
+        """Make a commit durable; returns who performs what is outstanding behind it."""
         run, before = commit.run, None
         if commit.expected_version:
             before = await self._head(run.company_id, run.id, commit.expected_version)
         append = Append.of(commit, before, self._clock())
-        epoch: int = await self._lane(run.company_id).submit(Appended(append))
+        performs = cast("Performs", await self._lane(run.company_id).submit(Appended(append)))
         self._remember((run.company_id, run.id, run.version), append.head)
-        return epoch
+        return performs
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
         found = await self._loads.load(company_id, run_id)
         return None if found is None else found.run
 
-    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, int] | None:
-        """The run as committed, and the epoch of the daemon that performs what is outstanding."""
+    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, Performs] | None:
+        """The run as committed, and who performs what is outstanding."""
         found = await self._loads.load(company_id, run_id)
         if found is None:
             return None
         self._remember((company_id, run_id, found.run.version), found.head)
-        return found.run, found.epoch
+        return found.run, found.performs
 
     async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
         """The runs that a query asks for."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.audit.chain import extended, genesis
+from daemon.ports import Performs
 from daemon.stores import codec
 from daemon.stores.postgres_log import Fenced
 from daemon.stores.sqlite_journal import standing
@@ -64,9 +65,9 @@ WITH alive AS MATERIALIZED (
     ON CONFLICT (company_id, id) DO UPDATE SET version = excluded.version, resting = excluded.resting,
         status = excluded.status, parked = excluded.parked, updated_at = excluded.updated_at,
         epoch = CASE WHEN runs.resting THEN excluded.epoch ELSE runs.epoch END, moved_by = excluded.moved_by,
-        moved_from = excluded.moved_from
+        moved_from = excluded.moved_from, claimed = CASE WHEN runs.resting THEN 0 ELSE runs.claimed END
         WHERE runs.version = excluded.moved_from
-    RETURNING id, epoch
+    RETURNING id, epoch, claimed
 ), written AS (
     INSERT INTO commits (company_id, run_id, version, first_seq, position, head, exact, events)
     SELECT $1, id, version, expected + 1, base + nth, head, exact, events FROM fit CROSS JOIN clock
@@ -78,9 +79,9 @@ WITH alive AS MATERIALIZED (
     ON CONFLICT (company_id, run_id) DO UPDATE SET version = excluded.version, schema = excluded.schema,
         checksum = excluded.checksum, body = excluded.body
 )
-SELECT id, epoch, false FROM moved
+SELECT id, epoch, claimed, false FROM moved
 UNION ALL
-SELECT id, NULL, CASE
+SELECT id, NULL, NULL, CASE
     WHEN key IS NULL THEN false
     WHEN (path, key) IN (SELECT path, key FROM taken) THEN 1 / (nth - nth) = 0
     WHEN nth IN (SELECT nth FROM found) THEN true
@@ -132,23 +133,23 @@ class Append:
         return (self.commit.run.id, *(() if receipt is None else ((receipt.path, receipt.key),)))
 
 
-Settled = tuple[int | None, Exception | None]
+Settled = tuple[Performs | None, Exception | None]
 
 
 async def append_all(db: Db, company_id: str, epoch: int, appends: Sequence[Append]) -> list[Settled]:
-    """Commit these, of one company and with different claims; the epoch that performs, or the refusal, of each."""
+    """Commit these, of one company and with different claims; who performs, or the refusal, of each."""
     columns = [list(column) for column in zip(*(one.row for one in appends), strict=True)]
     args = (company_id, epoch, len(appends), *columns, appends[0].at, codec.SNAPSHOT_SCHEMA)
     rows = await db.fetch(APPEND, *args)
     if not rows:
         return [(None, Fenced())] * len(appends)
-    settled = {run_id: _settled(performs, taken=taken) for run_id, performs, taken in rows}
+    settled = {run_id: _settled(epoch, claimed, taken=taken) for run_id, epoch, claimed, taken in rows}
     return [settled[one.commit.run.id] for one in appends]
 
 
-def _settled(performs: int | None, *, taken: bool) -> Settled:
-    if performs is not None:
-        return performs, None
+def _settled(epoch: int | None, claimed: int, *, taken: bool) -> Settled:
+    if epoch is not None:
+        return Performs(epoch, claimed), None
     if taken:
         return None, ReceiptTaken("The idempotency key is already used.")
     return None, VersionConflict("The run has moved on since it was loaded.")

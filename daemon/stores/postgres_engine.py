@@ -46,7 +46,7 @@ class Appended:
         """Whose commit it is."""
         return self.append.commit.run.company_id
 
-    def __call__(self, _db: Link) -> int:
+    def __call__(self, _db: Link) -> object:
         """Commits are run by the engine."""
         raise NotImplementedError
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from daemon.audit.chain import HistoryBroken, Walk, genesis
-from daemon.ports import ParkedRun, Recorded
+from daemon.ports import ParkedRun, Performs, Recorded
 from daemon.stores import codec
 from daemon.stores.sqlite_journal import INTEGER_MAX, _usable
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from daemon.stores.postgres_link import Db
 
 _STANDING = (
-    "SELECT runs.company_id, runs.id, runs.version, runs.epoch, head, "
+    "SELECT runs.company_id, runs.id, runs.version, runs.epoch, runs.claimed, head, "
     "snapshots.version, snapshots.schema, snapshots.checksum, snapshots.body FROM"
 )
 _BESIDE = (
@@ -65,10 +65,10 @@ SELECT * FROM (
 
 
 class Standing(NamedTuple):
-    """A run as committed, the daemon that performs what is outstanding, and the head of its history."""
+    """A run as committed, who performs what is outstanding, and the head of its history."""
 
     run: Run
-    epoch: int
+    performs: Performs
     head: bytes
 
 
@@ -165,13 +165,13 @@ async def _walk(db: Db, key: tuple[str, str], first: int) -> Walk:
 
 async def _restored(db: Db, row: Sequence[Any]) -> Standing:
     """The run from its snapshot and what came after; from its whole history when the snapshot is not of our kind."""
-    company_id, run_id, version, epoch, head, *snapshot = row
+    company_id, run_id, version, epoch, claimed, head, *snapshot = row
     key = (company_id, run_id)
     if head is None:
         raise HistoryBroken(run_id, version, "the commit that the run stands at is missing")
     run = _usable(key, *snapshot)
     if run is not None and run.version == version:
-        return Standing(run, epoch, head)
+        return Standing(run, Performs(epoch, claimed), head)
     after = 0 if run is None else run.version
     commits = await _commits(db, key, after, version, INTEGER_MAX)
     try:
@@ -181,7 +181,7 @@ async def _restored(db: Db, row: Sequence[Any]) -> Standing:
     if (run.company_id, run.id, run.version) != (*key, version):
         what = f"the history leads to {run.id} at version {run.version}, and the run is at {version}"
         raise HistoryBroken(run_id, run.version, what)
-    return Standing(run, epoch, head)
+    return Standing(run, Performs(epoch, claimed), head)
 
 
 def bounded(limit: int) -> int:

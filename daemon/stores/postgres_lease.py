@@ -47,7 +47,7 @@ SELECT epoch FROM holders WHERE epoch IS NOT NULL AND NOT EXISTS (
 )
 """
 _CLAIM = """
-UPDATE runs SET epoch = $1 FROM (
+UPDATE runs SET epoch = $1, claimed = version FROM (
     SELECT company_id, id FROM runs
     WHERE NOT resting AND epoch = ANY($2::bigint[])
     ORDER BY company_id, id LIMIT $3 FOR UPDATE SKIP LOCKED

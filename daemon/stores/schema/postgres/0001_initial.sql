@@ -68,7 +68,8 @@ CREATE TABLE templates (
 );
 
 -- Where each run stands. `epoch` is the daemon that performs what is outstanding, `moved_by` the one that committed
--- last, and `moved_from` the version that it found.
+-- last, and `moved_from` the version that it found; what was outstanding at the version `claimed` was taken over from a
+-- daemon that is gone, and may have been begun.
 CREATE TABLE runs (
     company_id  text COLLATE "C" NOT NULL,
     id          text COLLATE "C" NOT NULL,
@@ -82,6 +83,7 @@ CREATE TABLE runs (
     epoch       bigint NOT NULL,
     moved_by    bigint NOT NULL,
     moved_from  bigint NOT NULL,
+    claimed     bigint NOT NULL DEFAULT 0,
     PRIMARY KEY (company_id, id)
 ) WITH (fillfactor = 80);
 CREATE INDEX runs_by_status ON runs (company_id, status, id);
