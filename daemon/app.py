@@ -137,6 +137,11 @@ async def opened(settings: Settings, life: Life) -> AsyncIterator[Services]:
 
 async def prune_vault_keys(settings: Settings) -> tuple[KeyRing, int]:
     """Drop the vault's earlier keys while the service is stopped; KeyFileRefused as long as one is needed."""
+    if settings.database_url is not None:
+        from daemon.stores.postgres import PostgresStore  # noqa: PLC0415 - as below
+
+        async with PostgresStore.open(settings.database_url.get_secret_value()) as shared:
+            return await prune(settings.vault_key_file or settings.data_dir / "vault.key", shared)
     path, database = settings.vault_key_file or settings.data_dir / "vault.key", settings.data_dir / "penstock.db"
     if not database.exists():
         raise KeyFileRefused(f"{database} is not there, so nobody can say which keys are needed")
@@ -194,16 +199,19 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         engine.deliverer.serve(),
     ):
         housekeeping.keep(stack, work)
-    if shared is not None and isinstance(engine.journal, SharedJournal):
-        others = Listeners(
-            engine.journal, engine.directory, engine.dispatcher, engine.feed, engine.deliverer, identity, toolbox
-        )
-        housekeeping.keep(stack, _hearing(shared, others).serve())
+    if shared is not None:
+        housekeeping.keep(stack, _hearing(shared, engine, identity, toolbox).serve())
     return services, engine
 
 
-def _hearing(shared: SharedStore, others: Listeners) -> Hearing:
-    hearing = Hearing(shared, others)
+def _hearing(shared: SharedStore, engine: Engine, identity: Identity, toolbox: Toolbox) -> Hearing:
+    """What brings to the parts of this daemon what the others have done."""
+    journal = engine.journal
+    assert isinstance(journal, SharedJournal)  # noqa: S101 - as `_engine` makes it for a shared store
+    hearing = Hearing(
+        shared,
+        Listeners(journal, engine.directory, engine.dispatcher, engine.feed, engine.deliverer, identity, toolbox),
+    )
     shared.tell(hearing.hint)
     return hearing
 

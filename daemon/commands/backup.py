@@ -24,6 +24,11 @@ What was acknowledged after that is not in it:
 - A token that was revoked since counts again until it expires.
 The key files are not in it either: see with penstock doctor that those in place fit."""
 
+ELSEWHERE = (
+    "PENSTOCK_DATABASE_URL is set, so everything is in PostgreSQL: back it up and restore it by its own means, "
+    "pg_dump and pg_restore, or a base backup with its WAL (docs/scaling.md); keep the key files apart from it"
+)
+
 
 def backup(
     file: Annotated[Path, typer.Argument(help="The file to write, outside the data folder.")],
@@ -33,6 +38,8 @@ def backup(
 ) -> None:
     """Copy the database as it is at this moment, whether the service runs or not."""
     settings = settings_of(data_dir=data_dir)
+    if settings.database_url is not None:
+        raise refused(CopyRefused(ELSEWHERE), exits.REFUSED)
     try:
         holding = backups.back_up(settings.data_dir / backups.DATABASE, file, replace=replace)
     except CopyRefused as error:
@@ -50,7 +57,10 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Put a backup in the database's place. The service has to be stopped."""
-    folder = settings_of(data_dir=data_dir).data_dir
+    settings = settings_of(data_dir=data_dir)
+    if settings.database_url is not None:
+        raise refused(CopyRefused(ELSEWHERE), exits.REFUSED)
+    folder = settings.data_dir
     try:
         holding, aside = backups.restore(file, folder / backups.DATABASE, utc_now, replace=replace)
     except (CopyRefused, StoreFailed) as error:

@@ -13,6 +13,7 @@ from daemon.audit.keys import PUBLIC, read_public
 from daemon.audit.verify import verify_store
 from daemon.catalog import TemplateRefused, load_json
 from daemon.doctor.checks import Check, few, ok, problem, warning
+from daemon.doctor.shared import shared
 from daemon.doctor.surroundings import vault_ring
 from daemon.keyring import KeyFileRefused
 from daemon.ports import SchemaMismatch
@@ -29,6 +30,9 @@ DAMAGED = "stop the service and restore the last backup; keep the damaged databa
 
 def contents(settings: Settings, now: datetime) -> Iterator[Check]:
     """All that can be said of the database without writing to it."""
+    if settings.database_url is not None:
+        yield from shared(settings.database_url.get_secret_value())
+        return
     database = settings.data_dir / DATABASE
     if not database.exists():
         yield warning("database", f"there is no {database}", "penstock serve makes it; is PENSTOCK_DATA_DIR right?")

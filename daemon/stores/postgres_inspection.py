@@ -1,0 +1,50 @@
+"""Looking at a PostgreSQL database without joining those who use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from daemon.stores.migrations import pending, read_migrations
+from daemon.stores.postgres_link import Db, Link
+from daemon.stores.postgres_migrations import POSTGRES, applied
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What there is to say: how many migrations, how many are missing, who is alive, and what nobody sees to."""
+
+    server: str
+    schema: int
+    missing: int
+    daemons: Mapping[str, float]
+    runs: Mapping[str, int]
+    nobodys: int
+    moving: str | None
+
+
+async def look(url: str) -> Facts:
+    """Look; StoreFailed or SchemaMismatch say why the database cannot be used."""
+    link = Link(url)
+    try:
+        return await link.use(_looked)
+    finally:
+        await link.close()
+
+
+async def _looked(db: Db) -> Facts:
+    server = ".".join(str(part) for part in db.get_server_version()[:2])
+    found = await applied(db)
+    missing = len(pending(read_migrations(POSTGRES), found))
+    if not found:
+        return Facts(server, 0, missing, {}, {}, 0, None)
+    daemons = await db.fetch(
+        "SELECT name || ' (epoch ' || epoch || ')', extract(epoch FROM until - clock_timestamp())::float8 FROM daemons"
+    )
+    runs = await db.fetch("SELECT status, count(*) FROM runs GROUP BY status ORDER BY status")
+    nobodys = await db.fetchval(
+        "SELECT count(*) FROM runs WHERE NOT resting "
+        "AND NOT EXISTS (SELECT 1 FROM daemons WHERE daemons.epoch = runs.epoch)"
+    )
+    moving = await db.fetchval("SELECT source FROM moves WHERE NOT done")
+    return Facts(server, len(found), missing, dict(map(tuple, daemons)), dict(map(tuple, runs)), nobodys, moving)
