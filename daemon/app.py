@@ -186,8 +186,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         rates=shared,
     )
     await _watch_keys(settings, store, stack)
-    recovered = await engine.directory.recover()
-    _log.info("recovered", runs=recovered)
+    _log.info("recovered", runs=await engine.directory.recover())
     stack.push_async_callback(engine.deliverer.drain, 0)
     sweeper = Sweeper(store, catalog, engine.directory, engine.dispatcher, engine.timers)
     for work in (
