@@ -61,7 +61,7 @@ class Hearing:
         while True:
             try:
                 await self.look()
-            except StoreFailed as failure:
+            except (StoreFailed, TimeoutError) as failure:
                 _log.warning("others_not_heard", reason=str(failure))
                 await asyncio.sleep(POLL_S)
             await asyncio.sleep(LEAST_S)

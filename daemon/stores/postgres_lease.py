@@ -70,9 +70,9 @@ async def renew(db: Db, epoch: int, lease_s: float) -> bool:
     return await db.fetchval(_RENEW, epoch, lease_s) is not None
 
 
-async def bury(db: Db, epoch: int, lease_s: float) -> Sequence[int]:
-    """End the leases that have run out; returns whose."""
-    return [row[0] for row in await db.fetch(_BURY, epoch, lease_s)]
+async def bury(db: Db, epoch: int, held_s: float) -> Sequence[int]:
+    """End the leases that have run out, if this one has been held for that long; returns whose."""
+    return [row[0] for row in await db.fetch(_BURY, epoch, held_s)]
 
 
 async def leave(db: Db, epoch: int) -> None:

@@ -60,20 +60,20 @@ class Lease:
         while not self._over:
             await asyncio.sleep(self._lease_s / RENEWALS)
             try:
-                await self.renew()
-            except StoreFailed as failure:
-                _log.warning("lease_not_renewed", reason=str(failure))
+                async with asyncio.timeout(self._lease_s):
+                    await self.renew()
+            except (StoreFailed, TimeoutError) as failure:
+                _log.warning("lease_not_renewed", reason=str(failure) or "it took too long")
 
     async def renew(self) -> None:
         """Renew once, and end the leases of others that have run out."""
         began = asyncio.get_running_loop().time()
-        async with asyncio.timeout(self._lease_s):
-            if not await self._link.use(lambda db: postgres_lease.renew(db, self.epoch, self._lease_s)):
-                self.fence()
-                return
-            self._until = began + self._lease_s
-            for epoch in await self._link.use(lambda db: postgres_lease.bury(db, self.epoch, self._lease_s)):
-                _log.warning("daemon_gone", epoch=epoch, hint="its outstanding work is taken over")
+        if not await self._link.use(lambda db: postgres_lease.renew(db, self.epoch, self._lease_s)):
+            self.fence()
+            return
+        self._until = began + self._lease_s
+        for epoch in await self._link.use(lambda db: postgres_lease.bury(db, self.epoch, self._lease_s / 2)):
+            _log.warning("daemon_gone", epoch=epoch, hint="its outstanding work is taken over")
 
     def fence(self) -> None:
         """Take note that this daemon may do nothing more."""

@@ -14,7 +14,14 @@ from tests.cluster.cluster import Play, clustered
 from tests.cluster.crowded import closed_once
 from tests.postgres import server
 
+LOG_CHARS = 4_000
 FAULTS = ("kill", "freeze", "cut_backends", "partition", "restart_database")
+
+
+def complaints(folder: Path) -> str:
+    """What the daemons said last."""
+    logs = [(path.name, path.read_text(encoding="utf-8", errors="replace")) for path in sorted(folder.glob("*.log"))]
+    return "\n".join(f"--- {name}\n{text[-LOG_CHARS:]}" for name, text in logs)
 
 
 def main() -> int:
@@ -37,6 +44,8 @@ def main() -> int:
                 async with clustered(folder / "play", database) as cluster:
                     outcome = await Play(cluster, arguments.seconds, pause_s=2.0).perform(*FAULTS)
                     print(outcome, flush=True)
+                    if not outcome.sound:
+                        print(complaints(folder / "play"), flush=True)
                     once = await closed_once(cluster, arguments.gates, arguments.callers)
                     print(once)
                 return outcome.sound and once.sound

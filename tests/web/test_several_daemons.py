@@ -1,0 +1,196 @@
+"""Two daemons on one PostgreSQL: what is done at one is so at the other, at once or within a second."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from daemon.settings import Settings
+from tests.postgres import Server
+from tests.web.conftest import TEMPLATES
+from tests.web.support import PASSWORD, Answer, Clients, CompanyStream, EventStream, FarSide, House, Person
+
+WITHIN_S = 1.0
+LINE = {"vertical": "line", "inputs": {"amount": 5}}
+Pair = tuple[Person, Person]
+
+
+@pytest.fixture
+def place(postgres: Server, template: str) -> tuple[Server, str]:
+    return postgres, template
+
+
+@pytest.fixture
+async def settings(place: tuple[Server, str], tmp_path: Path, blank: Path) -> AsyncIterator[Settings]:
+    server, template = place
+    shutil.copytree(blank, tmp_path / "data")
+    url = await server.made(template)
+    yield Settings(
+        database_url=SecretStr(url),
+        data_dir=tmp_path / "data",
+        templates_dir=TEMPLATES,
+        egress_allow="127.0.0.0/8",
+        rate_limits=False,
+        drain_s=1.0,
+    )
+    await server.dropped(url)
+
+
+@pytest.fixture
+async def pair(settings: Settings, aiohttp_client: Clients) -> AsyncIterator[Pair]:
+    """The same person at one daemon and at the other."""
+    houses = [House(settings, aiohttp_client) for _ in range(2)]
+    for house in houses:
+        await house.open()
+    ann = await houses[0].register("ann")
+    yield ann, Person(houses[1], ann.session)
+    for house in houses:
+        await house.close()
+
+
+async def within(asked: Callable[[], Awaitable[Answer]], fits: Callable[[Answer], bool]) -> Answer:
+    """The answer as soon as it is like that, which it has to be within a second."""
+    until = time.monotonic() + WITHIN_S
+    while not fits(answer := await asked()):
+        assert time.monotonic() < until, answer.raw
+        await asyncio.sleep(0.02)
+    return answer
+
+
+async def test_a_verdict_at_one_is_seen_by_every_read_at_the_other(pair: Pair) -> None:
+    one, other = pair
+    for _ in range(10):
+        run = await one.start("line", {"amount": 1})
+        assert (await other.resume(run, "signoff", "denied")).status == 200  # its actor is live there now, and here
+        assert (await one.run(run))["status"] == "completed"
+        assert (await other.run(run))["status"] == "completed"
+
+
+async def test_what_one_knows_is_old_and_its_refusal_is_not(pair: Pair) -> None:
+    one, other = pair
+    run = await one.start("loop")
+    gate = run["parked_at"]
+    assert (await other.resume(run, gate, "once more")).status == 200  # the gate is open again, for another visit
+    assert (await one.resume(run, gate, "once more")).status == 200
+    assert (await other.resume(run, gate, "enough")).status == 200
+    lost = await one.resume(run, gate, "enough")
+    assert (lost.status, lost.json["code"], lost.json["run_status"]) == (409, "not_parked", "completed")
+
+
+async def test_of_many_verdicts_at_both_one_counts(pair: Pair) -> None:
+    run = await pair[0].start("line", {"amount": 1})
+    asked = [pair[n % 2].resume(run, "signoff", ("approved", "denied")[n % 3 == 0]) for n in range(30)]
+    answers = await asyncio.gather(*asked)
+    assert sorted(answer.status for answer in answers) == [200] + [409] * 29
+    winner = next(answer.json for answer in answers if answer.status == 200)
+    decided = {answer.json["decided"]["at"] for answer in answers if answer.status == 409}
+    verdicts = [visit["verdict"]["at"] for visit in winner["trace"] if visit["verdict"] is not None]
+    assert decided == set(verdicts)
+
+
+async def test_one_key_at_both_at_once_is_one_execution_and_one_answer(pair: Pair) -> None:
+    starts = [pair[n % 2].post("/process-runs/", LINE, Idempotency_Key="start") for n in range(10)]
+    started = await asyncio.gather(*starts)
+    assert len({answer.raw for answer in started}) == 1
+    run = started[0].json
+    asked = [pair[n % 2].resume(run, "signoff", Idempotency_Key="verdict") for n in range(10)]
+    answers = await asyncio.gather(*asked)
+    assert {(answer.status, answer.json["id"]) for answer in answers} == {(200, run["id"])}
+    assert len({answer.raw for answer in answers}) == 1
+
+
+async def test_a_run_that_executes_at_one_is_waited_for_at_the_other(pair: Pair, far: FarSide) -> None:
+    one, other = pair
+    await one.connect("answers", far.url)
+    far.open.clear()
+    body = {"vertical": "quick", "inputs": {"name": "x"}}
+    begun = await one.post("/process-runs/", body, Idempotency_Key="k", Prefer="respond-async")
+    waiting = asyncio.create_task(other.post("/process-runs/", body, Idempotency_Key="k"))
+    await far.arrived.wait()
+    far.open.set()
+    assert (await waiting).json["id"] == begun.json["id"]
+    assert len(far.seen) == 1
+
+
+async def test_events_of_one_reach_streams_at_the_other_in_order_and_without_a_gap(pair: Pair) -> None:
+    one, other = pair
+    run = await one.start("line", {"amount": 1})
+    async with EventStream(other, run["id"]) as of_run, CompanyStream(other, "") as of_all:
+        began = time.monotonic()
+        await one.resume(run, "signoff")
+        told = [event async for event in of_run]
+        took_s = time.monotonic() - began
+        company = [await anext(of_all)]
+        while company[-1]["event"] != "run_ended":
+            company.append(await anext(of_all))
+    assert [event["id"] for event in told] == list(range(1, len(told) + 1))
+    assert told[-1]["event"] == "run_ended"
+    assert [event["data"]["seq"] for event in company] == [event["id"] for event in told][-len(company) :]
+    assert took_s < WITHIN_S
+
+
+async def test_a_token_revoked_at_one_counts_no_more_at_the_other(pair: Pair) -> None:
+    one, other = pair
+    assert (await other.get("/auth/me")).status == 200
+    assert (await one.post("/auth/logout")).status == 204
+    await within(lambda: other.get("/auth/me"), lambda answer: answer.status == 401)
+
+
+async def test_a_connector_changed_at_one_is_used_at_the_other(pair: Pair, far: FarSide) -> None:
+    one, other = pair
+    assert (await other.get("/connectors/")).json == []
+    await one.connect("payment", far.url)
+    await within(lambda: other.get("/connectors/payment"), lambda answer: answer.status == 200)
+    await other.connect("payment", far.url, path="/changed")
+    changed = await within(lambda: one.get("/connectors/payment"), lambda answer: answer.json["path"] == "/changed")
+    assert changed.json["version"] == 2
+
+
+async def test_a_cancelled_runs_call_is_not_tried_again_by_the_other(pair: Pair, far: FarSide) -> None:
+    one, other = pair
+    await one.connect("answers", far.url, retries=5)
+    far.status = 503
+    begun = await one.post("/process-runs/", {"vertical": "quick", "inputs": {"name": "x"}}, Prefer="respond-async")
+    await far.arrived.wait()
+    assert (await other.post(f"/process-runs/{begun.json['id']}/cancel", {})).status == 200
+    await asyncio.sleep(WITHIN_S)
+    seen = len(far.seen)
+    await asyncio.sleep(WITHIN_S)
+    assert len(far.seen) == seen
+    assert (await one.run(begun.json))["status"] == "cancelled"
+
+
+async def test_each_event_is_delivered_once_though_both_could(pair: Pair, far: FarSide) -> None:
+    one, other = pair
+    hook = (await one.post("/webhooks/", {"url": far.url})).json
+    for person in (one, other, one, other):
+        await person.start("line", {"amount": 1})
+
+    def settled(answer: Answer) -> bool:
+        return len(answer.json) >= 16 and all(one["status"] == "delivered" for one in answer.json)
+
+    path = f"/webhooks/{hook['id']}/deliveries?limit=100"
+    async with asyncio.timeout(10):
+        while not settled(await other.get(path)):  # noqa: ASYNC110 - nothing else tells
+            await asyncio.sleep(0.05)
+    ids = [seen.headers["webhook-id"] for seen in far.seen]
+    assert len(ids) == len(set(ids))
+
+
+class TestWithLimits:
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        return settings.model_copy(update={"rate_limits": True})
+
+    async def test_log_ins_at_both_count_together(self, pair: Pair) -> None:
+        body: dict[str, Any] = {"email": pair[0].email, "password": PASSWORD}
+        answers = [await pair[n % 2].house.send("POST", "/auth/login", body) for n in range(7)]
+        assert [answer.status for answer in answers] == [200] * 5 + [429] * 2
+        assert int(answers[-1].headers["Retry-After"]) <= 60
