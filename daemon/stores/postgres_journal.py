@@ -54,10 +54,10 @@ SELECT company_id, id FROM (
 """
 _PARKED = """
 SELECT * FROM (
-    SELECT company_id, id, vertical, parked, updated_at FROM runs
+    SELECT company_id, id, vertical, parked, updated_at, created_at FROM runs
     WHERE company_id = $1 AND status = 'parked' AND id > $2 ORDER BY id LIMIT $3
 ) AS mine UNION ALL SELECT * FROM (
-    SELECT runs.company_id, runs.id, vertical, parked, updated_at FROM companies
+    SELECT runs.company_id, runs.id, vertical, parked, updated_at, runs.created_at FROM companies
     JOIN runs ON runs.company_id = companies.id AND status = 'parked'
     WHERE companies.id > $1 ORDER BY companies.id, runs.id LIMIT $3
 ) AS others ORDER BY company_id, id LIMIT $3
@@ -127,8 +127,8 @@ async def restless(db: Db, after: tuple[str, str], limit: int, epoch: int) -> Se
 async def parked(db: Db, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
     """At most `limit` runs behind a key that wait for a human, in order."""
     return [
-        ParkedRun(company_id, run_id, vertical, steps.count("|") - 1, datetime.fromisoformat(since))
-        for company_id, run_id, vertical, steps, since in await db.fetch(_PARKED, *after, limit)
+        ParkedRun(company_id, run_id, vertical, steps.count("|") - 1, *map(datetime.fromisoformat, times))
+        for company_id, run_id, vertical, steps, *times in await db.fetch(_PARKED, *after, limit)
     ]
 
 
