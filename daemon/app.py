@@ -188,19 +188,25 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     await _watch_keys(settings, store, stack)
     _log.info("recovered", runs=await engine.directory.recover())
     stack.push_async_callback(engine.deliverer.drain, 0)
-    sweeper = Sweeper(store, catalog, engine.directory, engine.dispatcher, engine.timers)
+    housekeeping.keep(stack, Rotation(vault_keys, vault).follow())
+    if shared is not None:
+        housekeeping.keep(stack, _hearing(shared, engine, identity, toolbox).serve())
+    _keep_house(services, engine, store, stack)
+    return services, engine
+
+
+def _keep_house(services: Services, engine: Engine, store: Store, stack: AsyncExitStack) -> None:
+    """What goes on beside the requests."""
+    settings = services.settings
+    sweeper = Sweeper(store, services.catalog, engine.directory, engine.dispatcher, engine.timers)
     for work in (
         housekeeping.passivate(engine.directory),
         housekeeping.drop_old(store, utc_now, timedelta(seconds=settings.receipts_kept_s)),
-        Rotation(vault_keys, vault).follow(),
         sweeper.watch(settings.sweep_s),
-        sealer.serve(),
+        services.sealer.serve(),
         engine.deliverer.serve(),
     ):
         housekeeping.keep(stack, work)
-    if shared is not None:
-        housekeeping.keep(stack, _hearing(shared, engine, identity, toolbox).serve())
-    return services, engine
 
 
 def _hearing(shared: SharedStore, engine: Engine, identity: Identity, toolbox: Toolbox) -> Hearing:
