@@ -8,6 +8,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Protocol
 
 from aiohttp import web
 
@@ -18,6 +19,17 @@ NOBODY = ""
 REFILLED = 7 / 8
 LATE_S = 30.0
 ARRIVED_S = 1.0
+AHEAD_MAX = 128
+
+
+class Holder(Protocol):
+    """A connection with a request that waits as bytes, as it has come."""
+
+    def admitted(self, data: bytes) -> None:
+        """Take it apart now: it is soon its turn."""
+
+    def too_late(self, data: bytes) -> None:
+        """Refuse it: it has waited too long."""
 
 
 class Admission:
@@ -46,6 +58,7 @@ class Admission:
         self._late_s = late_s
         self._now = now
         self._waiting = 0
+        self._held: dict[str, deque[tuple[float, Holder, bytes]]] = {}
         self._queues: OrderedDict[str, deque[tuple[float, asyncio.Future[None]]]] = OrderedDict()
         self._expected: dict[str, int] = {}
         self._expected_since = 0.0
@@ -54,18 +67,14 @@ class Admission:
 
     @property
     def crowded(self) -> bool:
-        """Whether there is anybody at all who might be refused."""
-        if self._free <= 0 and (self._siege.on or 4 * self._waiting >= self._waiting_max):
-            return True
-        if self._expected:
-            self._expected.clear()
-        return False
+        """Whether so many wait that one more might be refused, or has to wait as it is."""
+        return self._free <= 0 and (self._siege.on or self._waiting >= min(AHEAD_MAX, self._waiting_max / 4))
 
     @property
     def besieged(self) -> bool:
-        """Whether that is so and likely to go on, though at this moment there may be room."""
+        """Whether anybody might be refused, and that is likely to go on."""
         self._siege.waits(self._waiting, self._now())
-        return self._siege.on or self.crowded
+        return self._siege.on or (self._free <= 0 and 4 * self._waiting >= self._waiting_max)
 
     @property
     def waiting(self) -> int:
@@ -74,7 +83,7 @@ class Admission:
 
     def refuses(self, company_id: str) -> bool:
         """Whether a company's next request can neither be worked on nor wait."""
-        if self._free > 0 and not self._waiting:
+        if self._free > 0 and not self._queues:
             return False
         own, most = self._own(company_id), self._most(company_id)
         if own >= most:
@@ -93,14 +102,41 @@ class Admission:
 
     def expect(self, company_id: str) -> None:
         """Count a request that is on its way here while it is crowded, so that not all of a burst are let through."""
-        now = self._now()
-        if now - self._expected_since > ARRIVED_S:  # those that came here have been counted, the others never will
-            self._expected, self._expected_since = {}, now
+        self._forget_old(self._now())
         self._expected[company_id] = self._expected.get(company_id, 0) + 1
+
+    def unexpect(self, company_id: str) -> None:
+        """One that was let through will not come here: it has been answered before."""
+        if self._expected.get(company_id, 0):
+            self._expected[company_id] -= 1
+        self._draw_up(company_id)
+
+    def holds(self, company_id: str) -> bool:
+        """Whether a company's next request had better wait as it is: enough are taken apart already."""
+        self._forget_old(self._now())
+        return self._near(company_id) >= AHEAD_MAX
+
+    def hold(self, company_id: str, holder: Holder, data: bytes) -> None:
+        """Let a request wait as it is, behind those of its company."""
+        now = self._now()
+        self._held.setdefault(company_id, deque()).append((now, holder, data))
+        self._waiting += 1
+        self._siege.waits(self._waiting, now)
+
+    def give_up(self) -> None:
+        """Refuse all that wait as they are: nobody will get to them."""
+        held, self._held = self._held, {}
+        for one in held.values():
+            self._waiting -= len(one)
+            self.refused += len(one)
+            for _, holder, data in one:
+                holder.too_late(data)
 
     async def enter(self, company_id: str) -> None:
         """Take a place, after a wait if need be; Overloaded when there is no room to wait or it takes too long."""
-        if self._free > 0 and not self._waiting:
+        if self._free > 0 and not self._queues:
+            if self._expected.get(company_id, 0):
+                self._expected[company_id] -= 1
             self._free -= 1
             return
         if self._expected.get(company_id, 0):  # it was let through; to refuse it now would cost the most
@@ -126,8 +162,10 @@ class Admission:
 
     def leave(self) -> None:
         """Give a place back: to the next company in turn, if anybody waits."""
-        if not self._waiting:
+        if not self._queues:
             self._free += 1
+            for company_id in list(self._held):
+                self._draw_up(company_id)
             return
         now = self._now()
         while self._queues and self._free >= 0:
@@ -153,10 +191,38 @@ class Admission:
             self._queues.move_to_end(company_id)
         else:
             del self._queues[company_id]
+        if company_id in self._held:
+            self._draw_up(company_id)
         return one
 
-    def _own(self, company_id: str) -> int:
+    def _draw_up(self, company_id: str) -> None:
+        """Have requests of a company that wait as they are taken apart, so many that its turn finds one."""
+        held, now = self._held.get(company_id), self._now()
+        self._forget_old(now)
+        while held and self._near(company_id) < AHEAD_MAX:
+            began, holder, data = held.popleft()
+            self._waiting -= 1
+            if not held:
+                del self._held[company_id]
+            call_soon = asyncio.get_running_loop().call_soon
+            if now - began > self._late_s:
+                self.refused += 1
+                call_soon(holder.too_late, data)
+            else:
+                self.expect(company_id)
+                call_soon(holder.admitted, data)
+
+    def _forget_old(self, now: float) -> None:
+        """Count no longer whoever was let through long ago: those that came here have been counted."""
+        if now - self._expected_since > ARRIVED_S:
+            self._expected, self._expected_since = {}, now
+
+    def _near(self, company_id: str) -> int:
+        """How many of a company are taken apart and wait, or will in a moment."""
         return len(self._queues.get(company_id, ())) + self._expected.get(company_id, 0)
+
+    def _own(self, company_id: str) -> int:
+        return self._near(company_id) + len(self._held.get(company_id, ()))
 
     def _most(self, company_id: str) -> float:
         """How many of a company may wait at this moment."""

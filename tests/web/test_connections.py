@@ -15,7 +15,7 @@ from aiohttp import web
 
 from daemon.app import Life, opened
 from daemon.settings import Settings
-from daemon.web.admission import ADMISSION, Admission
+from daemon.web.admission import ADMISSION, AHEAD_MAX, Admission
 from daemon.web.bodies import ARRIVING
 from daemon.web.connections import LINGER_S
 from daemon.web.plain import plain
@@ -262,6 +262,61 @@ async def test_a_company_is_known_by_its_token_before_its_request_is_taken_apart
         await until(lambda: here.admission.waiting == 2)
         here.admission.leave()
         assert [(await line.read()).status for line in (first, second)] == [200, 200]
+
+
+MANY = AHEAD_MAX + 40
+
+
+@asynccontextmanager
+async def held(
+    settings: Settings, method: str = "GET", path: str = "/auth/me"
+) -> AsyncIterator[tuple[Entrance, list[Line]]]:
+    """A service whose only place is taken, and more callers than are taken apart ahead of their turn."""
+    async with entrance(settings, requests_max=1) as here:
+        bearer = {"Authorization": f"Bearer {await register(here, 'many')}"}
+        me = wire("GET", "/auth/me", headers=bearer)
+        await (await here.line()).ask(me)
+        await here.admission.enter("somebody")
+        lines = [await here.line(me) for _ in range(AHEAD_MAX)]
+        await until(lambda: here.admission.waiting == AHEAD_MAX)
+        lines += [await here.line(wire(method, path, headers=bearer)) for _ in range(MANY - AHEAD_MAX)]
+        await until(lambda: here.admission.waiting == MANY)
+        assert sum(len(one) for one in here.admission._held.values()) == MANY - AHEAD_MAX
+        yield here, lines
+
+
+async def test_a_burst_waits_as_it_has_come_and_is_answered_to_the_last(settings: Settings) -> None:
+    async with held(settings) as (here, lines):
+        here.admission.leave()
+        assert [(await line.read()).status for line in lines] == [200] * MANY
+        assert here.admission.waiting == 0
+        assert [answer.status for answer in await lines[-1].ask(HEALTH)] == [200]
+
+
+async def test_what_waits_and_never_comes_to_its_turn_makes_room_for_the_next(settings: Settings) -> None:
+    async with held(settings, path="/nowhere") as (here, lines):
+        here.admission.leave()
+        assert [(await line.read()).status for line in lines] == [200] * AHEAD_MAX + [404] * (MANY - AHEAD_MAX)
+        assert here.admission.waiting == 0
+
+
+async def test_callers_who_go_while_they_wait_leave_nothing_behind(settings: Settings) -> None:
+    async with held(settings) as (here, lines):
+        for line in lines:
+            line.writer.transport.abort()
+        await until(lambda: sum(one.transport is None for one in here.connections) == AHEAD_MAX)
+        here.admission.leave()
+        await until(lambda: here.admission.waiting == 0)
+        await until(lambda: not here.admission._held)
+
+
+async def test_what_still_waits_as_it_has_come_at_the_end_is_refused(settings: Settings) -> None:
+    async with held(settings) as (here, lines):
+        here.admission.give_up()
+        answers = [await line.read() for line in lines[AHEAD_MAX:]]
+        assert {code_of(answer) for answer in answers} == {(503, "overloaded")}
+        here.admission.leave()
+        assert [(await line.read()).status for line in lines[:AHEAD_MAX]] == [200] * AHEAD_MAX
 
 
 async def test_an_export_that_nobody_reads_takes_no_place(settings: Settings) -> None:
