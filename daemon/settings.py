@@ -125,7 +125,7 @@ class Settings(BaseSettings):
         5.0, description="wait for a turn that can be borne; where it lasts longer, requests are refused"
     )
     requests_burst_s: Annotated[float, Field(ge=0)] = Field(
-        5.0, description="how long the wait for a turn may be longer than that before any request is refused"
+        10.0, description="how long the wait for a turn may be longer than that before any request is refused"
     )
     requests_late_s: Annotated[float, Field(gt=0)] = Field(
         30.0, description="a request that has waited longer for its turn is refused instead"

@@ -261,9 +261,11 @@ class Connection(web.RequestHandler):
 
     def _rests(self) -> None:
         """It has answered: where its next request would probably be refused, let the doorman wait for it."""
+        if not self.idle or self._expected:  # its next request has come already
+            return
         if not self._admission.besieged:
             self._whose = None
-        elif self.idle and self._head_of != self._request_count and self._house.lending.busy:
+        elif self._head_of != self._request_count and self._house.lending.busy:
             self._lends(b"")
 
     def _company(self, authorization: bytes) -> str | None:

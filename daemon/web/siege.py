@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 BEARABLE_S = 5.0
-BURST_S = 5.0
+BURST_S = 10.0
 CALM_S = 1.0
 WINDOW_S = 0.25
 LEAST = 64

@@ -51,7 +51,7 @@ async def test_forged_tokens_are_refused_alike(target: Target, report: Report) -
 
 
 async def test_what_is_too_much_is_refused_and_the_rest_is_done(tmp_path: Path, report: Report) -> None:
-    load = overload.Load(times=4.0, seconds=2.0, peak_s=0.5, goodput_least=0.0, refused_ms=2_000.0, pool_most=600)
+    load = overload.Load(times=10.0, seconds=2.0, peak_s=0.5, goodput_least=0.0, refused_ms=2_000.0, pool_most=600)
     async with attacked(tmp_path, **NARROW) as target:
         await overload.overload(target, report, load)
     assert report.missed == []

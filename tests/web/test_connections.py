@@ -287,10 +287,25 @@ async def held(
 
 async def test_a_burst_waits_as_it_has_come_and_is_answered_to_the_last(settings: Settings) -> None:
     async with held(settings) as (here, lines):
+        for one in here.connections:
+            one._rests()  # type: ignore[attr-defined] # as it is called just after the answer before
         here.admission.leave()
         assert [(await line.read()).status for line in lines] == [200] * MANY
         assert here.admission.waiting == 0
         assert [answer.status for answer in await lines[-1].ask(HEALTH)] == [200]
+
+
+async def test_callers_who_ask_again_at_once_are_all_answered(settings: Settings) -> None:
+    async with entrance(settings, requests_max=1) as here:
+        me = wire("GET", "/auth/me", headers={"Authorization": f"Bearer {await register(here, 'many')}"})
+        await (await here.line()).ask(me)
+
+        async def asks(line: Line) -> list[int]:
+            return [(await line.ask(me))[0].status for _ in range(4)]
+
+        lines = [await here.line() for _ in range(MANY)]
+        assert await asyncio.gather(*map(asks, lines)) == [[200] * 4] * MANY
+        assert here.admission.waiting == 0
 
 
 async def test_what_waits_and_never_comes_to_its_turn_makes_room_for_the_next(settings: Settings) -> None:
