@@ -11,7 +11,7 @@ from aiohttp import web
 from actors.about import concern
 from actors.actor import Stopped
 from daemon.identity import Principal
-from daemon.web import access, problems
+from daemon.web import access, cookies, problems
 from daemon.web.access import PRINCIPAL, REQUEST_ID
 from daemon.web.admission import ADMISSION, NOBODY, PLACE, Place
 from daemon.web.plain import named
@@ -21,6 +21,7 @@ from daemon.web.underway import UNDER_WAY
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 HEALTH = "/health"
+ASSETS = "/assets/"
 _OPEN = frozenset({"/auth/register", "/auth/login", HEALTH, "/openapi.json", "/docs", "/"})
 _log = structlog.get_logger("penstock.access")
 
@@ -90,13 +91,23 @@ def _admit(request: web.Request) -> None:
         raise Stopped
     if request.match_info.http_exception is not None:
         raise request.match_info.http_exception
-    if path.rstrip("/") in _OPEN or path in _OPEN:
+    if path.rstrip("/") in _OPEN or path in _OPEN or path.startswith(ASSETS):
         return
-    scheme, _, token = request.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise not_authenticated(sent=False)
-    principal = request[PRINCIPAL] = services.identity.principal(token.strip())
+    principal = request[PRINCIPAL] = services.identity.principal(_token(request))
     concern(request_id=request[REQUEST_ID], company_id=principal.company_id)
+
+
+def _token(request: web.Request) -> str:
+    """The token that a request carries: in its Authorization header, or else in the page's cookie."""
+    given = request.headers.get("Authorization")
+    if given is None:
+        token = cookies.token_of(request)
+    else:
+        scheme, _, rest = given.partition(" ")
+        token = rest.strip() if scheme.lower() == "bearer" else ""
+    if not token:
+        raise not_authenticated(sent=False)
+    return token
 
 
 def _answer(error: Exception, request: web.Request, request_id: str) -> web.Response:

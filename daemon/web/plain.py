@@ -12,6 +12,9 @@ from actors.values import value
 from daemon.uuids import new_id
 
 HEALTH = b"/health"
+COOKIE = "penstock_session"
+PAGE = "Penstock-Page"
+"""The header with which alone the cookie counts: no form or image of another site sets it, and a script has to ask."""
 HEADS_KEPT = 512
 HEAD_BYTES_MAX = 8_192
 END = b"\r\n\r\n"
@@ -19,6 +22,7 @@ _LINE = re.compile(rb"(?:GET|POST|PUT|DELETE) (/[^ ?\n]*)[^ \n]* HTTP/1\.1")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _DIGITS = re.compile(rb"[0-9]{1,9}")
 _NAME = re.compile(rb"[!#-'*+.^`|~\w-]+")
+_IN_COOKIE = re.compile(rb"(?:^|;[ \t]*)%b=([^; \t]+)" % COOKIE.encode())
 _LASTING = (b"", b"keep-alive")
 # What a request has to be taken apart for: it may be framed otherwise, or want more than an answer.
 _SPECIAL = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
@@ -51,7 +55,16 @@ def _of_head(head: bytes) -> Plain | None:
     if fields.get(b"connection", b"").lower() not in _LASTING or not _DIGITS.fullmatch(length):
         return None
     request_id = fields.get(b"x-request-id", b"").decode("latin-1")
-    return Plain(len(head) + len(END) + int(length), fields.get(b"authorization", b""), request_id)
+    return Plain(len(head) + len(END) + int(length), _credentials(fields), request_id)
+
+
+def _credentials(fields: dict[bytes, bytes]) -> bytes:
+    """What says who asks; the cookie of the page as the token that it holds."""
+    given = fields.get(b"authorization", b"")
+    if given or PAGE.lower().encode() not in fields:
+        return given
+    found = _IN_COOKIE.search(fields.get(b"cookie", b""))
+    return b"" if found is None else b"Bearer " + found[1]
 
 
 def _fields(lines: list[bytes]) -> dict[bytes, bytes] | None:

@@ -9,7 +9,7 @@ from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Middleware
 
 from daemon.settings import Settings
-from daemon.web import documents
+from daemon.web import documents, page
 from daemon.web.admission import ADMISSION, Admission
 from daemon.web.auth import gateway
 from daemon.web.bodies import ARRIVING, Arriving
@@ -60,6 +60,8 @@ ROUTES = (
     ("GET", "/health", service.health),
     ("GET", "/openapi.json", documents.show),
     ("GET", "/docs", documents.page),
+    ("GET", "/", page.index),
+    ("GET", "/assets/{name}", page.asset),
 )
 COLLECTIONS = frozenset(
     {

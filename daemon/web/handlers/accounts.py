@@ -10,7 +10,7 @@ from actors.ports import Receipt
 from daemon.identity import Session
 from daemon.jsonio import dumps, loads
 from daemon.ports import EmailTaken
-from daemon.web import render
+from daemon.web import cookies, render
 from daemon.web.admission import aside
 from daemon.web.auth import principal_of, request_id_of
 from daemon.web.bodies import idempotency_key, read
@@ -28,10 +28,13 @@ PATH = "/auth/register"
 
 async def register(request: web.Request) -> web.Response:
     """POST /auth/register."""
-    services = request.app[SERVICES]
+    services, of_page = request.app[SERVICES], cookies.of_page(request)
     await request.app[LIMITS].registration(request)
     body, raw = await read(request, Registration, body_s=services.settings.body_s)
     key, once = idempotency_key(request), request.app[ONCE]
+    if of_page:
+        session = await _register(services, body, None)
+        return cookies.opened(request, _session(session), 201, services.settings.token_ttl_s)
     if key is None:
         session = await _register(services, body, None)
         return Reply(201, dumps(_session(session)), {"Content-Type": JSON}).response()
@@ -53,18 +56,21 @@ async def register(request: web.Request) -> web.Response:
 
 async def log_in(request: web.Request) -> web.Response:
     """POST /auth/login."""
-    services = request.app[SERVICES]
+    services, of_page = request.app[SERVICES], cookies.of_page(request)
     body, _ = await read(request, Login, body_s=services.settings.body_s)
     await request.app[LIMITS].login(request, body.email)
     with aside():
         session = await services.identity.log_in(body.email, body.password)
+    if of_page:
+        return cookies.opened(request, _session(session), 200, services.settings.token_ttl_s)
     return json_reply(_session(session))
 
 
 async def log_out(request: web.Request) -> web.Response:
     """POST /auth/logout."""
     await request.app[SERVICES].identity.log_out(principal_of(request))
-    return web.Response(status=204)
+    gone = web.Response(status=204)
+    return cookies.closed(gone) if cookies.token_of(request) else gone
 
 
 async def me(request: web.Request) -> web.Response:

@@ -1,0 +1,148 @@
+/** What surrounds every part: where one can go, whether the page is live, and who is signed in. */
+
+import { type ReactNode, useState } from "react";
+import { asProblem } from "./hooks";
+import { useFollowing, useWaiting } from "./inbox";
+import { useLink } from "./live";
+import { Icon, type IconName } from "./parts/Icon";
+import { Label } from "./parts/Text";
+import { signOut, useAccount } from "./session";
+import { choose, type Theme, theme } from "./theme";
+
+const PARTS: { id: string; name: string; icon: IconName }[] = [
+  { id: "", name: "Inbox", icon: "inbox" },
+  { id: "runs", name: "Runs", icon: "runs" },
+  { id: "templates", name: "Templates", icon: "templates" },
+  { id: "connectors", name: "Connectors", icon: "connectors" },
+  { id: "audit", name: "Audit", icon: "audit" },
+];
+const THEMES: { id: Theme; name: string; icon: IconName }[] = [
+  { id: "auto", name: "As the system", icon: "auto" },
+  { id: "light", name: "Light", icon: "sun" },
+  { id: "dark", name: "Dark", icon: "moon" },
+];
+
+export function Shell({ place, children }: { place: string; children: ReactNode }) {
+  const link = useLink();
+  useFollowing();
+  return (
+    <>
+      <a
+        className="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <header className="top">
+        <a className="brand" href="#/">
+          <svg width="26" height="26" viewBox="0 0 32 32" aria-hidden="true">
+            <rect width="32" height="32" rx="8" className="brand-back" />
+            <path d="M8 7v18M24 7v18M8 11h16" className="brand-line" />
+            <rect x="11.500" y="14" width="9" height="6" rx="1" className="brand-gate" />
+          </svg>
+          Penstock
+        </a>
+        <nav aria-label="Main">
+          {PARTS.map((one) => (
+            <a key={one.id} href={`#/${one.id}`} {...(place === one.id ? { "aria-current": "page" as const } : {})}>
+              <Icon name={one.icon} size={20} />
+              <span>{one.name}</span>
+              {one.id === "" && <Waiting />}
+            </a>
+          ))}
+        </nav>
+        <Person />
+      </header>
+      {link === "broken" && (
+        <div className="offline" role="status">
+          <Icon name="clock" size={16} /> The connection is lost. What you see may be old; the page catches up by itself.
+        </div>
+      )}
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </>
+  );
+}
+
+function Waiting() {
+  const waiting = useWaiting();
+  const count = waiting.length;
+  if (count === 0) return null;
+  return (
+    <span className="count">
+      {count > 999 ? "999+" : count}
+      <span className="unseen"> waiting</span>
+    </span>
+  );
+}
+
+function Person() {
+  const account = useAccount();
+  const [chosen, setChosen] = useState(theme());
+  const [failed, setFailed] = useState("");
+  return (
+    <details
+      className="person"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.currentTarget.open = false;
+        event.currentTarget.querySelector("summary")?.focus();
+      }}
+      onBlur={(event) => {
+        if (event.relatedTarget instanceof Node && !event.currentTarget.contains(event.relatedTarget)) event.currentTarget.open = false;
+      }}
+    >
+      <summary>
+        <span className="initial" aria-hidden="true">
+          {Array.from(account.user.name ?? account.user.email)[0]?.toUpperCase()}
+        </span>
+        <span className="company">
+          <Label text={account.company.name} most={40} />
+        </span>
+        <span className="unseen">: your account</span>
+      </summary>
+      <div className="menu">
+        <p>
+          <strong>
+            <Label text={account.user.name ?? account.user.email} />
+          </strong>
+          <br />
+          <Label text={account.user.email} />
+          <br />
+          <span className="muted">
+            {account.role} of <Label text={account.company.name} />
+          </span>
+        </p>
+        <fieldset className="themes">
+          <legend>Colours</legend>
+          {THEMES.map((one) => (
+            <label key={one.id}>
+              <input
+                type="radio"
+                name="theme"
+                checked={chosen === one.id}
+                onChange={() => {
+                  choose(one.id);
+                  setChosen(one.id);
+                }}
+              />
+              <Icon name={one.icon} size={16} /> {one.name}
+            </label>
+          ))}
+        </fieldset>
+        {failed !== "" && <p role="alert">{failed}</p>}
+        <button type="button" className="button" onClick={() => void signOut().catch((error: unknown) => setFailed(`You are still signed in. ${asProblem(error).message}`))}>
+          <Icon name="out" /> Sign out
+        </button>
+        <p className="muted small">
+          <a href="/docs">HTTP interface</a>
+        </p>
+      </div>
+    </details>
+  );
+}

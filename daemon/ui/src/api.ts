@@ -1,0 +1,127 @@
+/** Asking the service: one way to send a request, and one form for what is refused. */
+
+import { parse, write } from "./json";
+
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    detail: string,
+    readonly body: Record<string, unknown> = {},
+  ) {
+    super(detail);
+  }
+
+  /** Whether nobody can know if the request was taken: it may be sent again under the same key. */
+  get unsure(): boolean {
+    return this.code === "offline" || this.body["outcome"] === "unknown";
+  }
+
+  /** What was wrong with each field, by its JSON pointer. */
+  get fields(): Map<string, string> {
+    const errors = this.body["errors"];
+    if (!Array.isArray(errors)) return new Map();
+    return new Map(errors.map((one: { pointer: string; detail: string }) => [one.pointer, one.detail]));
+  }
+}
+
+interface Options {
+  body?: unknown;
+  key?: string;
+  signal?: AbortSignal;
+}
+
+export interface Answer<T> {
+  value: T;
+  next: string | null;
+  replayed: boolean;
+}
+
+const WAIT_MS = 30_000;
+export const OWN = { "Penstock-Page": "1" };
+let lost: () => void = () => undefined;
+
+/** Say what is to happen when the service no longer knows who we are. */
+export function whenLost(listener: () => void): void {
+  lost = listener;
+}
+
+/** A fresh key: what is sent twice under it counts once. */
+export function freshKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return `page-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+}
+
+export async function send<T>(method: string, path: string, options: Options = {}): Promise<Answer<T>> {
+  const response = await reach(method, path, options);
+  const text = await response.text().catch(() => {
+    throw offline();
+  });
+  const value = text === "" ? undefined : readable(text);
+  if (!response.ok) throw refused(response.status, value, path);
+  return {
+    value: value as T,
+    next: /<([^>]+)>;\s*rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? null,
+    replayed: response.headers.get("Idempotency-Replayed") === "true",
+  };
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await send<T>("GET", path, signal === undefined ? {} : { signal })).value;
+}
+
+export async function post<T>(path: string, body: unknown = {}, key?: string): Promise<T> {
+  return (await send<T>("POST", path, key === undefined ? { body } : { body, key })).value;
+}
+
+/** All entries of a list over its pages, at most so many; `heard` is told of each page. */
+export async function all<T>(path: string, most: number, heard: (found: T[]) => void = () => undefined): Promise<T[]> {
+  let found: T[] = [];
+  for (let next: string | null = path; next !== null && found.length < most; ) {
+    const page: Answer<T[]> = await send<T[]>("GET", next);
+    found = [...found, ...page.value];
+    heard(found);
+    next = page.next;
+  }
+  return found;
+}
+
+async function reach(method: string, path: string, options: Options): Promise<Response> {
+  const headers: Record<string, string> = { ...OWN };
+  if (options.body !== undefined) headers["Content-Type"] = "application/json";
+  if (options.key !== undefined) headers["Idempotency-Key"] = options.key;
+  const limit = AbortSignal.timeout(WAIT_MS);
+  try {
+    return await fetch(path, {
+      method,
+      headers,
+      body: options.body === undefined ? null : write(options.body),
+      cache: "no-store",
+      credentials: "same-origin",
+      redirect: "error",
+      signal: options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]),
+    });
+  } catch {
+    throw offline();
+  }
+}
+
+function offline(): Problem {
+  return new Problem(0, "offline", "The service cannot be reached. Check your connection; this page tries again by itself.");
+}
+
+function readable(text: string): unknown {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function refused(status: number, value: unknown, path: string): Problem {
+  const body = (typeof value === "object" && value !== null ? value : {}) as Record<string, unknown>;
+  const code = typeof body["code"] === "string" ? body["code"] : "unknown";
+  if (status === 401 && path !== "/auth/login" && path !== "/auth/register" && path !== "/auth/me") lost();
+  const detail = typeof body["detail"] === "string" ? body["detail"] : `The service answered ${status}.`;
+  return new Problem(status, code, detail, body);
+}

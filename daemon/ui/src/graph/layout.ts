@@ -1,0 +1,116 @@
+/** Where each step of a picture stands: worked out by ELK in a worker, so that the page never waits for it. */
+
+import ELK, { type ElkNode } from "elkjs/lib/elk-api.js";
+import workerAddress from "elkjs/lib/elk-worker.min.js?url";
+import type { Canvas } from "../types";
+
+export interface Point {
+  x: number;
+  y: number;
+}
+
+export interface Way {
+  source: string;
+  target: string;
+  name: string;
+  points: Point[];
+  label: { x: number; y: number; width: number } | null;
+}
+
+export interface Layout {
+  width: number;
+  height: number;
+  places: Map<string, Point>;
+  ways: Way[];
+}
+
+export const WIDE = 212;
+export const HIGH = 66;
+const LETTER = 6.6;
+const NAME_MOST = 26;
+let elk: InstanceType<typeof ELK> | null = null;
+const kept = new Map<string, Promise<Layout>>();
+
+/** The layout of a graph, downwards for reading or to the right for a small picture; the same graph is laid out once. */
+export function layout(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Layout> {
+  const key = `${direction} ${canvas.digest}`;
+  const found = kept.get(key) ?? compute(canvas, direction);
+  kept.set(key, found);
+  found.catch(() => kept.delete(key));
+  return found;
+}
+
+async function compute(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Layout> {
+  elk ??= new ELK({ workerFactory: () => new Worker(workerAddress) });
+  const small = direction === "RIGHT";
+  const root = await elk.layout({
+    id: "root",
+    layoutOptions: {
+      "elk.algorithm": "layered",
+      "elk.direction": direction,
+      "elk.edgeRouting": "ORTHOGONAL",
+      "elk.layered.spacing.nodeNodeBetweenLayers": small ? "40" : "44",
+      "elk.spacing.nodeNode": small ? "28" : "36",
+      "elk.spacing.edgeNode": "20",
+      "elk.spacing.edgeEdge": "14",
+      "elk.layered.nodePlacement.strategy": "NETWORK_SIMPLEX",
+      "elk.layered.considerModelOrder.strategy": "NODES_AND_EDGES",
+      "elk.layered.feedbackEdges": "true",
+      "elk.edgeLabels.inline": "false",
+    },
+    children: canvas.nodes.map((node) => ({ id: node.id, width: small ? 96 : WIDE, height: small ? 40 : HIGH })),
+    edges: canvas.edges.map((edge, index) => ({
+      id: String(index),
+      sources: [edge.source],
+      targets: [edge.target],
+      labels: small || edge.branch === null ? [] : [{ text: name(edge.branch), width: name(edge.branch).length * LETTER + 12, height: 18 }],
+    })),
+  });
+  return read(canvas, root);
+}
+
+function name(branch: string): string {
+  return branch.length > NAME_MOST ? `${branch.slice(0, NAME_MOST - 1)}…` : branch;
+}
+
+function read(canvas: Canvas, root: ElkNode): Layout {
+  const places = new Map((root.children ?? []).map((node) => [node.id, { x: node.x ?? 0, y: node.y ?? 0 }]));
+  const ways = (root.edges ?? []).map((edge, index): Way => {
+    const from = canvas.edges[index];
+    const section = edge.sections?.[0];
+    const label = edge.labels?.[0];
+    return {
+      source: from?.source ?? "",
+      target: from?.target ?? "",
+      name: from?.branch ? name(from.branch) : "",
+      points: section === undefined ? [] : [section.startPoint, ...(section.bendPoints ?? []), section.endPoint],
+      label: label === undefined ? null : { x: label.x ?? 0, y: label.y ?? 0, width: label.width ?? 0 },
+    };
+  });
+  return { width: root.width ?? 0, height: root.height ?? 0, places, ways };
+}
+
+/** The path through these points, its corners rounded. */
+export function path(points: Point[], radius = 8): string {
+  const [first, ...rest] = points;
+  if (first === undefined) return "";
+  let d = `M${first.x} ${first.y}`;
+  rest.forEach((point, index) => {
+    const before = points[index];
+    const after = points[index + 2];
+    if (before === undefined || after === undefined) {
+      d += `L${point.x} ${point.y}`;
+      return;
+    }
+    const into = towards(point, before, radius);
+    const out = towards(point, after, radius);
+    d += `L${into.x} ${into.y}Q${point.x} ${point.y} ${out.x} ${out.y}`;
+  });
+  return d;
+}
+
+function towards(from: Point, target: Point, most: number): Point {
+  const far = Math.hypot(target.x - from.x, target.y - from.y);
+  const part = far === 0 ? 0 : Math.min(most, far / 2) / far;
+  return { x: from.x + (target.x - from.x) * part, y: from.y + (target.y - from.y) * part };
+}

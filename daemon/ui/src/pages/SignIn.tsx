@@ -1,0 +1,102 @@
+/** Sign in, or make a company. */
+
+import { type FormEvent, useState } from "react";
+import type { Problem } from "../api";
+import { asProblem } from "../hooks";
+import { Heading, Note } from "../parts/Bits";
+import { Field } from "../parts/Field";
+import { register, signIn } from "../session";
+
+export function SignInPage({ ended }: { ended: boolean }) {
+  const [fresh, setFresh] = useState(false);
+  return (
+    <main className="alone">
+      <div className="sign">
+        <p className="sign-brand">Penstock</p>
+        {fresh ? <Register /> : <SignIn ended={ended} />}
+        <p className="sign-other">
+          {fresh ? "You have an account already?" : "New here?"}{" "}
+          <button type="button" className="link" onClick={() => setFresh(!fresh)}>
+            {fresh ? "Sign in" : "Create an account"}
+          </button>
+        </p>
+      </div>
+      <p className="sign-what">What is safe runs by itself. Everything else waits until a person decides.</p>
+    </main>
+  );
+}
+
+function SignIn({ ended }: { ended: boolean }) {
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const form = useForm(() => signIn(email, password));
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Heading title="Sign in" />
+      {ended && <Note kind="info" title="Your session has ended. Sign in again to go on where you were." />}
+      {form.problem !== null && <Refusal problem={form.problem} />}
+      <Field label="E-mail address" type="email" autoComplete="username" value={email} onChange={setEmail} required error={form.error("/email")} />
+      <Field label="Password" type="password" autoComplete="current-password" value={password} onChange={setPassword} required error={form.error("/password")} />
+      <button type="submit" className="button primary wide" disabled={form.busy}>
+        {form.busy ? "Signing in…" : "Sign in"}
+      </button>
+    </form>
+  );
+}
+
+function Register() {
+  const [company, setCompany] = useState("");
+  const [name, setName] = useState("");
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const form = useForm(() => register(email, password, company, name));
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Heading title="Create an account" />
+      <p className="muted">This makes a company of its own, with you as its owner.</p>
+      {form.problem !== null && <Refusal problem={form.problem} />}
+      <Field label="Company" autoComplete="organization" value={company} onChange={setCompany} required error={form.error("/company_name")} />
+      <Field label="Your name" autoComplete="name" value={name} onChange={setName} error={form.error("/name")} />
+      <Field label="E-mail address" type="email" autoComplete="username" value={email} onChange={setEmail} required error={form.error("/email")} />
+      <Field
+        label="Password"
+        type="password"
+        autoComplete="new-password"
+        value={password}
+        onChange={setPassword}
+        hint="At least 8 characters"
+        required
+        error={form.error("/password")}
+      />
+      <button type="submit" className="button primary wide" disabled={form.busy}>
+        {form.busy ? "Creating…" : "Create the account"}
+      </button>
+    </form>
+  );
+}
+
+function Refusal({ problem }: { problem: Problem }) {
+  const said: Record<string, string> = {
+    invalid_credentials: "The e-mail address and the password do not belong together.",
+    email_taken: "There is an account with this e-mail address already. Sign in instead.",
+    rate_limited: "There were too many tries. Wait a minute, then try again.",
+    invalid: "Something is missing or not right; see below.",
+  };
+  return <Note kind="bad" title={said[problem.code] ?? problem.message} />;
+}
+
+function useForm(act: () => Promise<void>) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    setProblem(null);
+    act().catch((error: unknown) => {
+      setProblem(asProblem(error));
+      setBusy(false);
+    });
+  };
+  return { busy, problem, submit, error: (pointer: string) => problem?.fields.get(pointer) ?? "" };
+}

@@ -1,0 +1,50 @@
+/** A call as it is sent, or as it would have been: nothing is left out, and what is secret is masked by the service. */
+
+import { pretty } from "../json";
+import type { Call } from "../types";
+import { ModeBadge } from "./Bits";
+import { Label, Text } from "./Text";
+
+export function CallView({ call, ahead }: { call: Call; ahead: boolean }) {
+  const live = call.mode === "live";
+  return (
+    <div className={`call call-${call.mode}`}>
+      <p className="call-mode">
+        <ModeBadge mode={call.mode} />{" "}
+        {live ? (
+          <strong>{ahead ? "If you approve, this call is sent for real." : "This call was sent for real."}</strong>
+        ) : (
+          <strong>{ahead ? "Nothing will be sent. The run goes on with a made-up answer." : "Nothing was sent. The run went on with a made-up answer."}</strong>
+        )}
+      </p>
+      {call.url === null ? (
+        <p className="muted">
+          The tool <code><Label text={call.tool} /></code> has no connector, so there is no address it could be sent to.
+        </p>
+      ) : (
+        <>
+          <p className="call-line">
+            <code>{call.method}</code>{" "}
+            <code className="url">
+              <Text text={call.url} />
+            </code>
+          </p>
+          {Object.keys(call.headers).length > 0 && (
+            <details>
+              <summary>Headers</summary>
+              <pre tabIndex={0}>{Object.entries(call.headers).map(([name, value]) => `${name}: ${value}`).join("\n")}</pre>
+            </details>
+          )}
+          {call.body !== null && (
+            <details open={pretty(call.body).length < 800}>
+              <summary>What is in it</summary>
+              <pre tabIndex={0}>
+                <Text text={pretty(call.body)} />
+              </pre>
+            </details>
+          )}
+        </>
+      )}
+    </div>
+  );
+}

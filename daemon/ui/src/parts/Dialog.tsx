@@ -1,0 +1,45 @@
+/** A question that has to be answered before anything else: the browser's own dialog keeps focus and Escape right. */
+
+import { type ReactNode, useEffect, useId, useRef } from "react";
+
+interface Props {
+  title: string;
+  yes: string;
+  no?: string;
+  danger?: boolean;
+  busy?: boolean;
+  onYes: () => void;
+  onNo: () => void;
+  children: ReactNode;
+}
+
+export function Dialog({ title, yes, no = "Cancel", danger = false, busy = false, onYes, onNo, children }: Props) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = ref.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onNo();
+      }}
+    >
+      <h2 id={id}>{title}</h2>
+      <div className="dialog-body">{children}</div>
+      <div className="actions">
+        <button type="button" className="button" onClick={onNo} disabled={busy}>
+          {no}
+        </button>
+        <button type="button" className={danger ? "button danger" : "button primary"} onClick={onYes} disabled={busy}>
+          {yes}
+        </button>
+      </div>
+    </dialog>
+  );
+}

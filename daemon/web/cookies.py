@@ -1,0 +1,64 @@
+"""The page's session: its token in a cookie that no script can read, and that counts for the page alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from daemon.web.plain import COOKIE, PAGE
+from daemon.web.problems import Problem
+from daemon.web.replies import json_reply
+
+SAFE = frozenset({"GET", "HEAD"})
+
+
+def of_page(request: web.Request) -> bool:
+    """Whether the page makes this request; Problem when another site does it in the page's name."""
+    if PAGE not in request.headers:
+        return False
+    if not _same_origin(request):
+        raise Problem(
+            "forbidden", "Only the page of the service may ask for its session.", {"required": "same-origin"}
+        )
+    return True
+
+
+def token_of(request: web.Request) -> str:
+    """The token in the page's cookie; empty when there is none, or when it is not the page that sends it."""
+    if PAGE not in request.headers or not _same_origin(request):
+        return ""
+    return request.cookies.get(COOKIE, "")
+
+
+def opened(request: web.Request, session: Mapping[str, Any], status: int, life_s: int) -> web.Response:
+    """The answer to the page: who somebody is, and the token where no script reads it."""
+    shown = {name: value for name, value in session.items() if name not in {"token", "token_type"}}
+    response = json_reply(shown, status)
+    secure = request.secure or request.headers.get("Origin", "").startswith("https://")
+    response.set_cookie(
+        COOKIE, session["token"], max_age=life_s, path="/", httponly=True, samesite="Strict", secure=secure
+    )
+    return response
+
+
+def closed(response: web.Response) -> web.Response:
+    """The answer to a log-out: the browser forgets the cookie."""
+    response.del_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
+    return response
+
+
+def _same_origin(request: web.Request) -> bool:
+    """Whether the browser says that a page of ours asks.
+
+    Browsers leave out Sec-Fetch-Site over plain HTTP, and Origin when they read from where the page came from.
+    """
+    site = request.headers.get("Sec-Fetch-Site")
+    if site is not None:
+        return site == "same-origin"
+    origin = request.headers.get("Origin")
+    if origin is None:
+        return request.method in SAFE
+    return urlsplit(origin).netloc.lower() == request.host.lower()

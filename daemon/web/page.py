@@ -1,0 +1,93 @@
+"""The page as it is served: the files built from daemon/ui, each compressed once."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import PurePosixPath
+
+from aiohttp import web
+
+from daemon.web.problems import not_found
+
+INDEX = "index.html"
+FOREVER = "public, max-age=31536000, immutable"
+CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+GUARDS = {
+    "Content-Security-Policy": CSP,
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
+}
+_GZIP = re.compile(r"(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A built file: as it is, compressed, its type, and the tag of its content."""
+
+    plain: bytes
+    small: bytes
+    type: str
+    tag: str
+
+
+async def index(request: web.Request) -> web.Response:
+    """GET /."""
+    return await _serve(request, INDEX, "no-cache")
+
+
+async def asset(request: web.Request) -> web.Response:
+    """GET /assets/{name}: the name holds a hash of the content, so it never changes."""
+    return await _serve(request, f"assets/{request.match_info['name']}", FOREVER)
+
+
+async def _serve(request: web.Request, name: str, keep: str) -> web.Response:
+    file = (await asyncio.to_thread(_files)).get(name)
+    if file is None:
+        raise not_found()
+    headers = {**GUARDS, "Cache-Control": keep, "ETag": file.tag, "Vary": "Accept-Encoding"}
+    if file.tag in request.headers.get("If-None-Match", ""):
+        return web.Response(status=304, headers=headers)
+    headers["Content-Type"] = file.type
+    if _GZIP.search(request.headers.get("Accept-Encoding", "")):
+        return web.Response(body=file.small, headers={**headers, "Content-Encoding": "gzip"})
+    return web.Response(body=file.plain, headers=headers)
+
+
+@cache
+def _files() -> dict[str, File]:
+    """Every built file by its address; to compress them takes longer than to serve hundreds, so it is done once."""
+    root = resources.files("daemon.web") / "static"
+    return {name: _file(name, one.read_bytes()) for name, one in _walk(root, "")}
+
+
+def _walk(folder: Traversable, before: str) -> list[tuple[str, Traversable]]:
+    found: list[tuple[str, Traversable]] = []
+    for one in folder.iterdir() if folder.is_dir() else ():
+        name = f"{before}{one.name}"
+        found += _walk(one, f"{name}/") if one.is_dir() else [(name, one)]
+    return found
+
+
+def _file(name: str, plain: bytes) -> File:
+    tag = f'"{hashlib.sha256(plain).hexdigest()[:32]}"'
+    kind = TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
+    return File(plain, gzip.compress(plain, mtime=0), kind, tag)
