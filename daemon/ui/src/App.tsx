@@ -33,7 +33,7 @@ export function App() {
   }
   if (session.state === "out") return <SignInPage ended={session.ended} />;
   return (
-    <Shell place={place.path[0] ?? ""}>
+    <Shell place={place.path[2] === "gates" ? "" : (place.path[0] ?? "")}>
       <Guard key={address}>{part(place.path)}</Guard>
     </Shell>
   );

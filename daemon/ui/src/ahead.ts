@@ -14,14 +14,22 @@ export type Next =
 
 const FAR = 8;
 
-export function ahead(canvas: Canvas, step: string, decision: string, isLive: (tool: string) => boolean, careful: boolean): Next[] {
+export interface Known {
+  isLive: (tool: string) => boolean;
+  /** The call that was fixed when the gate opened, whatever the connector says by now. */
+  own: "live" | "shadow" | null;
+  /** Whether every step waits for a person. */
+  careful: boolean;
+}
+
+export function ahead(canvas: Canvas, step: string, decision: string, { isLive, own, careful }: Known): Next[] {
   const nodes = new Map(canvas.nodes.map((node) => [node.id, node]));
   const leaving = (id: string) => canvas.edges.filter((edge) => edge.source === id);
   const from = nodes.get(step);
   if (from === undefined) return [];
   const found: Next[] = [];
   const runsItself = from.kind === "task" && (decision === "approved" || decision === "retry");
-  if (runsItself) found.push({ what: "step", node: from, mode: isLive(from.tool ?? "") ? "live" : "shadow" });
+  if (runsItself) found.push({ what: "step", node: from, mode: own ?? (isLive(from.tool ?? "") ? "live" : "shadow") });
   const edges = taken(from, decision, leaving(step));
   if (edges.length === 0) return [...found, { what: "denied" }];
   if (edges.length > 1) return [...found, fork(from, edges, nodes)];

@@ -1,5 +1,6 @@
 /** What each tool is bound to: the tools that templates name, and those that have a connector besides. */
 
+import { useState } from "react";
 import { canvas, connectors, templates, useLoad } from "../hooks";
 import { Empty, Heading, Loading, ModeBadge, Trouble, When } from "../parts/Bits";
 import { Icon } from "../parts/Icon";
@@ -30,6 +31,8 @@ async function tools(): Promise<Tool[]> {
 
 export function ConnectorsPage() {
   const { value, problem, reload } = useLoad("tools", tools);
+  const [text, setText] = useState("");
+  const shown = (value ?? []).filter((one) => `${one.id} ${one.used.join(" ")} ${one.connector?.base_url ?? ""}`.toLowerCase().includes(text.trim().toLowerCase()));
   const live = (value ?? []).filter((one) => one.connector?.reversible).length;
   return (
     <>
@@ -47,8 +50,19 @@ export function ConnectorsPage() {
       ) : value.length === 0 ? (
         <Empty icon="connectors" title="No template names a tool" />
       ) : (
-        <ul className="rows" aria-label="Tools">
-          {value.map((one) => (
+        <>
+          <div className="filters">
+            <label className="filter search">
+              <span>Search</span>
+              <input type="search" value={text} onChange={(event) => setText(event.target.value)} />
+            </label>
+            <p className="muted" role="status">
+              {shown.length === value.length ? "" : `${shown.length} of ${value.length} shown`}
+            </p>
+          </div>
+          {shown.length === 0 && <Empty icon="search" title="No tool fits" />}
+          <ul className="rows" aria-label="Tools">
+          {shown.map((one) => (
             <li key={one.id} className="row">
               <a className="row-main" href={to("connectors", one.id)}>
                 <Label text={one.id} />
@@ -69,7 +83,8 @@ export function ConnectorsPage() {
               <Icon name="forward" />
             </li>
           ))}
-        </ul>
+          </ul>
+        </>
       )}
     </>
   );

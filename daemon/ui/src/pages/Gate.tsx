@@ -1,7 +1,7 @@
 /** A gate: what is asked, on what grounds, what each decision leads to, and the decision itself. */
 
 import { useEffect, useMemo, useState } from "react";
-import { canvasOf, connectors, useLoad, useRun } from "../hooks";
+import { canvasOf, connectors, template, templates, useLoad, useRun } from "../hooks";
 import { take } from "../inbox";
 import { Heading, Loading, Note, TierBadge, Trouble, When } from "../parts/Bits";
 import { CallView } from "../parts/CallView";
@@ -11,7 +11,7 @@ import { Icon } from "../parts/Icon";
 import { Done, type Given, NotWaiting } from "../parts/Outcome";
 import { Label } from "../parts/Text";
 import { to } from "../router";
-import type { Canvas, Gate, Run } from "../types";
+import type { Canvas, Gate, Json, Run } from "../types";
 import { whyItWaits } from "../words";
 import { Changes } from "../parts/Changes";
 import { useTitles } from "./Inbox";
@@ -94,6 +94,7 @@ function Asked({ shown, changed, onSeen, onGiven, onRefused }: AskedProps) {
             <p className="question">
               <Question gate={gate} />
             </p>
+            <About vertical={run.vertical} title={titles.get(run.vertical) ?? run.vertical} />
             <p>
               <strong>Why it waits:</strong> {whyItWaits(gate)}
             </p>
@@ -129,21 +130,38 @@ function Question({ gate }: { gate: Gate }) {
   if (gate.reason === "outcome unknown") return <>Was the call of “<Label text={gate.label} />” carried out?</>;
   if (gate.kind === "gateway") return <>Which way should the run go on from “<Label text={gate.label} />”?</>;
   if (gate.kind === "task") return <>May “<Label text={gate.label} />” be carried out?</>;
-  return <>Do you sign off “<Label text={gate.label} />”?</>;
+  return <>A person signs here before the run goes on. Do you approve?</>;
+}
+
+/** What the process is for, so that nobody has to know it. */
+function About({ vertical, title }: { vertical: string; title: string }) {
+  const { value } = useLoad("templates", templates);
+  const found = value?.find((one) => one.vertical === vertical);
+  return (
+    <p>
+      <strong>
+        <Label text={title} most={80} />:
+      </strong>{" "}
+      {found === undefined ? null : <Label text={found.description} most={300} />}
+    </p>
+  );
 }
 
 /** What the decision rests on: what was handed in, and what each step has found. */
 function Grounds({ run, canvas }: { run: Run; canvas: Canvas | null }) {
   const labels = new Map((canvas?.nodes ?? []).map((node) => [node.id, node.label]));
-  const found = Object.entries(run.facts);
+  const { value: detail } = useLoad(`template ${run.vertical}`, () => template(run.vertical));
+  const found = latestFirst(run);
+  const made = found.filter(([step]) => shadowed(run, step));
   return (
     <>
       <section className="card">
         <h2>What was handed in</h2>
-        {Object.keys(run.inputs).length === 0 ? <p className="muted">Nothing was handed in with this run.</p> : <Table values={run.inputs} />}
+        {Object.keys(run.inputs).length === 0 ? <p className="muted">Nothing was handed in with this run.</p> : <Table values={run.inputs} hints={detail?.inputs_schema.properties ?? {}} />}
       </section>
       <section className="card">
         <h2>What the steps so far have found</h2>
+        {made.length > 0 && made.length === found.length && <p className="muted small gap">The latest first. All of it is made up, since these steps were shadowed.</p>}
         {found.length === 0 ? (
           <p className="muted">No step has found anything yet.</p>
         ) : (
@@ -151,7 +169,7 @@ function Grounds({ run, canvas }: { run: Run; canvas: Canvas | null }) {
             <div className="found" key={step}>
               <h3>
                 <Label text={labels.get(step) ?? step} />
-                <MadeUp run={run} step={step} />
+                {made.length < found.length && shadowed(run, step) && <small className="muted"> made up: the step was shadowed</small>}
               </h3>
               {typeof value === "object" && value !== null && !Array.isArray(value) && !("text" in value && Object.keys(value).length === 1) ? (
                 <Table values={value as Run["facts"]} />
@@ -167,9 +185,14 @@ function Grounds({ run, canvas }: { run: Run; canvas: Canvas | null }) {
   );
 }
 
-function MadeUp({ run, step }: { run: Run; step: string }) {
-  const last = run.trace.filter((one) => one.step_id === step).at(-1);
-  return last?.mode === "shadow" ? <small className="muted"> made up: the step was shadowed</small> : null;
+function shadowed(run: Run, step: string): boolean {
+  return run.trace.filter((one) => one.step_id === step).at(-1)?.mode === "shadow";
+}
+
+/** What was found last matters most. */
+function latestFirst(run: Run): [string, Json][] {
+  const at = (step: string) => run.trace.findLastIndex((one) => one.step_id === step);
+  return Object.entries(run.facts).sort(([one], [other]) => at(other) - at(one));
 }
 
 function Signals({ run }: { run: Run }) {

@@ -142,17 +142,19 @@ function Row({ one, title }: { one: Waiting; title: string }) {
 
 /** The first inputs, so that two runs of one template are told apart. */
 function Hint({ inputs }: { inputs: Waiting["run"]["inputs"] }) {
-  const found = Object.values(inputs).filter((value) => (typeof value === "string" && value !== "") || typeof value === "number");
-  return (
-    <>
-      {found.slice(0, 2).map((value, index) => (
-        <span key={index}>
-          {" · "}
-          <Label text={String(value)} most={40} />
-        </span>
-      ))}
-    </>
-  );
+  return telling(inputs).map(([name, value]) => (
+    <span key={name}>
+      {" · "}
+      <Label text={named(name)} most={30} /> <Label text={value} most={40} />
+    </span>
+  ));
+}
+
+/** The two inputs that tell most: what is a name or a number of something, then any other text. */
+export function telling(inputs: Waiting["run"]["inputs"]): [string, string][] {
+  const found = Object.entries(inputs).flatMap(([name, value]): [string, string][] => (typeof value === "string" && value !== "" ? [[name, value]] : typeof value === "number" ? [[name, String(value)]] : []));
+  const weight = ([name]: [string, string]) => (/_?(id|name|ref|number|code|party|person|service)$/.test(name) ? 0 : /amount|balance|total/.test(name) ? 1 : 2);
+  return found.sort((one, other) => weight(one) - weight(other)).slice(0, 2);
 }
 
 /** Arrows, or j and k, move between the rows; Enter opens one, since each is a link. */

@@ -64,9 +64,12 @@ function Shown({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }) 
             started <When at={run.created_at} /> by <Label text={run.created_by} most={60} />
           </span>
         </p>
-        <Actions run={run} onChanged={onChanged} />
       </Heading>
       <Standing run={run} label={label} />
+      <div className="actions standing">
+        <Gates run={run} />
+        <Actions run={run} onChanged={onChanged} />
+      </div>
       <div className="run-columns">
         <section className="run-picture" aria-label="The run as a picture">
           {graph.value !== null && states !== null ? (
@@ -124,16 +127,15 @@ function Standing({ run, label }: { run: Run; label: (id: string) => string }) {
       </Note>
     );
   }
-  if (run.gates.length === 0) return null;
-  return (
-    <div className="standing">
-      {run.gates.map((gate) => (
-        <a key={gate.step_id} className="button primary" href={to("runs", run.id, "gates", gate.step_id)}>
-          <Icon name="gate" /> Decide: <Label text={gate.label} most={80} />
-        </a>
-      ))}
-    </div>
-  );
+  return null;
+}
+
+function Gates({ run }: { run: Run }) {
+  return run.gates.map((gate) => (
+    <a key={gate.step_id} className="button primary" href={to("runs", run.id, "gates", gate.step_id)}>
+      <Icon name="gate" /> Decide: <Label text={gate.label} most={80} />
+    </a>
+  ));
 }
 
 function Actions({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }) {
@@ -154,7 +156,7 @@ function Actions({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
   };
   const open = run.status !== "completed" && run.status !== "cancelled";
   return (
-    <div className="actions">
+    <>
       {run.status === "failed" && (
         <button type="button" className="button primary" disabled={busy} onClick={() => void act("retry", {})}>
           Try again from the failed step
@@ -172,6 +174,6 @@ function Actions({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
           <Field label="Why" rows={2} value={reason} onChange={setReason} hint="Kept in the history" />
         </Dialog>
       )}
-    </div>
+    </>
   );
 }

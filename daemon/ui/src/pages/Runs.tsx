@@ -10,7 +10,7 @@ import { Label } from "../parts/Text";
 import { narrow, to, usePlace } from "../router";
 import type { Run } from "../types";
 import { named, STATUS } from "../words";
-import { useTitles } from "./Inbox";
+import { telling, useTitles } from "./Inbox";
 
 const PAGE = 50;
 const LATE = new Set(["run_started", "run_ended", "gate_opened", "verdict_given"]);
@@ -131,6 +131,6 @@ function List({ first, titles }: { first: Answer<Run[]>; titles: Map<string, str
 }
 
 function hint(run: Run): string {
-  const found = Object.values(run.inputs).filter((value) => typeof value === "string" || typeof value === "number");
-  return found.slice(0, 3).map(String).join(" · ") || `started by ${run.created_by}`;
+  const found = telling(run.inputs).map(([name, value]) => `${named(name)} ${value}`);
+  return found.join(" · ") || `started by ${run.created_by}`;
 }

@@ -6,6 +6,8 @@ import { Icon } from "./Icon";
 import { Label } from "./Text";
 
 export function AheadList({ steps }: { steps: Next[] }) {
+  const runs = steps.filter((step) => step.what === "step");
+  const shadowed = runs.filter((step) => step.mode === "shadow").length;
   return (
     <ol className="ahead">
       {steps.map((step, index) => (
@@ -13,6 +15,12 @@ export function AheadList({ steps }: { steps: Next[] }) {
           <Line step={step} />
         </li>
       ))}
+      {shadowed > 0 && (
+        <li className="muted">
+          <Icon name="shadow" size={16} />
+          <small>{shadowed === runs.length ? "Shadowed: nothing is sent." : "With this sign: shadowed, not sent."}</small>
+        </li>
+      )}
     </ol>
   );
 }
@@ -25,10 +33,12 @@ function Line({ step }: { step: Next }) {
           <Icon name={step.mode} size={16} />
           <span>
             <Label text={step.node.label} />{" "}
-            <small className="muted">
-              {step.mode === "live" ? "sent for real" : "shadowed, nothing is sent"}
-              {step.mode === "live" && step.node.effect !== null && ` · ${(EFFECT[step.node.effect] ?? "").toLowerCase()}`}
-            </small>
+            {step.mode === "live" && (
+              <small className="sent">
+                sent for real
+                {step.node.effect !== null && ` · ${(EFFECT[step.node.effect] ?? "").toLowerCase()}`}
+              </small>
+            )}
           </span>
         </>
       );

@@ -80,7 +80,7 @@ export function Decide({ shown, canvas, isLive, blocked, onGiven, onRefused }: P
             <span className="choice-word">
               <Label text={decisionWord(one)} />
             </span>
-            {canvas !== null && <AheadList steps={ahead(canvas, gate.step_id, one, isLive, !run.auto_resolve)} />}
+            {canvas !== null && <AheadList steps={ahead(canvas, gate.step_id, one, { isLive, own: gate.effect?.mode ?? null, careful: !run.auto_resolve })} />}
           </label>
         ))}
       </fieldset>

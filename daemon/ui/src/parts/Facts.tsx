@@ -1,7 +1,7 @@
 /** Values as people read them: names and values, not braces and quotes. */
 
 import { pretty } from "../json";
-import { Exact, type Facts as Values, type Json } from "../types";
+import { Exact, type Facts as Values, type Json, type Schema } from "../types";
 import { named } from "../words";
 import { Label, Text } from "./Text";
 
@@ -33,7 +33,7 @@ function Items({ items, depth }: { items: Json[]; depth: number }) {
   );
 }
 
-export function Table({ values, depth = 0 }: { values: Values; depth?: number }) {
+export function Table({ values, depth = 0, hints = {} }: { values: Values; depth?: number; hints?: Record<string, Schema> }) {
   const entries = Object.entries(values);
   if (entries.length === 0) return <span className="muted">nothing</span>;
   return (
@@ -42,6 +42,7 @@ export function Table({ values, depth = 0 }: { values: Values; depth?: number })
         <div key={key}>
           <dt>
             <Label text={named(key)} />
+            {hints[key]?.description !== undefined && <small>{hints[key].description}</small>}
           </dt>
           <dd>
             <Value value={value} depth={depth + 1} />

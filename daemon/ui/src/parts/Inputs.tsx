@@ -35,10 +35,16 @@ function written(schema: Schema, value: Json): string {
   return typeof value === "object" ? pretty(value) : String(value);
 }
 
+/** What is needed first: whoever starts a run sees at once what they cannot leave out. */
+function neededFirst(schema: Schema): [string, Schema][] {
+  const later = ([name]: [string, Schema]) => Number(!(schema.required?.includes(name) ?? false));
+  return Object.entries(schema.properties ?? {}).sort((one, other) => later(one) - later(other));
+}
+
 export function Inputs({ schema, texts, onChange, mistakes }: { schema: Schema; texts: Texts; onChange: (texts: Texts) => void; mistakes: Map<string, string> }) {
   return (
     <>
-      {Object.entries(schema.properties ?? {}).map(([name, one]) => {
+      {neededFirst(schema).map(([name, one]) => {
         const kind = shape(one);
         const options =
           kind === "boolean"

@@ -40,7 +40,7 @@ export function Steps({ run, label, chosen, onChoose }: Props) {
                   </>
                 )
               )}
-              {visit.kind === "task" && visit.ended_at !== null && ` · ${lasted(visit.started_at, visit.ended_at)}`}
+              {visit.mode === "live" && visit.ended_at !== null && ` · ${lasted(visit.started_at, visit.ended_at)}`}
             </p>
           </div>
           {visit.mode !== null && <ModeBadge mode={visit.mode} />}

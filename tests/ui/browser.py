@@ -1,0 +1,78 @@
+"""The browser: Debian's Chromium, and what every page of it is held to."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Self
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
+
+from tests.ui.service import PASSWORD, Company
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+AXE = Path(__file__).parents[2] / "daemon" / "ui" / "node_modules" / "axe-core" / "axe.min.js"
+WIDE, NARROW = (1280, 900), (360, 740)
+PATIENCE_MS = 10_000
+# What a browser says of every answer that is not 2xx; the page handles those.
+EXPECTED = ("Failed to load resource", "net::ERR_")
+
+
+class Window:
+    """One browser window of a person: it keeps what went wrong in it."""
+
+    def __init__(self, browser: Browser, url: str, size: tuple[int, int] = WIDE, scheme: str = "light") -> None:
+        self.url = url
+        self.context: BrowserContext = browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            color_scheme="dark" if scheme == "dark" else "light",
+            reduced_motion="reduce",
+        )
+        self.context.set_default_timeout(PATIENCE_MS)
+        self.wrong: list[str] = []
+        self.elsewhere: list[str] = []
+        self.page = self.tab()
+
+    def tab(self) -> Page:
+        page = self.context.new_page()
+        page.on("console", self._said)
+        page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        page.on("request", lambda request: self._asked(request.url))
+        return page
+
+    def sign_in(self, company: Company, place: str = "") -> Self:
+        self.page.goto(f"{self.url}/{place}")
+        self.page.get_by_label("E-mail address").fill(company.email)
+        self.page.get_by_label("Password").fill(PASSWORD)
+        self.page.get_by_role("button", name="Sign in").click()
+        expect(self.page.get_by_role("navigation", name="Main")).to_be_visible()
+        return self
+
+    def open(self, *parts: str, page: Page | None = None) -> Page:
+        one = page or self.page
+        one.goto(f"{self.url}/#/{'/'.join(parts)}")
+        return one
+
+    def gate(self, run: Any, step: str | None = None, page: Page | None = None) -> Page:
+        return self.open("runs", run["id"], "gates", step or run["parked_at"], page=page)
+
+    def close(self) -> None:
+        self.context.close()
+        assert self.wrong == []
+        assert self.elsewhere == []
+
+    def _said(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"} and not any(text in message.text for text in EXPECTED):
+            self.wrong.append(message.text)
+
+    def _asked(self, url: str) -> None:
+        if not url.startswith((self.url, "data:", "blob:")):
+            self.elsewhere.append(url)
+
+
+def decide(page: Page, word: str, comment: str = "") -> None:
+    """Choose a decision and confirm it."""
+    page.get_by_role("radio", name=word).check()
+    if comment:
+        page.get_by_label("Comment").fill(comment)
+    page.get_by_role("button", name=f"Confirm: {word}").click()

@@ -1,0 +1,102 @@
+"""The service that the page belongs to: a process of its own, on a free port, with a data folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+PASSWORD = "correct horse"
+READY = re.compile(r"at http://127\.0\.0\.1:(\d+)")
+STOP_S = 15.0
+
+
+@dataclass
+class Service:
+    """A running service; it can be stopped, and started again where it was."""
+
+    folder: Path
+    templates: Path
+    port: int = 0
+    process: subprocess.Popen[str] | None = None
+    count: int = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        environment = {
+            **os.environ,
+            "PENSTOCK_RATE_LIMITS": "off",
+            "PENSTOCK_DATA_DIR": str(self.folder / "data"),
+            "PENSTOCK_TEMPLATES_DIR": str(self.templates),
+        }
+        command = [sys.executable, "-m", "daemon", "serve", "--port", str(self.port)]
+        with (self.folder / "stderr").open("a") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
+        assert self.process.stdout is not None
+        found = next(filter(None, map(READY.search, self.process.stdout)), None)
+        assert found is not None, (self.folder / "stderr").read_text()
+        self.port = int(found[1])
+
+    def stop(self) -> None:
+        if self.process is None:
+            return
+        self.process.terminate()
+        self.process.wait(STOP_S)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self.process = None
+
+    def company(self, name: str = "Example Health") -> Company:
+        """A company of its own for each test, so that they share nothing but the process."""
+        self.count += 1
+        email = f"ada-{os.getpid()}-{self.count}@example.test"
+        body = {"email": email, "password": PASSWORD, "company_name": name, "name": "Ada Marsh"}
+        return Company(self, email, self.send("POST", "/auth/register", body)["token"])
+
+    def send(self, method: str, path: str, body: Any = None, token: str | None = None) -> Any:
+        """A request that succeeds."""
+        headers = {"Content-Type": "application/json"}
+        if token is not None:
+            headers["Authorization"] = f"Bearer {token}"
+        raw = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, raw, headers, method=method)  # noqa: S310 - loopback
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310 - loopback
+                text = answer.read()
+        except urllib.error.HTTPError as refused:
+            raise AssertionError(f"{method} {path}: {refused.code} {refused.read().decode()}") from None
+        return json.loads(text) if text else None
+
+
+@dataclass
+class Company:
+    """Somebody with a company, who also uses the interface beneath the page."""
+
+    service: Service
+    email: str
+    token: str
+
+    def send(self, method: str, path: str, body: Any = None) -> Any:
+        return self.service.send(method, path, body, self.token)
+
+    def start(self, vertical: str, inputs: Any = None, *, auto: bool = True) -> Any:
+        """A run, once it rests; without inputs that of the example."""
+        given = self.send("GET", f"/process-templates/{vertical}")["inputs"] if inputs is None else inputs
+        body = {"vertical": vertical, "inputs": given, "auto_resolve": auto}
+        return self.send("POST", "/process-runs/", body)
+
+    def resume(self, run: Any, gate: str, decision: str = "approved", **more: Any) -> Any:
+        return self.send("POST", f"/process-runs/{run['id']}/resume", {"gate": gate, "decision": decision, **more})
+
+    def run(self, run: Any) -> Any:
+        return self.send("GET", f"/process-runs/{run['id']}")

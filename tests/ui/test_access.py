@@ -1,0 +1,107 @@
+"""Everybody can use it: every page passes axe, light and dark, wide and narrow, and the keyboard leads everywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.ui.browser import AXE, NARROW, WIDE, Window
+from tests.ui.conftest import Windows
+from tests.ui.service import Company, Service
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+needs_axe = pytest.mark.skipif(not AXE.exists(), reason="axe is not installed: npm ci in daemon/ui")
+
+
+def violations(page: Page) -> list[str]:
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    found: Any = page.evaluate("rules => axe.run(document, {runOnly: rules})", RULES)
+    return [f"{one['id']}: {[node['html'][:160] for node in one['nodes'][:3]]}" for one in found["violations"]]
+
+
+def assert_accessible(page: Page) -> None:
+    """Under all four: the same page, its colours and its width changed."""
+    for size in (WIDE, NARROW):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+            assert violations(page) == [], (page.url, size, scheme)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), (page.url, size)
+
+
+@needs_axe
+def test_signing_in_is_accessible(windows: Windows, service: Service) -> None:
+    page = windows(service.url).page
+    page.goto(service.url)
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    assert_accessible(page)
+    page.get_by_role("button", name="Create an account").click()
+    page.get_by_role("button", name="Create the account").click()
+    expect(page.locator(".field.wrong").first).to_be_visible()
+    assert_accessible(page)
+
+
+@needs_axe
+@pytest.mark.parametrize("place", ["inbox", "gate", "after", "runs", "run"])
+def test_deciding_is_accessible(window: Window, company: Company, place: str) -> None:
+    run = company.start("loan-underwriting", {"application_id": "LA-1", "amount": 10})
+    company.start("fork")
+    page = window.page
+    if place == "inbox":
+        window.open()
+        expect(page.locator(".row")).to_have_count(3)
+    elif place == "gate":
+        window.gate(run)
+        expect(page.locator(".ahead").first).to_be_visible()
+    elif place == "after":
+        company.resume(run, run["parked_at"], run["gate"]["decisions"][0])
+        window.gate(run)
+        expect(page.get_by_role("heading", name="This is decided already")).to_be_visible()
+    elif place == "runs":
+        window.open("runs")
+        expect(page.locator(".row")).to_have_count(2)
+    else:
+        window.open("runs", run["id"])
+        page.locator(".node.state-parked").click()
+        expect(page.locator(".detail")).to_be_visible()
+    assert_accessible(page)
+
+
+@needs_axe
+@pytest.mark.parametrize("place", ["templates", "templates/prior-auth", "connectors", "connectors/loan-fund", "audit"])
+def test_the_rest_is_accessible(window: Window, company: Company, place: str) -> None:
+    company.start("prior-auth")
+    window.page.goto(f"{window.url}/#/{place}")
+    expect(window.page.locator("h1")).to_be_visible()
+    expect(window.page.locator(".skeleton")).to_have_count(0)
+    assert_accessible(window.page)
+
+
+def test_a_decision_is_made_with_the_keyboard_alone(window: Window, company: Company) -> None:
+    company.start("prior-auth")
+    page = window.open()
+    expect(page.locator(".row")).to_have_count(1)
+    keyboard = page.keyboard
+    page.locator(".row-main").focus()
+    keyboard.press("ArrowDown")
+    keyboard.press("Enter")
+    expect(page.get_by_role("radio", name="Approve")).to_be_visible()
+    expect(page.locator("h1")).to_be_focused()
+    for _ in range(30):
+        keyboard.press("Tab")
+        if page.get_by_role("radio", name="Approve").evaluate("one => one === document.activeElement"):
+            break
+    keyboard.press("Space")
+    keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+
+
+def test_the_colours_are_those_that_somebody_chose(window: Window) -> None:
+    page = window.page
+    page.locator("summary", has_text="Example Health").click()
+    page.get_by_label("Dark").check()
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"

@@ -1,0 +1,96 @@
+"""The page follows what happens, also over a connection that breaks."""
+
+from __future__ import annotations
+
+from playwright.sync_api import expect
+
+from tests.ui.browser import Window, decide
+from tests.ui.conftest import Windows
+from tests.ui.service import Company, Service
+
+
+def test_what_waits_appears_in_the_inbox_by_itself_and_leaves_it(window: Window, company: Company) -> None:
+    page = window.open()
+    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+    run = company.start("prior-auth")
+    row = page.get_by_role("link", name="Medical director sign-off")
+    expect(row).to_be_visible()
+    expect(page.locator("nav .count")).to_contain_text("1")
+    company.resume(run, "signoff")
+    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+
+
+def test_a_service_that_comes_back_is_followed_on_without_a_gap(windows: Windows, own: Service) -> None:
+    company = own.company()
+    page = windows(own.url).sign_in(company).page
+    company.start("prior-auth")
+    expect(page.locator(".row")).to_have_count(1)
+    own.stop()
+    expect(page.get_by_text("The connection is lost")).to_be_visible()
+    expect(page.locator(".row")).to_have_count(1)
+    own.start()
+    company.start("fork")
+    expect(page.get_by_text("The connection is lost")).to_be_hidden(timeout=20_000)
+    expect(page.locator(".row")).to_have_count(3)
+
+
+def test_a_stream_that_breaks_is_taken_up_where_it_was(window: Window, company: Company) -> None:
+    page = window.open()
+    page.wait_for_function("document.querySelector('h2')")
+    company.start("fork")
+    expect(page.locator(".row")).to_have_count(2)
+    asked: list[str | None] = []
+    page.on("request", lambda one: asked.append(one.header_value("last-event-id")) if "/events" in one.url else None)
+    window.context.set_offline(True)
+    expect(page.get_by_text("The connection is lost")).to_be_visible()
+    company.start("loop")
+    window.context.set_offline(False)
+    expect(page.locator(".row")).to_have_count(3)
+    assert any(asked), "the place where the stream broke off is named"
+
+
+def test_a_run_is_followed_while_it_goes_on(window: Window, company: Company) -> None:
+    run = company.start("prior-auth")
+    page = window.open("runs", run["id"])
+    expect(page.locator(".node.state-parked")).to_have_count(1)
+    company.resume(run, "signoff", comment="Good")
+    expect(page.locator(".heading .badge")).to_have_text("Completed")
+    expect(page.locator(".node.state-parked")).to_have_count(0)
+    expect(page.locator(".node.state-skipped")).not_to_have_count(0)
+    expect(page.locator(".history")).to_contain_text("approved “Medical director sign-off”")
+
+
+def test_a_tab_that_nobody_sees_catches_up_when_it_is_seen(window: Window, company: Company) -> None:
+    page = window.open()
+    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
+    page.evaluate(
+        """() => { Object.defineProperty(document, 'visibilityState', {value: 'hidden', configurable: true});
+                   document.dispatchEvent(new Event('visibilitychange')); }"""
+    )
+    company.start("prior-auth")
+    page.evaluate("() => { delete document.visibilityState; document.dispatchEvent(new Event('visibilitychange')); }")
+    expect(page.locator(".row")).to_have_count(1)
+
+
+def test_a_cancelled_run_and_a_reason_stand_in_the_history(window: Window, company: Company) -> None:
+    run = company.start("prior-auth")
+    page = window.open("runs", run["id"])
+    page.get_by_role("button", name="Cancel the run").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Why").fill("Entered twice")
+    dialog.get_by_role("button", name="Cancel the run").click()
+    expect(page.locator(".heading .badge")).to_have_text("Cancelled")
+    expect(page.locator(".history")).to_contain_text("Entered twice")
+    assert company.run(run)["status"] == "cancelled"
+
+
+def test_the_next_in_the_inbox_is_one_click_away(window: Window, company: Company) -> None:
+    first = company.start("prior-auth")
+    company.start("loan-underwriting")
+    page = window.open()
+    expect(page.locator(".row")).to_have_count(2)
+    expect(page.locator(".row-main").first).to_have_text("Fund the loan")
+    window.gate(first)
+    decide(page, "Approve")
+    page.get_by_role("link", name="Next in the inbox: Fund the loan").click()
+    expect(page.get_by_role("heading", name="Fund the loan", level=1)).to_be_visible()

@@ -1,0 +1,98 @@
+"""What operators do: connectors, with the switch between shadow and live, and the audit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from playwright.sync_api import expect
+
+from tests.ui.browser import Window
+from tests.ui.service import Company
+
+
+def test_turning_a_tool_live_says_what_that_means_and_asks_once_more(window: Window, company: Company) -> None:
+    page = window.open("connectors", "loan-fund")
+    page.get_by_label("Address").fill("https://bank.example.com")
+    page.get_by_label("Path").fill("/pay")
+    page.get_by_label("Send for real").check()
+    page.get_by_role("button", name="Save").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("https://bank.example.com/pay")
+    dialog.get_by_role("button", name="Stay in shadow").click()
+    assert company.send("GET", "/connectors/") == []
+    page.get_by_role("button", name="Save").click()
+    dialog.get_by_role("button", name="Yes, send for real").click()
+    expect(page.locator(".heading .badge")).to_have_text("Live")
+    (stored,) = company.send("GET", "/connectors/")
+    assert stored["reversible"] is True
+    window.open("connectors")
+    expect(page.locator(".row").first).to_contain_text("Live")
+
+
+def test_a_secret_is_kept_and_never_shown(window: Window, company: Company) -> None:
+    page = window.open("connectors", "loan-fund")
+    page.get_by_label("Address").fill("https://bank.example.com")
+    page.get_by_label("Who it is").select_option("bearer")
+    page.get_by_label("Secret").fill("s3cret-of-the-bank")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Leave this empty to keep it")).to_be_visible()
+    expect(page.get_by_label("Secret")).to_have_value("")
+    page.get_by_label("Path").fill("/v2")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Saved.")).to_be_visible()
+    (stored,) = company.send("GET", "/connectors/")
+    assert (stored["path"], stored["auth_token_set"]) == ("/v2", True)
+    assert "s3cret" not in page.content()
+
+
+def test_a_mistake_in_a_connector_is_said_beside_the_field(window: Window) -> None:
+    page = window.open("connectors", "loan-fund")
+    page.get_by_label("Address").fill("ftp://bank.example.com")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".field.wrong")).to_contain_text("http or https")
+
+
+def test_a_test_calls_once_and_tells_what_came_of_it(window: Window) -> None:
+    page = window.open("connectors", "loan-fund")
+    page.get_by_label("Address").fill("http://127.0.0.1:9")
+    page.get_by_role("button", name="Test").click()
+    expect(page.locator(".note, .field.wrong").first).to_be_visible()
+
+
+def test_a_connector_is_removed_after_a_question(window: Window, company: Company) -> None:
+    company.send("PUT", "/connectors/loan-fund", {"base_url": "https://bank.example.com"})
+    page = window.open("connectors", "loan-fund")
+    page.get_by_role("button", name="Remove").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove it").click()
+    expect(page.get_by_role("heading", name="Connectors")).to_be_visible()
+    assert company.send("GET", "/connectors/") == []
+
+
+def test_the_history_of_the_company_is_told_newest_first_and_filtered(window: Window, company: Company) -> None:
+    first = company.start("prior-auth")
+    company.start("fork")
+    company.resume(first, "signoff", comment="Seen by the board")
+    page = window.open("audit")
+    entries = page.locator(".history > li")
+    expect(entries).to_have_count(3)
+    expect(entries.first).to_contain_text("approved “Medical director sign-off”")
+    page.get_by_label("Show").select_option("starts")
+    expect(entries).to_have_count(2)
+    page.get_by_label("Show").select_option("people")
+    page.get_by_label("Person, step or run").fill("board")
+    expect(entries).to_have_count(1)
+
+
+def test_the_export_is_saved_whole(window: Window, company: Company, tmp_path: Path) -> None:
+    company.start("prior-auth")
+    page = window.open("audit")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Export everything").click()
+    file = tmp_path / "export"
+    saved.value.save_as(file)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert lines[0]["format"] == "penstock-audit-1"
+    assert "checkpoint" in lines[-1]
+    page.reload()
+    expect(page.get_by_text("commits")).to_be_visible()

@@ -1,0 +1,67 @@
+"""What the page costs: bytes to load, time to be used, 500 open gates, a graph of 60 steps."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+from playwright.sync_api import expect
+
+from tests.ui.browser import Window
+from tests.ui.conftest import Windows
+from tests.ui.service import Company, Service
+
+FIRST_BYTES_MAX = 200_000
+GATES = 500
+# Somebody scrolls smoothly while no frame takes much longer than the others; the tests share two cores.
+FRAME_MS_MAX = 100
+
+SCROLL = """async () => {
+  const times = [];
+  let last = performance.now();
+  for (let y = 0; y < document.documentElement.scrollHeight; y += 400) {
+    window.scrollTo(0, y);
+    await new Promise(requestAnimationFrame);
+    const now = performance.now();
+    times.push(now - last);
+    last = now;
+  }
+  times.sort((one, other) => one - other);
+  return {middle: times[Math.floor(times.length / 2)], most: times[Math.floor(times.length * 0.95)]};
+}"""
+
+
+def test_the_first_load_is_small_and_quick(windows: Windows, service: Service, company: Company) -> None:
+    one = windows(service.url)
+    loaded: list[int] = []
+    one.page.on("response", lambda answer: loaded.append(answer.request.sizes()["responseBodySize"]))
+    one.sign_in(company)
+    expect(one.page.get_by_role("heading", name="You are up to date")).to_be_visible()
+    one.page.wait_for_load_state("load")
+    assert sum(loaded) < FIRST_BYTES_MAX
+    ready = one.page.evaluate(
+        """() => { const [one] = performance.getEntriesByType('navigation'); return one.domContentLoadedEventEnd; }"""
+    )
+    assert ready < 1_000
+
+
+def test_five_hundred_open_gates_are_loaded_and_scroll(window: Window, company: Company) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: company.start("prior-auth", {"member_id": f"M-{number}"}), range(GATES)))
+    page = window.open()
+    expect(page.get_by_text(f"{GATES} waiting for your decision")).to_be_visible()
+    expect(page.locator(".row")).to_have_count(GATES)
+    frames = page.evaluate(SCROLL)
+    assert frames["most"] < FRAME_MS_MAX, frames
+    page.get_by_label("Risk").select_option("critical")
+    expect(page.get_by_role("heading", name="Nothing fits these filters")).to_be_visible()
+
+
+def test_a_graph_of_sixty_steps_is_laid_out_within_a_second(window: Window) -> None:
+    page = window.open("templates")
+    expect(page.locator("svg.thumb").first).to_be_visible()  # the worker is there
+    began = time.monotonic()
+    window.open("templates", "sixty")
+    expect(page.locator(".node").first).to_be_visible()
+    assert time.monotonic() - began < 1.0
+    expect(page.locator(".node")).to_have_count(60)
