@@ -58,8 +58,8 @@ class Window:
 
     def close(self) -> None:
         self.context.close()
-        assert self.wrong == []
-        assert self.elsewhere == []
+        assert not self.wrong, self.wrong
+        assert not self.elsewhere, self.elsewhere
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"} and not any(text in message.text for text in EXPECTED):

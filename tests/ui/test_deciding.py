@@ -12,6 +12,8 @@ from tests.ui.service import Company, Service
 def deaf(page: Page) -> None:
     """A tab that hears nothing of what happens."""
     page.route("**/events*", lambda route: route.abort())
+    if page.url != "about:blank":
+        page.reload()
 
 
 def verdicts(company: Company, run: dict[str, str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 from playwright.sync_api import expect
@@ -13,6 +12,7 @@ from tests.ui.service import Company, Service
 
 FIRST_BYTES_MAX = 200_000
 GATES = 500
+LAYOUT_MS_MAX = 1_000
 # Somebody scrolls smoothly while no frame takes much longer than the others; the tests share two cores.
 FRAME_MS_MAX = 100
 
@@ -58,10 +58,9 @@ def test_five_hundred_open_gates_are_loaded_and_scroll(window: Window, company: 
 
 
 def test_a_graph_of_sixty_steps_is_laid_out_within_a_second(window: Window) -> None:
-    page = window.open("templates")
-    expect(page.locator("svg.thumb").first).to_be_visible()  # the worker is there
-    began = time.monotonic()
+    page = window.open("templates", "loop")
+    expect(page.locator(".node")).to_have_count(3)  # the worker is there
     window.open("templates", "sixty")
-    expect(page.locator(".node").first).to_be_visible()
-    assert time.monotonic() - began < 1.0
     expect(page.locator(".node")).to_have_count(60)
+    (took,) = page.evaluate("performance.getEntriesByName('layout of 60 steps').map(one => one.duration)")
+    assert took < LAYOUT_MS_MAX

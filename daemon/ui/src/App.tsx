@@ -2,7 +2,7 @@
 
 import { Component, type ReactNode, useEffect } from "react";
 import { Shell } from "./Shell";
-import { Empty, Loading, Trouble } from "./parts/Bits";
+import { Empty, Heading, Loading, Trouble } from "./parts/Bits";
 import { AuditPage } from "./pages/Audit";
 import { ConnectorPage } from "./pages/Connector";
 import { ConnectorsPage } from "./pages/Connectors";
@@ -41,19 +41,27 @@ export function App() {
 
 function part(path: string[]): ReactNode {
   const [first, second, third, fourth] = path;
+  // A browser takes these out of an address before it asks for it, so they lead elsewhere.
+  if (path.some((one) => one === "." || one === "..")) return <Nowhere />;
   if (first === undefined) return <InboxPage />;
   if (first === "runs" && second !== undefined && third === "gates" && fourth !== undefined) return <GatePage run={second} step={fourth} />;
   if (first === "runs") return second === undefined ? <RunsPage /> : <RunPage id={second} />;
   if (first === "templates") return second === undefined ? <TemplatesPage /> : <TemplatePage vertical={second} />;
   if (first === "connectors") return second === undefined ? <ConnectorsPage /> : <ConnectorPage tool={second} />;
   if (first === "audit") return <AuditPage />;
+  return <Nowhere />;
+}
+
+function Nowhere() {
   return (
-    <Empty icon="search" title="There is nothing here">
-      <p>The address may have a mistake.</p>
-      <a className="button" href="#/">
-        Go to the inbox
-      </a>
-    </Empty>
+    <>
+      <Heading title="There is nothing here" />
+      <Empty icon="search" title="The address may have a mistake">
+        <a className="button" href="#/">
+          Go to the inbox
+        </a>
+      </Empty>
+    </>
   );
 }
 

@@ -59,6 +59,7 @@ export async function send<T>(method: string, path: string, options: Options = {
   });
   const value = text === "" ? undefined : readable(text);
   if (!response.ok) throw refused(response.status, value, path);
+  if (text !== "" && value === undefined) throw new Problem(response.status, "unreadable", "The service answered something that this page cannot read.");
   return {
     value: value as T,
     next: /<([^>]+)>;\s*rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? null,

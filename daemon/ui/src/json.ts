@@ -7,10 +7,19 @@ const NUMBER = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 
 export function parse(text: string): unknown {
   const keep: Reviver = (_key, value, context) =>
-    typeof value === "number" && context?.source !== undefined && String(value) !== context.source
+    typeof value === "number" && context?.source !== undefined && rounded(value, context.source)
       ? new Exact(context.source)
       : value;
   return JSON.parse(text, keep as (this: unknown, key: string, value: unknown) => unknown);
+}
+
+const DIGITS = 15;
+
+/** Whether JavaScript cannot hold a number as it was written; `10.0` is 10. */
+function rounded(value: number, source: string): boolean {
+  if (!Number.isFinite(value)) return true;
+  if (/^-?\d+$/.test(source)) return !Number.isSafeInteger(value);
+  return source.replace(/e.*$/i, "").replace(/\D/g, "").replace(/^0+/, "").length > DIGITS && String(value) !== source;
 }
 
 export function write(value: unknown): string {
@@ -43,7 +52,7 @@ export function pretty(value: Json, indent = ""): string {
 export function number(text: string): number | Exact | undefined {
   const trimmed = text.trim();
   if (!NUMBER.test(trimmed) || /^-?0\d/.test(trimmed)) return undefined;
-  return String(Number(trimmed)) === trimmed ? Number(trimmed) : new Exact(trimmed);
+  return rounded(Number(trimmed), trimmed) ? new Exact(trimmed) : Number(trimmed);
 }
 
 export function same(one: unknown, other: unknown): boolean {

@@ -40,9 +40,20 @@ export function layout(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Lay
   return found;
 }
 
-async function compute(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Layout> {
+let last: Promise<unknown> = Promise.resolve();
+
+/** Small pictures go one by one, so that the one that somebody wants to read waits for one of them at most. */
+function compute(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Layout> {
+  if (direction === "DOWN") return laidOut(canvas, direction);
+  const found = last.then(() => laidOut(canvas, direction));
+  last = found.catch(() => undefined);
+  return found;
+}
+
+async function laidOut(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Layout> {
   elk ??= new ELK({ workerFactory: () => new Worker(workerAddress) });
   const small = direction === "RIGHT";
+  const began = performance.now();
   const root = await elk.layout({
     id: "root",
     layoutOptions: {
@@ -66,6 +77,7 @@ async function compute(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Lay
       labels: small || edge.branch === null ? [] : [{ text: name(edge.branch), width: name(edge.branch).length * LETTER + 12, height: 18 }],
     })),
   });
+  performance.measure(`layout of ${canvas.nodes.length} steps`, { start: began });
   return read(canvas, root);
 }
 

@@ -7,6 +7,7 @@ import { asProblem, canvas, useLoad } from "../hooks";
 import { useLive } from "../live";
 import { earlier, type Part, present } from "../past";
 import { Empty, Heading, Loading, Note, Trouble, When } from "../parts/Bits";
+import { Filter, Search } from "../parts/Filter";
 import { byPeople, Entry } from "../parts/History";
 import { Icon } from "../parts/Icon";
 import { Label } from "../parts/Text";
@@ -134,20 +135,8 @@ function Past() {
   return (
     <section aria-label="History">
       <div className="filters" role="group" aria-label="Filters">
-        <label className="filter">
-          <span>Show</span>
-          <select value={kind} onChange={(event) => setKind(event.target.value)}>
-            {Object.entries(KINDS).map(([id, one]) => (
-              <option key={id} value={id}>
-                {one.name}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label className="filter search">
-          <span>Person, step or run</span>
-          <input type="search" value={text} onChange={(event) => setText(event.target.value)} />
-        </label>
+        <Filter label="Show" value={kind} onChange={setKind} options={Object.entries(KINDS).map(([id, one]): [string, string] => [id, one.name])} />
+        <Search label="Person, step or run" value={text} onChange={setText} />
       </div>
       {shown.length === 0 ? (
         <Empty icon="audit" title={part.from === 0 ? "Nothing of that kind has happened" : "Nothing of that kind among what is loaded"} />

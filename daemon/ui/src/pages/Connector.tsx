@@ -26,7 +26,7 @@ export function ConnectorPage({ tool }: { tool: string }) {
   });
   if (loaded.value === null) return loaded.problem === null ? <Loading rows={6} /> : <Trouble problem={loaded.problem} retry={loaded.reload} />;
   const stored = loaded.value.connector;
-  return <Form key={stored?.version ?? 0} tool={tool} path={path} stored={stored} onStored={(connector) => loaded.set({ connector })} />;
+  return <Form tool={tool} path={path} stored={stored} onStored={(connector) => loaded.set({ connector })} />;
 }
 
 interface FormProps {
@@ -62,6 +62,7 @@ function Form({ tool, path, stored, onStored }: FormProps) {
     act("save", async () => {
       const answer = await send<Connector>("PUT", path, { body: bodyOf(draft) });
       onStored(answer.value);
+      setDraft(draftOf(answer.value));
       setSaved(true);
     });
   const test = () =>

@@ -3,6 +3,7 @@
 import { useState } from "react";
 import { canvas, connectors, templates, useLoad } from "../hooks";
 import { Empty, Heading, Loading, ModeBadge, Trouble, When } from "../parts/Bits";
+import { Search, Shown } from "../parts/Filter";
 import { Icon } from "../parts/Icon";
 import { Label } from "../parts/Text";
 import { to } from "../router";
@@ -52,13 +53,8 @@ export function ConnectorsPage() {
       ) : (
         <>
           <div className="filters">
-            <label className="filter search">
-              <span>Search</span>
-              <input type="search" value={text} onChange={(event) => setText(event.target.value)} />
-            </label>
-            <p className="muted" role="status">
-              {shown.length === value.length ? "" : `${shown.length} of ${value.length} shown`}
-            </p>
+            <Search value={text} onChange={setText} />
+            <Shown shown={shown.length} all={value.length} />
           </div>
           {shown.length === 0 && <Empty icon="search" title="No tool fits" />}
           <ul className="rows" aria-label="Tools">

@@ -4,6 +4,7 @@ import { type KeyboardEvent, useMemo } from "react";
 import { templates, useLoad, useNow } from "../hooks";
 import { loadInbox, oldestFirst, riskiestFirst, useInbox, useWaiting, type Waiting } from "../inbox";
 import { Empty, Heading, Loading, ModeBadge, TierBadge, Trouble, When } from "../parts/Bits";
+import { Filter, Shown } from "../parts/Filter";
 import { Icon } from "../parts/Icon";
 import { Label } from "../parts/Text";
 import { narrow, to, usePlace } from "../router";
@@ -93,16 +94,7 @@ function Filters({ all, titles, shown }: { all: Waiting[]; titles: Map<string, s
     narrow(next);
   };
   const choose = (name: string, label: string, options: [string, string][]) => (
-    <label className="filter">
-      <span>{label}</span>
-      <select value={query.get(name) ?? ""} onChange={(event) => set(name, event.target.value)}>
-        {options.map(([value, text]) => (
-          <option key={value} value={value}>
-            {text}
-          </option>
-        ))}
-      </select>
-    </label>
+    <Filter label={label} value={query.get(name) ?? ""} onChange={(value) => set(name, value)} options={options} />
   );
   return (
     <div className="filters" role="group" aria-label="Filters">
@@ -110,9 +102,7 @@ function Filters({ all, titles, shown }: { all: Waiting[]; titles: Map<string, s
       {choose("risk", "Risk", [["", "All"], ...TIERS.map((one): [string, string] => [one, named(one)])])}
       {choose("age", "Waiting", [["", "Any time"], ...Object.entries(AGES).map(([id, one]): [string, string] => [id, one.name])])}
       {choose("order", "Order", [["", "Riskiest first"], ["oldest", "Oldest first"]])}
-      <p className="muted" role="status">
-        {shown === all.length ? "" : `${shown} of ${all.length} shown`}
-      </p>
+      <Shown shown={shown} all={all.length} />
     </div>
   );
 }

@@ -5,6 +5,7 @@ import { type Answer, send } from "../api";
 import { asProblem, useLoad } from "../hooks";
 import { useLive } from "../live";
 import { Empty, Heading, Loading, StatusBadge, Trouble, When } from "../parts/Bits";
+import { Filter } from "../parts/Filter";
 import { Icon } from "../parts/Icon";
 import { Label } from "../parts/Text";
 import { narrow, to, usePlace } from "../router";
@@ -39,28 +40,8 @@ export function RunsPage() {
         </a>
       </Heading>
       <div className="filters" role="group" aria-label="Filters">
-        <label className="filter">
-          <span>Status</span>
-          <select value={query.get("status") ?? ""} onChange={(event) => set("status", event.target.value)}>
-            <option value="">All</option>
-            {Object.entries(STATUS).map(([id, name]) => (
-              <option key={id} value={id}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label className="filter">
-          <span>Template</span>
-          <select value={query.get("vertical") ?? ""} onChange={(event) => set("vertical", event.target.value)}>
-            <option value="">All</option>
-            {[...titles].map(([id, name]) => (
-              <option key={id} value={id}>
-                {name}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Filter label="Status" value={query.get("status") ?? ""} onChange={(value) => set("status", value)} options={[["", "All"], ...Object.entries(STATUS)]} />
+        <Filter label="Template" value={query.get("vertical") ?? ""} onChange={(value) => set("vertical", value)} options={[["", "All"], ...titles]} />
       </div>
       {first.value === null ? (
         first.problem === null ? (

@@ -3,6 +3,7 @@
 import { lazy, Suspense, useState } from "react";
 import { canvas, templates, useLoad } from "../hooks";
 import { Empty, Heading, Loading, TierBadge, Trouble } from "../parts/Bits";
+import { Search, Shown } from "../parts/Filter";
 import { Icon } from "../parts/Icon";
 import { Label } from "../parts/Text";
 import { to } from "../router";
@@ -31,13 +32,8 @@ export function TemplatesPage() {
       ) : (
         <>
           <div className="filters">
-            <label className="filter search">
-              <span>Search</span>
-              <input type="search" value={text} onChange={(event) => setText(event.target.value)} />
-            </label>
-            <p className="muted" role="status">
-              {shown.length === value.length ? "" : `${shown.length} of ${value.length} shown`}
-            </p>
+            <Search value={text} onChange={setText} />
+            <Shown shown={shown.length} all={value.length} />
           </div>
           {shown.length === 0 && <Empty icon="search" title="No template fits" />}
           <ul className="gallery" aria-label="Templates">

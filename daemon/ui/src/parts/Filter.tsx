@@ -1,0 +1,45 @@
+/** What a list is narrowed by: a choice, or a text that is searched for. */
+
+import { useId } from "react";
+
+interface Choice {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  options: [string, string][];
+}
+
+export function Filter({ label, value, onChange, options }: Choice) {
+  const id = useId();
+  return (
+    <div className="filter">
+      <label htmlFor={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
+        {options.map(([one, name]) => (
+          <option key={one} value={one}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+export function Search({ label = "Search", value, onChange }: { label?: string; value: string; onChange: (value: string) => void }) {
+  const id = useId();
+  return (
+    <div className="filter search">
+      <label htmlFor={id}>{label}</label>
+      <input id={id} type="search" value={value} onChange={(event) => onChange(event.target.value)} />
+    </div>
+  );
+}
+
+/** How many of all are shown, when that is not all of them. */
+export function Shown({ shown, all }: { shown: number; all: number }) {
+  return (
+    <p className="muted" role="status">
+      {shown === all ? "" : `${shown} of ${all} shown`}
+    </p>
+  );
+}
