@@ -13,7 +13,7 @@ PURE_TESTS := tests/unit tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test coverage check load bench crash cluster throughput test-postgres effects sim power startup linear tamper attack prefix openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check ui ui-check screenshots load bench crash cluster throughput effects sim power startup linear tamper attack prefix openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +38,18 @@ check: .venv/developed ## format, lint, types, imports
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+
+test-ui: .venv/developed ## try the page in Chromium
+	@$(BIN)/python -m pytest tests/ui
+
+ui: daemon/ui/node_modules/installed ## build the page from daemon/ui; needs node
+	@cd daemon/ui && npm run --silent build
+
+ui-check: daemon/ui/node_modules/installed ## whether the page in the tree is what its source builds; needs node
+	@cd daemon/ui && npm run --silent check
+
+screenshots: .venv/developed ## write docs/img anew; needs Chromium
+	@$(BIN)/python -m tests.ui.screenshots
 
 load: .venv/developed ## concurrent resumes against a running service: RUNS= CALLERS= CONNECTIONS=
 	@$(BIN)/python -m tests.load $(if $(RUNS),--runs $(RUNS)) $(if $(CALLERS),--callers $(CALLERS)) \
@@ -123,6 +135,11 @@ prefix:
 .venv/schemathesis/made: .venv/made
 	@"$(PYTHON)" -m venv --clear .venv/schemathesis
 	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/schemathesis/bin/python -m pip install --quiet 'schemathesis>=4,<5'
+	@touch $@
+
+daemon/ui/node_modules/installed: daemon/ui/package.json daemon/ui/package-lock.json
+	@command -v npm >/dev/null || { echo "Building the page needs node and npm, and there is no npm here" >&2; exit 1; }
+	@cd daemon/ui && npm ci --silent --no-audit --no-fund
 	@touch $@
 
 .venv/developed: .venv/installed requirements-dev.txt

@@ -56,10 +56,10 @@ class Service:
         self.process.stdout.close()
         self.process = None
 
-    def company(self, name: str = "Example Health") -> Company:
+    def company(self, name: str = "Example Health", email: str | None = None) -> Company:
         """A company of its own for each test, so that they share nothing but the process."""
         self.count += 1
-        email = f"ada-{os.getpid()}-{self.count}@example.test"
+        email = email or f"ada-{self.count}@example.test"
         body = {"email": email, "password": PASSWORD, "company_name": name, "name": "Ada Marsh"}
         return Company(self, email, self.send("POST", "/auth/register", body)["token"])
 

@@ -36,7 +36,7 @@ def test_a_service_that_comes_back_is_followed_on_without_a_gap(windows: Windows
 
 def test_a_stream_that_breaks_is_taken_up_where_it_was(window: Window, company: Company) -> None:
     page = window.open()
-    page.wait_for_function("document.querySelector('h2')")
+    expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
     company.start("fork")
     expect(page.locator(".row")).to_have_count(2)
     asked: list[str | None] = []

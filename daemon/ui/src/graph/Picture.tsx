@@ -34,7 +34,7 @@ interface Props {
 type StepData = { node: GraphNode; state: StepState | null; mode: "shadow" | "live" | null; times: number; chosen: boolean; onChoose: (id: string) => void };
 type WayData = { way: Way; state: "taken" | "left" | "plain" };
 
-const LEAST_ZOOM = 0.8;
+const LEAST_ZOOM = 0.9;
 const TALL = 620;
 
 export default function Picture(props: Props) {

@@ -25,7 +25,7 @@ export interface Layout {
 }
 
 export const WIDE = 212;
-export const HIGH = 66;
+export const HIGH = 72;
 const LETTER = 6.6;
 const NAME_MOST = 26;
 let elk: InstanceType<typeof ELK> | null = null;

@@ -12,9 +12,9 @@ import { Done, type Given, NotWaiting } from "../parts/Outcome";
 import { Label } from "../parts/Text";
 import { to } from "../router";
 import type { Canvas, Gate, Json, Run } from "../types";
-import { whyItWaits } from "../words";
+import { named, whyItWaits } from "../words";
 import { Changes } from "../parts/Changes";
-import { useTitles } from "./Inbox";
+import { telling, useTitles } from "./Inbox";
 
 /** What somebody has before them: it stays as it is until they ask for what stands now. */
 export interface Shown {
@@ -82,6 +82,11 @@ function Asked({ shown, changed, onSeen, onGiven, onRefused }: AskedProps) {
         <p className="badges">
           <TierBadge tier={gate.tier} />
           <span className="muted">
+            {telling(run.inputs).map(([name, value]) => (
+              <span key={name}>
+                <Label text={named(name)} most={30} /> <Label text={value} most={60} /> ·{" "}
+              </span>
+            ))}
             waiting since <When at={gate.opened_at} />
             {gate.visit > 1 && ` · asked for the ${gate.visit}. time`}
           </span>
@@ -156,10 +161,6 @@ function Grounds({ run, canvas }: { run: Run; canvas: Canvas | null }) {
   return (
     <>
       <section className="card">
-        <h2>What was handed in</h2>
-        {Object.keys(run.inputs).length === 0 ? <p className="muted">Nothing was handed in with this run.</p> : <Table values={run.inputs} hints={detail?.inputs_schema.properties ?? {}} />}
-      </section>
-      <section className="card">
         <h2>What the steps so far have found</h2>
         {made.length > 0 && made.length === found.length && <p className="muted small gap">The latest first. All of it is made up, since these steps were shadowed.</p>}
         {found.length === 0 ? (
@@ -180,6 +181,10 @@ function Grounds({ run, canvas }: { run: Run; canvas: Canvas | null }) {
           ))
         )}
         <Signals run={run} />
+      </section>
+      <section className="card">
+        <h2>What was handed in</h2>
+        {Object.keys(run.inputs).length === 0 ? <p className="muted">Nothing was handed in with this run.</p> : <Table values={run.inputs} hints={detail?.inputs_schema.properties ?? {}} />}
       </section>
     </>
   );

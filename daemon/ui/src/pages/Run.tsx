@@ -133,7 +133,10 @@ function Standing({ run, label }: { run: Run; label: (id: string) => string }) {
 function Gates({ run }: { run: Run }) {
   return run.gates.map((gate) => (
     <a key={gate.step_id} className="button primary" href={to("runs", run.id, "gates", gate.step_id)}>
-      <Icon name="gate" /> Decide: <Label text={gate.label} most={80} />
+      <Icon name="gate" />
+      <span>
+        Decide: <Label text={gate.label} most={80} />
+      </span>
     </a>
   ));
 }

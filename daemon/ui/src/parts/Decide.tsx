@@ -89,7 +89,7 @@ export function Decide({ shown, canvas, isLive, blocked, onGiven, onRefused }: P
       {unchosen && <Note kind="bad" title="Choose one of the decisions first." />}
       {problem !== null && !blocked && <Refused problem={problem} />}
       <button type="submit" className={`button wide ${decision === "denied" ? "danger" : "primary"}`} disabled={blocked || busy}>
-        {busy ? "Sending your decision…" : decision === "" ? word : <>Confirm: <Label text={word} /></>}
+        {busy ? "Sending your decision…" : decision === "" ? word : <span>Confirm: <Label text={word} /></span>}
       </button>
     </form>
   );

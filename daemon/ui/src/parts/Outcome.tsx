@@ -98,12 +98,16 @@ function Onwards({ run, not }: { run: Run; not: string }) {
     <>
       {own !== undefined && (
         <a className="button primary" href={to("runs", run.id, "gates", own.step_id)}>
-          Next in this run: <Label text={own.label} most={60} />
+          <span>
+            Next in this run: <Label text={own.label} most={60} />
+          </span>
         </a>
       )}
       {own === undefined && next !== undefined && (
         <a className="button primary" href={to("runs", next.run.id, "gates", next.gate.step_id)}>
-          Next in the inbox: <Label text={next.gate.label} most={60} />
+          <span>
+            Next in the inbox: <Label text={next.gate.label} most={60} />
+          </span>
         </a>
       )}
       <a className="button" href={to("runs", run.id)}>

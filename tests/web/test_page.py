@@ -1,0 +1,178 @@
+"""The page as it is served, and its session: a cookie that counts for the page alone."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from http.cookies import SimpleCookie
+from typing import Any
+
+import pytest
+
+from daemon.web.cookies import HEADER, NAME
+from daemon.web.refusals import plain
+from tests.web.support import PASSWORD, Answer, House, Person, assert_problem
+
+OWN = {HEADER: "1", "Sec-Fetch-Site": "same-origin"}
+LOGIN = {"email": "ann@ann.test", "password": PASSWORD}
+
+
+async def entered(house: House, **headers: str) -> Answer:
+    """A log-in as the page makes it."""
+    return await house.send("POST", "/auth/login", LOGIN, headers={**OWN, **headers})
+
+
+def cookie_of(answer: Answer) -> Any:
+    return SimpleCookie(answer.headers["Set-Cookie"])[NAME]
+
+
+@pytest.fixture
+async def cookie(house: House, ann: Person) -> dict[str, str]:
+    """What a browser sends by itself once Ann has logged in, whoever makes it send something."""
+    value = cookie_of(await entered(house)).value
+    house.client.session.cookie_jar.clear()
+    return {"Cookie": f"{NAME}={value}"}
+
+
+async def test_the_page_gets_its_token_where_no_script_reads_it(house: House, ann: Person) -> None:
+    answer = await entered(house)
+    assert answer.status == 200
+    found = cookie_of(answer)
+    assert (found["httponly"], found["samesite"], found["path"]) == (True, "Strict", "/")
+    assert int(found["max-age"]) == house.settings.token_ttl_s
+    assert found["domain"] == ""
+    assert found.value.encode() not in answer.raw
+    assert answer.json["user"] == ann.session["user"]
+    assert set(answer.json) == set(ann.session) - {"token", "token_type"}
+
+
+async def test_a_registration_by_the_page_gets_one_too(house: House) -> None:
+    body = {"email": "new@new.test", "password": PASSWORD, "company_name": "New"}
+    answer = await house.send("POST", "/auth/register", body, headers=OWN)
+    assert answer.status == 201
+    assert cookie_of(answer)["httponly"]
+    assert "token" not in answer.json
+
+
+@pytest.mark.parametrize(("origin", "secure"), [("https://penstock.example.com", True), ("http://localhost", "")])
+async def test_over_https_the_cookie_is_for_https_alone(house: House, ann: Person, origin: str, secure: object) -> None:
+    assert cookie_of(await entered(house, Origin=origin))["secure"] == secure
+
+
+async def test_the_cookie_counts_for_the_page(house: House, cookie: dict[str, str]) -> None:
+    assert (await house.send("GET", "/auth/me", headers={**cookie, **OWN})).status == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Sec-Fetch-Site": "same-origin"},
+        {HEADER: "1", "Sec-Fetch-Site": "cross-site"},
+        {HEADER: "1", "Sec-Fetch-Site": "same-site"},
+        {HEADER: "1", "Sec-Fetch-Site": "none"},
+        {HEADER: "1", "Origin": "https://elsewhere.example.com"},
+        {HEADER: "1", "Origin": "null"},
+    ],
+)
+async def test_for_nobody_else_it_counts(house: House, cookie: dict[str, str], headers: dict[str, str]) -> None:
+    assert_problem(await house.send("GET", "/auth/me", headers={**cookie, **headers}), 401, "not_authenticated")
+    run = {"vertical": "line", "inputs": {"amount": 1}}
+    started = await house.send("POST", "/process-runs/", run, headers={**cookie, **headers})
+    assert_problem(started, 401, "not_authenticated")
+
+
+async def test_what_changes_something_has_to_say_where_it_comes_from(house: House, cookie: dict[str, str]) -> None:
+    """Over plain HTTP browsers leave out Sec-Fetch-Site; Origin they send with each POST."""
+    own = f"http://{house.client.host}:{house.client.port}"
+    silent = {**cookie, HEADER: "1"}
+    assert (await house.send("GET", "/auth/me", headers=silent)).status == 200
+    assert (await house.send("POST", "/auth/logout", headers=silent)).status == 401
+    assert (await house.send("POST", "/auth/logout", headers={**silent, "Origin": own})).status == 204
+
+
+async def test_another_site_opens_no_session_in_a_browser(house: House, ann: Person) -> None:
+    answer = await house.send("POST", "/auth/login", LOGIN, headers={HEADER: "1", "Sec-Fetch-Site": "cross-site"})
+    assert_problem(answer, 403, "forbidden", required="same-origin")
+    assert "Set-Cookie" not in answer.headers
+
+
+async def test_a_log_out_revokes_the_token_and_takes_the_cookie_away(house: House, cookie: dict[str, str]) -> None:
+    answer = await house.send("POST", "/auth/logout", headers={**cookie, **OWN})
+    assert answer.status == 204
+    gone = cookie_of(answer)
+    assert (gone.value, gone["max-age"]) == ("", "0")
+    assert (await house.send("GET", "/auth/me", headers={**cookie, **OWN})).status == 401
+
+
+async def test_who_brings_a_token_is_answered_as_ever(house: House, ann: Person, cookie: dict[str, str]) -> None:
+    answer = await house.send("POST", "/auth/login", LOGIN)
+    assert set(answer.json) == set(ann.session)
+    assert "Set-Cookie" not in answer.headers
+    wrong = {"Authorization": "Bearer none", **cookie, **OWN}
+    assert_problem(await house.send("GET", "/auth/me", headers=wrong), 401, "not_authenticated")
+    left = await ann.send("POST", "/auth/logout")
+    assert (left.status, "Set-Cookie" in left.headers) == (204, False)
+
+
+def test_under_load_the_cookie_says_whose_request_it_is() -> None:
+    head = f"GET /auth/me HTTP/1.1\r\nHost: x\r\nCookie: a=b; {NAME}=t.o.k; c=d\r\n"
+    ours, others = plain(f"{head}{HEADER}: 1\r\n\r\n".encode()), plain(f"{head}\r\n".encode())
+    assert ours is not None
+    assert ours.authorization == b"Bearer t.o.k"
+    assert others is not None
+    assert others.authorization == b""
+
+
+async def test_the_page_allows_itself_nothing_but_its_own_files(house: House) -> None:
+    answer = await house.send("GET", "/")
+    assert answer.status == 200
+    assert answer.headers["Content-Type"].startswith("text/html")
+    assert answer.headers["Cache-Control"] == "no-cache"
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    text = answer.raw.decode()
+    assert not re.search(r"<script(?![^>]* src=)|<style| style=| on[a-z]+=", text)
+    assert not re.search(r"(?:src|href)=\"(?!/assets/)", text)
+
+
+async def test_every_file_that_the_page_names_is_there_for_good(house: House) -> None:
+    text = (await house.send("GET", "/")).raw.decode()
+    names = re.findall(r"(?:src|href)=\"(/assets/[^\"]+)\"", text)
+    assert names
+    for name in names:
+        answer = await house.send("GET", name)
+        assert answer.status == 200
+        assert "immutable" in answer.headers["Cache-Control"]
+        assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'")
+
+
+async def test_a_file_is_sent_compressed_to_who_takes_it(house: House) -> None:
+    text = (await house.send("GET", "/")).raw.decode()
+    (name, *_) = re.findall(r"src=\"(/assets/[^\"]+\.js)\"", text)
+    asked = [await raw(house, name, encoding) for encoding in ("identity", "gzip", "gzip;q=0", "br, gzip;q=0.5")]
+    (plain_one, _), (small, kind), (refused, _), (second, _) = asked
+    assert kind == "gzip"
+    assert gzip.decompress(small) == plain_one == refused
+    assert second == small
+    assert len(small) < len(plain_one) / 2
+
+
+async def test_a_browser_that_has_the_page_gets_it_not_again(house: House) -> None:
+    tag = (await house.send("GET", "/")).headers["ETag"]
+    answer = await house.send("GET", "/", headers={"If-None-Match": tag})
+    assert (answer.status, answer.raw) == (304, b"")
+
+
+@pytest.mark.parametrize("name", ["none.js", "..%2findex.html", "%2e%2e%2f%2e%2e%2fpage.py", "index.html"])
+async def test_nothing_but_what_was_built_is_served(house: House, name: str) -> None:
+    assert (await house.send("GET", f"/assets/{name}")).status in {401, 404}
+
+
+async def raw(house: House, path: str, encoding: str) -> tuple[bytes, str]:
+    """A body as it is on the wire."""
+    async with house.client.get(path, headers={"Accept-Encoding": encoding}, auto_decompress=False) as answer:
+        return await answer.read(), answer.headers.get("Content-Encoding", "")
