@@ -73,4 +73,4 @@ def windows(browser: Browser) -> Iterator[Windows]:
 @pytest.fixture
 def window(windows: Windows, service: Service, company: Company) -> Window:
     """A window in which somebody is signed in."""
-    return windows(service.url).sign_in(company)
+    return windows(service.url).enter(company)

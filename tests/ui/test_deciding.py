@@ -150,7 +150,7 @@ def test_a_connector_that_goes_live_meanwhile_is_noticed(window: Window, company
 
 def test_whose_role_does_not_suffice_reads_and_does_not_decide(windows: Windows, service: Service) -> None:
     company = service.company()
-    one = windows(service.url).sign_in(company)
+    one = windows(service.url).enter(company)
     run = company.start("prior-auth")
 
     def member(route: Route) -> None:

@@ -29,7 +29,7 @@ def assert_inert(page: Page) -> None:
 
 @pytest.fixture
 def narrow(windows: Windows, service: Service, company: Company) -> Window:
-    return windows(service.url, size=NARROW).sign_in(company)
+    return windows(service.url, size=NARROW).enter(company)
 
 
 def test_hostile_labels_and_facts_are_inert_on_every_page(narrow: Window, company: Company) -> None:

@@ -68,7 +68,8 @@ def test_parallel_gates_are_decided_one_after_the_other(window: Window, company:
     assert company.run(run)["outcome"] == "signed"
 
 
-def test_whoever_signs_out_is_out_for_good(window: Window, company: Company) -> None:
+def test_whoever_signs_out_is_out_for_good(windows: Windows, service: Service, company: Company) -> None:
+    window = windows(service.url).sign_in(company)
     cookies = window.context.cookies()
     (cookie,) = cookies
     assert (cookie["httpOnly"], cookie["sameSite"]) == (True, "Strict")

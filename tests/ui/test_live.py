@@ -22,7 +22,7 @@ def test_what_waits_appears_in_the_inbox_by_itself_and_leaves_it(window: Window,
 
 def test_a_service_that_comes_back_is_followed_on_without_a_gap(windows: Windows, own: Service) -> None:
     company = own.company()
-    page = windows(own.url).sign_in(company).page
+    page = windows(own.url).enter(company).page
     company.start("prior-auth")
     expect(page.locator(".row")).to_have_count(1)
     own.stop()

@@ -55,7 +55,7 @@ def test_five_hundred_open_gates_are_loaded_and_scroll(window: Window, company: 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: company.start("prior-auth", {"member_id": f"M-{number}"}), range(GATES)))
     page = window.open()
-    expect(page.get_by_text(f"{GATES} waiting for your decision")).to_be_visible()
+    expect(page.get_by_text(f"{GATES} waiting for your decision")).to_be_visible(timeout=30_000)
     expect(page.locator(".row")).to_have_count(GATES)
     frames = [page.evaluate(SCROLL) for _ in range(3)]
     assert min(one["most"] for one in frames) < FRAME_MS_MAX, frames

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { asProblem } from "./hooks";
 import { useFollowing, useWaiting } from "./inbox";
 import { useLink } from "./live";
-import { Icon, type IconName } from "./parts/Icon";
+import { Brand, Icon, type IconName } from "./parts/Icon";
 import { Label } from "./parts/Text";
 import { signOut, useAccount } from "./session";
 import { choose, type Theme, theme } from "./theme";
@@ -39,11 +39,7 @@ export function Shell({ place, children }: { place: string; children: ReactNode 
       </a>
       <header className="top">
         <a className="brand" href="#/">
-          <svg width="26" height="26" viewBox="0 0 32 32" aria-hidden="true">
-            <rect width="32" height="32" rx="8" className="brand-back" />
-            <path d="M8 7v18M24 7v18M8 11h16" className="brand-line" />
-            <rect x="11.500" y="14" width="9" height="6" rx="1" className="brand-gate" />
-          </svg>
+          <Brand />
           Penstock
         </a>
         <nav aria-label="Main">

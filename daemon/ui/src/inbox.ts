@@ -20,7 +20,7 @@ export interface Inbox {
 }
 
 const MOST = 2_000;
-const SOON_MS = 120;
+const SOON_MS = 150;
 const MANY = 20;
 let inbox: Inbox = { runs: new Map(), loaded: false, more: false, problem: null };
 let flat: Waiting[] = [];
@@ -78,7 +78,7 @@ export function take(run: Run): void {
 }
 
 const touched = new Set<string>();
-let timer: ReturnType<typeof setTimeout> | undefined;
+let renewing = false;
 const TURNS = new Set(["gate_opened", "verdict_given", "run_ended"]);
 
 /** Load the inbox, and follow what happens; for the one place that surrounds all parts. */
@@ -90,18 +90,22 @@ export function useFollowing(): void {
   useLive((events) => {
     if (events.length === 0) return void loadInbox();
     for (const one of events) if (TURNS.has(one.event.type)) touched.add(one.run_id);
-    if (touched.size === 0) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => void renew(), SOON_MS);
+    void renew();
   });
 }
 
+/** Ask for what has changed: one time after the other, and not more often than anybody could follow. */
 async function renew(): Promise<void> {
-  const ids = [...touched];
-  touched.clear();
-  if (ids.length > MANY) return loadInbox();
-  const found = await Promise.allSettled(ids.map((id) => get<Run>(`/process-runs/${id}`)));
-  for (const one of found) if (one.status === "fulfilled") take(one.value);
+  if (renewing) return;
+  renewing = true;
+  while (touched.size > 0) {
+    await new Promise((done) => setTimeout(done, SOON_MS));
+    const ids = [...touched];
+    touched.clear();
+    if (ids.length > MANY) await loadInbox();
+    else for (const one of await Promise.allSettled(ids.map((id) => get<Run>(`/process-runs/${id}`)))) if (one.status === "fulfilled") take(one.value);
+  }
+  renewing = false;
 }
 
 export function riskiestFirst(one: Waiting, other: Waiting): number {

@@ -9,7 +9,7 @@ export type Link = "connecting" | "live" | "broken";
 type Listener = (events: Placed[]) => void;
 
 const QUIET_MS = 40_000;
-const TRIES_MS = [500, 1_000, 2_000, 5_000, 10_000];
+const TRIES_MS = [500, 1_000, 2_000, 4_000];
 const listeners = new Set<Listener>();
 const watchers = new Set<() => void>();
 let link: Link = "connecting";

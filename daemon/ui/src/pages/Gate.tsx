@@ -162,7 +162,7 @@ function Grounds({ run, canvas }: { run: Run; canvas: Canvas | null }) {
     <>
       <section className="card">
         <h2>What the steps so far have found</h2>
-        {made.length > 0 && made.length === found.length && <p className="muted small gap">The latest first. All of it is made up, since these steps were shadowed.</p>}
+        {made.length > 0 && made.length === found.length && <p className="muted small gap">The latest first. These are sample answers of the template, since the steps were shadowed.</p>}
         {found.length === 0 ? (
           <p className="muted">No step has found anything yet.</p>
         ) : (
@@ -170,7 +170,7 @@ function Grounds({ run, canvas }: { run: Run; canvas: Canvas | null }) {
             <div className="found" key={step}>
               <h3>
                 <Label text={labels.get(step) ?? step} />
-                {made.length < found.length && shadowed(run, step) && <small className="muted"> made up: the step was shadowed</small>}
+                {made.length < found.length && shadowed(run, step) && <small className="muted"> a sample answer: the step was shadowed</small>}
               </h3>
               {typeof value === "object" && value !== null && !Array.isArray(value) && !("text" in value && Object.keys(value).length === 1) ? (
                 <Table values={value as Run["facts"]} />

@@ -127,6 +127,13 @@ function Standing({ run, label }: { run: Run; label: (id: string) => string }) {
       </Note>
     );
   }
+  if (run.status === "completed" && run.trace.every((visit) => visit.verdict === null)) {
+    return (
+      <Note kind="good" title="Nothing here needed a person">
+        <p>Every step was safe by the rules of the template, so the run went to its end by itself.</p>
+      </Note>
+    );
+  }
   return null;
 }
 

@@ -5,6 +5,7 @@ import type { Problem } from "../api";
 import { asProblem } from "../hooks";
 import { Heading, Note } from "../parts/Bits";
 import { Field } from "../parts/Field";
+import { Brand } from "../parts/Icon";
 import { register, signIn } from "../session";
 
 export function SignInPage({ ended }: { ended: boolean }) {
@@ -12,16 +13,16 @@ export function SignInPage({ ended }: { ended: boolean }) {
   return (
     <main className="alone">
       <div className="sign">
-        <p className="sign-brand">Penstock</p>
-        {fresh ? <Register /> : <SignIn ended={ended} />}
-        <p className="sign-other">
-          {fresh ? "You have an account already?" : "New here?"}{" "}
-          <button type="button" className="link" onClick={() => setFresh(!fresh)}>
-            {fresh ? "Sign in" : "Create an account"}
-          </button>
+        <p className="sign-brand">
+          <Brand size={30} /> Penstock
         </p>
+        <p className="sign-what">What is safe runs by itself. Everything else waits until a person decides.</p>
+        {fresh ? <Register /> : <SignIn ended={ended} />}
+        <p className="sign-other">{fresh ? "You have an account already?" : "New here?"}</p>
+        <button type="button" className="button wide" onClick={() => setFresh(!fresh)}>
+          {fresh ? "Sign in instead" : "Create an account"}
+        </button>
       </div>
-      <p className="sign-what">What is safe runs by itself. Everything else waits until a person decides.</p>
     </main>
   );
 }

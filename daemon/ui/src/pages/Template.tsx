@@ -109,6 +109,7 @@ function Start({ one }: { one: TemplateDetail }) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [mistakes, setMistakes] = useState<Map<string, string>>(new Map());
+  const submit = useRef<HTMLButtonElement>(null);
   const sent = useRef<{ body: string; key: string } | null>(null);
 
   async function start(event: FormEvent) {
@@ -139,6 +140,8 @@ function Start({ one }: { one: TemplateDetail }) {
     if (raw !== null) setRaw(pretty(one.inputs));
     setMistakes(new Map());
     setProblem(null);
+    // What somebody wants next; in a long form it would be out of sight.
+    submit.current?.focus();
   };
   return (
     <form className="card start" onSubmit={(event) => void start(event)} noValidate>
@@ -157,7 +160,7 @@ function Start({ one }: { one: TemplateDetail }) {
       {problem !== null && problem.fields.size === 0 && (
         <Note kind="bad" title={problem.unsure ? "The answer got lost. Start it again: it is started only once." : problem.message} />
       )}
-      <button type="submit" className="button primary wide" disabled={busy}>
+      <button ref={submit} type="submit" className="button primary wide" disabled={busy}>
         {busy ? "Starting…" : "Start the run"}
       </button>
     </form>

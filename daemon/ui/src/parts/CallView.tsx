@@ -14,7 +14,7 @@ export function CallView({ call, ahead }: { call: Call; ahead: boolean }) {
         {live ? (
           <strong>{ahead ? "If you approve, this call is sent for real." : "This call was sent for real."}</strong>
         ) : (
-          <strong>{ahead ? "Nothing will be sent. The run goes on with a made-up answer." : "Nothing was sent. The run went on with a made-up answer."}</strong>
+          <strong>{ahead ? "Nothing will be sent. The run goes on with a sample answer of the template." : "Nothing was sent. The run went on with a sample answer of the template."}</strong>
         )}
       </p>
       {call.url === null ? (

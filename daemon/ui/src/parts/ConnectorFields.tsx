@@ -129,7 +129,7 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
         <h2>Shadow or live</h2>
         <Check
           label="Send for real"
-          hint="Off: each call is recorded as it would be sent, no connection is opened, and the run goes on with a made-up answer. On: the call is sent."
+          hint="Off: each call is recorded as it would be sent, no connection is opened, and the run goes on with a sample answer of the template. On: the call is sent."
           checked={draft.reversible}
           onChange={set("reversible")}
         />

@@ -88,7 +88,7 @@ export function Decide({ shown, canvas, isLive, blocked, onGiven, onRefused }: P
       <Field label="Comment" rows={2} value={comment} onChange={setComment} hint="Kept with your decision in the history" disabled={blocked || busy} />
       {unchosen && <Note kind="bad" title="Choose one of the decisions first." />}
       {problem !== null && !blocked && <Refused problem={problem} />}
-      <button type="submit" className={`button wide ${decision === "denied" ? "danger" : "primary"}`} disabled={blocked || busy}>
+      <button type="submit" className={`button wide ${decision === "" ? "" : decision === "denied" ? "danger" : "primary"}`} disabled={blocked || busy}>
         {busy ? "Sending your decision…" : decision === "" ? word : <span>Confirm: <Label text={word} /></span>}
       </button>
     </form>

@@ -50,3 +50,14 @@ export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
     </svg>
   );
 }
+
+/** The sign of the service: a gate that holds back a flow. */
+export function Brand({ size = 26 }: { size?: number }) {
+  return (
+    <svg width={size} height={size} viewBox="0 0 32 32" aria-hidden="true" focusable="false">
+      <rect width="32" height="32" rx="8" className="brand-back" />
+      <path d="M8 7v18M24 7v18M8 11h16" className="brand-line" />
+      <rect x="11.5" y="14" width="9" height="6" rx="1" className="brand-gate" />
+    </svg>
+  );
+}

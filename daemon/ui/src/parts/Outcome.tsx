@@ -110,7 +110,7 @@ function Onwards({ run, not }: { run: Run; not: string }) {
           </span>
         </a>
       )}
-      <a className="button" href={to("runs", run.id)}>
+      <a className={own === undefined && next === undefined ? "button primary" : "button"} href={to("runs", run.id)}>
         Look at the run
       </a>
       <a className="button" href="#/">
