@@ -20,9 +20,7 @@ def of_page(request: web.Request) -> bool:
     if PAGE not in request.headers:
         return False
     if not _same_origin(request):
-        raise Problem(
-            "forbidden", "Only the page of the service may ask for its session.", {"required": "same-origin"}
-        )
+        raise Problem("forbidden", "Only the page of the service may ask for its session.", {"required": "same-origin"})
     return True
 
 

@@ -34,8 +34,8 @@ def main() -> int:
             for name, size in (("wide", WIDE), ("narrow", NARROW)):
                 _all(browser, company, runs, scheme, (name, size))
     sizes = {one.name: one.stat().st_size for one in sorted(FOLDER.glob("*.png"))}
-    for name, size in sizes.items():
-        print(f"{name:32} {size:>8}")
+    for file, count in sizes.items():
+        print(f"{file:32} {count:>8}")
     print(f"{len(sizes)} pictures, {sum(sizes.values())} bytes")
     return int(max(sizes.values()) > BYTES_MAX)
 

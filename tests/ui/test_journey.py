@@ -78,7 +78,7 @@ def test_whoever_signs_out_is_out_for_good(windows: Windows, service: Service, c
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
     assert window.context.cookies() == []
-    window.context.add_cookies(cookies)
+    window.context.add_cookies([{"name": cookie["name"], "value": cookie["value"], "url": service.url}])
     page.reload()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
