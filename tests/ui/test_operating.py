@@ -96,3 +96,38 @@ def test_the_export_is_saved_whole(window: Window, company: Company, tmp_path: P
     assert "checkpoint" in lines[-1]
     page.reload()
     expect(page.get_by_text("commits")).to_be_visible()
+
+
+def test_a_run_that_failed_says_why_and_goes_on_from_there(window: Window, company: Company) -> None:
+    company.send("PUT", "/connectors/chart-fetch", {"base_url": "http://127.0.0.1:9", "reversible": True, "retries": 0})
+    run = company.start("prior-auth")
+    page = window.open("runs", run["id"])
+    expect(page.locator(".heading .badge")).to_have_text("Failed")
+    expect(page.get_by_text("“Pull the chart” failed")).to_be_visible()
+    expect(page.locator(".node.state-failed")).to_have_count(1)
+    company.send("DELETE", "/connectors/chart-fetch")
+    page.get_by_role("button", name="Try again from the failed step").click()
+    expect(page.get_by_role("link", name="Decide: Medical director sign-off")).to_be_visible()
+
+
+def test_the_evidence_of_a_run_is_saved(window: Window, company: Company) -> None:
+    run = company.start("prior-auth")
+    page = window.open("runs", run["id"])
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Save the evidence of this run").click()
+    assert json.loads(saved.value.path().read_text())["run_id"] == run["id"]
+
+
+def test_a_step_of_the_picture_opens_what_it_sent_and_got(window: Window, company: Company) -> None:
+    run = company.start("prior-auth")
+    page = window.open("runs", run["id"])
+    page.get_by_role("button", name="Match the clinical criteria").first.click()
+    detail = page.locator(".detail")
+    expect(detail).to_contain_text("Lumbar spine MRI")
+    expect(detail).to_contain_text("Nothing was sent")
+    expect(detail).to_be_focused()
+
+
+def test_a_run_that_needed_nobody_says_so(window: Window, company: Company) -> None:
+    page = window.open("runs", company.start("refund")["id"])
+    expect(page.get_by_text("Nothing here needed a person")).to_be_visible()

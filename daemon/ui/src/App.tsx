@@ -1,6 +1,6 @@
 /** The page as a whole: who is signed in, and which part is shown. */
 
-import { Component, type ReactNode, useEffect } from "react";
+import { Component, type ReactNode, useLayoutEffect } from "react";
 import { Shell } from "./Shell";
 import { Empty, Heading, Loading, Trouble } from "./parts/Bits";
 import { AuditPage } from "./pages/Audit";
@@ -20,7 +20,8 @@ export function App() {
   const session = useSession();
   const place = usePlace();
   const address = place.path.join("/");
-  useEffect(() => {
+  // Before the heading of the new part looks whether it may take the focus.
+  useLayoutEffect(() => {
     window.scrollTo(0, 0);
     (document.activeElement as HTMLElement | null)?.blur();
   }, [address]);

@@ -41,7 +41,12 @@ const WAIT_MS = 30_000;
 export const OWN = { "Penstock-Page": "1" };
 let lost: () => void = () => undefined;
 
-/** Say what is to happen when the service no longer knows who we are. */
+/** The service no longer knows who we are. */
+export function sessionLost(): void {
+  lost();
+}
+
+/** Say what is to happen then. */
 export function whenLost(listener: () => void): void {
   lost = listener;
 }

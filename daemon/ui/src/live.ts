@@ -1,7 +1,7 @@
 /** What happens in all runs of the company, as it happens: one stream for the whole page, picked up where it broke off. */
 
 import { useEffect, useRef, useSyncExternalStore } from "react";
-import { OWN } from "./api";
+import { OWN, sessionLost } from "./api";
 import { parse } from "./json";
 import type { Placed } from "./types";
 
@@ -111,6 +111,7 @@ async function follow(own: AbortController): Promise<void> {
   const headers: Record<string, string> = { ...OWN, Accept: "text/event-stream" };
   if (seen !== null) headers["Last-Event-ID"] = seen;
   const response = await fetch("/events", { headers, cache: "no-store", signal: own.signal });
+  if (response.status === 401) sessionLost();
   if (!response.ok || response.body === null) throw new Error(String(response.status));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   const resumed = seen !== null || link === "broken";

@@ -39,21 +39,27 @@ export function named(key: string): string {
   return spaced === "" ? key : spaced.charAt(0).toUpperCase() + spaced.slice(1);
 }
 
-const DECISIONS: Record<string, string> = {
-  approved: "Approve",
-  denied: "Deny",
-  retry: "Send it again",
-  done: "It was done",
-};
+// Maps, since a branch may be called what every object has.
+const DECISIONS = new Map([
+  ["approved", "Approve"],
+  ["denied", "Deny"],
+  ["retry", "Send it again"],
+  ["done", "It was done"],
+]);
+const DECIDED = new Map([
+  ["approved", "approved"],
+  ["denied", "denied"],
+  ["retry", "had it sent again"],
+  ["done", "said that it was done"],
+]);
 
 /** A decision as what somebody does; branches are called what the template calls them. */
 export function decisionWord(decision: string): string {
-  return DECISIONS[decision] ?? named(decision);
+  return DECISIONS.get(decision) ?? named(decision);
 }
 
 export function decided(decision: string): string {
-  const past: Record<string, string> = { approved: "approved", denied: "denied", retry: "had it sent again", done: "said that it was done" };
-  return past[decision] ?? `chose “${decision}”`;
+  return DECIDED.get(decision) ?? `chose “${decision}”`;
 }
 
 /** Whether somebody of a role may decide where that role is needed. */
@@ -119,7 +125,7 @@ export function ago(iso: string, now: number): string {
   return "just now";
 }
 
-const FULL = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
+const FULL = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
 export function moment(iso: string): string {
   return FULL.format(new Date(iso));
 }

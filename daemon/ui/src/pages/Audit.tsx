@@ -2,7 +2,6 @@
 
 import { useCallback, useEffect, useState } from "react";
 import { get, type Problem } from "../api";
-import { download } from "../download";
 import { asProblem, canvas, useLoad } from "../hooks";
 import { useLive } from "../live";
 import { earlier, type Part, present } from "../past";
@@ -10,6 +9,7 @@ import { Empty, Heading, Loading, Note, Trouble, When } from "../parts/Bits";
 import { Filter, Search } from "../parts/Filter";
 import { byPeople, Entry } from "../parts/History";
 import { Icon } from "../parts/Icon";
+import { Save } from "../parts/Save";
 import { Label } from "../parts/Text";
 import { to } from "../router";
 import { useAccount } from "../session";
@@ -75,25 +75,6 @@ function Evidence() {
         <Save path="/audit/export" name="penstock-export.jsonl" text="Export everything" />
         <Save path="/audit/keys" name="audit.pub" text="Public keys" />
       </section>
-    </>
-  );
-}
-
-function Save({ path, name, text }: { path: string; name: string; text: string }) {
-  const [state, setState] = useState<"" | "busy" | Problem>("");
-  const save = () => {
-    setState("busy");
-    download(path, name).then(
-      () => setState(""),
-      (error: unknown) => setState(asProblem(error)),
-    );
-  };
-  return (
-    <>
-      <button type="button" className="button" disabled={state === "busy"} onClick={save}>
-        {state === "busy" ? "Getting it…" : text}
-      </button>{" "}
-      {typeof state === "object" && <p role="alert">{state.message}</p>}
     </>
   );
 }

@@ -9,7 +9,7 @@ import { Decide } from "../parts/Decide";
 import { Table } from "../parts/Facts";
 import { Icon } from "../parts/Icon";
 import { Done, type Given, NotWaiting } from "../parts/Outcome";
-import { Label } from "../parts/Text";
+import { Label, Text } from "../parts/Text";
 import { to } from "../router";
 import type { Canvas, Gate, Json, Run } from "../types";
 import { named, whyItWaits } from "../words";
@@ -101,7 +101,7 @@ function Asked({ shown, changed, onSeen, onGiven, onRefused }: AskedProps) {
             </p>
             <About vertical={run.vertical} title={titles.get(run.vertical) ?? run.vertical} />
             <p>
-              <strong>Why it waits:</strong> {whyItWaits(gate)}
+              <strong>Why it waits:</strong> <Text text={whyItWaits(gate)} />
             </p>
             <a
               className="button narrow-only"

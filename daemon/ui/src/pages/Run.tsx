@@ -11,6 +11,7 @@ import { Table } from "../parts/Facts";
 import { Field } from "../parts/Field";
 import { History } from "../parts/History";
 import { Icon } from "../parts/Icon";
+import { Save } from "../parts/Save";
 import { StepDetail } from "../parts/StepDetail";
 import { Steps } from "../parts/Steps";
 import { Label, Text } from "../parts/Text";
@@ -101,6 +102,7 @@ function Shown({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }) 
           <p className="muted small">
             Run <code>{run.id}</code>, version {run.template.version} of the template. {run.auto_resolve ? "Safe steps run by themselves." : "Every step waits for a person."}
           </p>
+          <Save path={`/process-runs/${run.id}/audit`} name={`run-${run.id}.json`} text="Save the evidence of this run" />
         </section>
       </div>
     </article>

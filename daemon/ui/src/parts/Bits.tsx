@@ -6,7 +6,7 @@ import { useNow } from "../hooks";
 import type { RunStatus, Tier } from "../types";
 import { ago, moment, STATUS, STEP, type StepState } from "../words";
 import { Icon, type IconName } from "./Icon";
-import { plain } from "./Text";
+import { Label, plain } from "./Text";
 
 export function TierBadge({ tier }: { tier: Tier }) {
   return (
@@ -119,7 +119,9 @@ export function Note({ kind, title, children }: { kind: "info" | "good" | "warn"
     <div className={`note note-${kind}`} role={kind === "bad" || kind === "warn" ? "alert" : "status"}>
       <Icon name={icons[kind]} size={20} />
       <div>
-        <strong>{title}</strong>
+        <strong>
+          <Label text={title} most={500} />
+        </strong>
         {children}
       </div>
     </div>

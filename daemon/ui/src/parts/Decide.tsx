@@ -33,6 +33,13 @@ export function Decide({ shown, canvas, isLive, blocked, onGiven, onRefused }: P
   const [busy, setBusy] = useState(false);
   const sent = useRef<{ body: string; key: string } | null>(null);
   const name = useId();
+  const [asked, setAsked] = useState(gate.digest);
+  if (asked !== gate.digest) {
+    // Another question: what was chosen for the one before is no answer to it.
+    setAsked(gate.digest);
+    setDecision("");
+    setProblem(null);
+  }
 
   async function decide(event: FormEvent) {
     event.preventDefault();

@@ -42,7 +42,7 @@ export function Table({ values, depth = 0, hints = {} }: { values: Values; depth
         <div key={key}>
           <dt>
             <Label text={named(key)} />
-            {hints[key]?.description !== undefined && <small>{hints[key].description}</small>}
+            {hints[key]?.description !== undefined && <small><Label text={hints[key].description} most={200} /></small>}
           </dt>
           <dd>
             <Value value={value} depth={depth + 1} />

@@ -1,6 +1,7 @@
 /** A field of a form: its label, a hint, and what is wrong with it, all read together. */
 
 import { type ReactNode, useId } from "react";
+import { Label } from "./Text";
 
 interface Props {
   label: ReactNode;
@@ -63,7 +64,7 @@ export function Field(props: Props) {
       )}
       {error !== "" && (
         <p className="error" id={`${id}-error`}>
-          {error.charAt(0).toUpperCase() + error.slice(1)}
+          <Label text={error.charAt(0).toUpperCase() + error.slice(1)} most={400} />
         </p>
       )}
     </div>

@@ -1,6 +1,7 @@
 /** What a list is narrowed by: a choice, or a text that is searched for. */
 
 import { useId } from "react";
+import { plain } from "./Text";
 
 interface Choice {
   label: string;
@@ -17,7 +18,7 @@ export function Filter({ label, value, onChange, options }: Choice) {
       <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
         {options.map(([one, name]) => (
           <option key={one} value={one}>
-            {name}
+            {plain(name, 80)}
           </option>
         ))}
       </select>

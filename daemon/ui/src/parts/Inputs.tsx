@@ -4,6 +4,7 @@ import { number, parse, pretty } from "../json";
 import { Exact, type Facts, type Json, type Schema } from "../types";
 import { named } from "../words";
 import { Field } from "./Field";
+import { Label, plain } from "./Text";
 
 export type Texts = Record<string, string>;
 type Shape = "text" | "number" | "boolean" | "choice" | "json";
@@ -50,16 +51,16 @@ export function Inputs({ schema, texts, onChange, mistakes }: { schema: Schema; 
           kind === "boolean"
             ? [{ value: "", name: "Not said" }, { value: "true", name: "Yes" }, { value: "false", name: "No" }]
             : kind === "choice"
-              ? [{ value: "", name: "Not said" }, ...(one.enum ?? []).map((value, index) => ({ value: String(index), name: typeof value === "string" ? named(value) : pretty(value) }))]
+              ? [{ value: "", name: "Not said" }, ...(one.enum ?? []).map((value, index) => ({ value: String(index), name: plain(typeof value === "string" ? named(value) : pretty(value)) }))]
               : undefined;
         return (
           <Field
             key={name}
-            label={one.title ?? named(name)}
+            label={<Label text={one.title ?? named(name)} />}
             value={texts[name] ?? ""}
             onChange={(text) => onChange({ ...texts, [name]: text })}
             required={schema.required?.includes(name) ?? false}
-            {...(one.description === undefined ? {} : { hint: one.description })}
+            {...(one.description === undefined ? {} : { hint: <Label text={one.description} most={300} /> })}
             error={mistakes.get(`/inputs/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`)}
             {...(kind === "number" ? { inputMode: "decimal" as const } : {})}
             {...(kind === "json" ? { rows: 4 } : {})}
