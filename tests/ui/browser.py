@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from daemon.web.cookies import NAME
+from daemon.web.plain import COOKIE
 from tests.ui.service import PASSWORD, Company
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -44,7 +44,7 @@ class Window:
     def enter(self, company: Company) -> Self:
         """Be signed in, as after `sign_in`, without the time that it takes to hash a password."""
         self.context.add_cookies(
-            [{"name": NAME, "value": company.token, "url": self.url, "httpOnly": True, "sameSite": "Strict"}]
+            [{"name": COOKIE, "value": company.token, "url": self.url, "httpOnly": True, "sameSite": "Strict"}]
         )
         self.page.goto(self.url)
         expect(self.page.get_by_role("navigation", name="Main")).to_be_visible()

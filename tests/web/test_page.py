@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from daemon.web.cookies import HEADER, NAME
-from daemon.web.refusals import plain
+from daemon.web.plain import COOKIE, PAGE, plain
 from tests.web.support import PASSWORD, Answer, House, Person, assert_problem
 
-OWN = {HEADER: "1", "Sec-Fetch-Site": "same-origin"}
+OWN = {PAGE: "1", "Sec-Fetch-Site": "same-origin"}
 LOGIN = {"email": "ann@ann.test", "password": PASSWORD}
 
 
@@ -23,7 +22,7 @@ async def entered(house: House, **headers: str) -> Answer:
 
 
 def cookie_of(answer: Answer) -> Any:
-    return SimpleCookie(answer.headers["Set-Cookie"])[NAME]
+    return SimpleCookie(answer.headers["Set-Cookie"])[COOKIE]
 
 
 @pytest.fixture
@@ -31,7 +30,7 @@ async def cookie(house: House, ann: Person) -> dict[str, str]:
     """What a browser sends by itself once Ann has logged in, whoever makes it send something."""
     value = cookie_of(await entered(house)).value
     house.client.session.cookie_jar.clear()
-    return {"Cookie": f"{NAME}={value}"}
+    return {"Cookie": f"{COOKIE}={value}"}
 
 
 async def test_the_page_gets_its_token_where_no_script_reads_it(house: House, ann: Person) -> None:
@@ -68,11 +67,11 @@ async def test_the_cookie_counts_for_the_page(house: House, cookie: dict[str, st
     [
         {},
         {"Sec-Fetch-Site": "same-origin"},
-        {HEADER: "1", "Sec-Fetch-Site": "cross-site"},
-        {HEADER: "1", "Sec-Fetch-Site": "same-site"},
-        {HEADER: "1", "Sec-Fetch-Site": "none"},
-        {HEADER: "1", "Origin": "https://elsewhere.example.com"},
-        {HEADER: "1", "Origin": "null"},
+        {PAGE: "1", "Sec-Fetch-Site": "cross-site"},
+        {PAGE: "1", "Sec-Fetch-Site": "same-site"},
+        {PAGE: "1", "Sec-Fetch-Site": "none"},
+        {PAGE: "1", "Origin": "https://elsewhere.example.com"},
+        {PAGE: "1", "Origin": "null"},
     ],
 )
 async def test_for_nobody_else_it_counts(house: House, cookie: dict[str, str], headers: dict[str, str]) -> None:
@@ -85,14 +84,14 @@ async def test_for_nobody_else_it_counts(house: House, cookie: dict[str, str], h
 async def test_what_changes_something_has_to_say_where_it_comes_from(house: House, cookie: dict[str, str]) -> None:
     """Over plain HTTP browsers leave out Sec-Fetch-Site; Origin they send with each POST."""
     own = f"http://{house.client.host}:{house.client.port}"
-    silent = {**cookie, HEADER: "1"}
+    silent = {**cookie, PAGE: "1"}
     assert (await house.send("GET", "/auth/me", headers=silent)).status == 200
     assert (await house.send("POST", "/auth/logout", headers=silent)).status == 401
     assert (await house.send("POST", "/auth/logout", headers={**silent, "Origin": own})).status == 204
 
 
 async def test_another_site_opens_no_session_in_a_browser(house: House, ann: Person) -> None:
-    answer = await house.send("POST", "/auth/login", LOGIN, headers={HEADER: "1", "Sec-Fetch-Site": "cross-site"})
+    answer = await house.send("POST", "/auth/login", LOGIN, headers={PAGE: "1", "Sec-Fetch-Site": "cross-site"})
     assert_problem(answer, 403, "forbidden", required="same-origin")
     assert "Set-Cookie" not in answer.headers
 
@@ -116,8 +115,8 @@ async def test_who_brings_a_token_is_answered_as_ever(house: House, ann: Person,
 
 
 def test_under_load_the_cookie_says_whose_request_it_is() -> None:
-    head = f"GET /auth/me HTTP/1.1\r\nHost: x\r\nCookie: a=b; {NAME}=t.o.k; c=d\r\n"
-    ours, others = plain(f"{head}{HEADER}: 1\r\n\r\n".encode()), plain(f"{head}\r\n".encode())
+    head = f"GET /auth/me HTTP/1.1\r\nHost: x\r\nCookie: a=b; {COOKIE}=t.o.k; c=d\r\n"
+    ours, others = plain(f"{head}{PAGE}: 1\r\n\r\n".encode()), plain(f"{head}\r\n".encode())
     assert ours is not None
     assert ours.authorization == b"Bearer t.o.k"
     assert others is not None
