@@ -10,7 +10,7 @@ import typer
 
 from actors.ports import StoreFailed
 from daemon import exits
-from daemon.commands.base import refused
+from daemon.commands.base import AsJson, refused, tell
 from daemon.ports import SchemaMismatch
 from daemon.timers import utc_now
 
@@ -24,6 +24,7 @@ The SQLite database stays as it was; do not start a service on it again."""
 def migrate(
     source: Annotated[str, typer.Option("--from", help="sqlite: and the data folder of a stopped service.")],
     target: Annotated[str, typer.Option("--to", help="postgresql:// and the rest of the address of a database.")],
+    as_json: AsJson = False,
 ) -> None:
     """Move a stopped installation to PostgreSQL, compared row by row. It can be called again if it was broken off."""
     place = Path(source.removeprefix(SQLITE).removeprefix("//"))
@@ -34,8 +35,9 @@ def migrate(
         raise refused(ValueError("--to: it begins with postgresql://"), exits.CONFIG)
     from daemon.stores import moving  # noqa: PLC0415 - most commands do without PostgreSQL
 
+    steps: list[str] = []
     try:
-        asyncio.run(moving.move(path, target, utc_now, typer.echo))
+        asyncio.run(moving.move(path, target, utc_now, steps.append if as_json else typer.echo))
     except (moving.MoveRefused, StoreFailed, SchemaMismatch, OSError) as error:
         raise refused(error, exits.REFUSED) from None
-    typer.echo(DONE.format(folder=path.parent))
+    tell({"folder": str(path.parent), "steps": steps}, DONE.format(folder=path.parent), as_json=as_json)

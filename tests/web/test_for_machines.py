@@ -14,12 +14,15 @@ import typer
 from structlog.testing import capture_logs
 
 from daemon.cli import app
+from tests.postgres import Server
 from tests.web.operators import Operator
 from tests.web.support import PASSWORD, FarSide, Person
 
 LINE = Path(__file__).parent / "templates" / "line.yaml"
 # They have nothing to say: what they do is seen.
 SILENT = {"serve", "demo"}
+# They need more than the rest, and have a test of their own.
+APART = {"migrate"}
 
 
 @dataclass(frozen=True)
@@ -103,7 +106,7 @@ def leaves(command: Any, path: str = "") -> Iterator[str]:
 
 
 def test_every_command_is_looked_at_here() -> None:
-    assert sorted(COMMANDS) == sorted(set(leaves(typer.main.get_command(app))) - SILENT)
+    assert sorted(COMMANDS) == sorted(set(leaves(typer.main.get_command(app))) - SILENT - APART)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -115,6 +118,13 @@ async def test_each_command_says_json_and_nothing_else_to_machines(
     assert result.exit_code == 0, result.output
     said = [json.loads(line) for line in result.stdout.splitlines()] if command == "runs watch" else None
     assert said or json.loads(result.stdout) is not None
+
+
+async def test_a_move_to_postgresql_is_told_to_machines(operator: Operator, world: World, postgres: Server) -> None:
+    url = await postgres.made()
+    said = await operator.reads("migrate", "--from", f"sqlite:{world.folder}", "--to", url)
+    assert (said["folder"], said["steps"][0]) == (str(world.folder), "companies: 0 rows")
+    await postgres.dropped(url)
 
 
 def ring_in(file: str) -> Any:
