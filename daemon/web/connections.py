@@ -81,7 +81,7 @@ class Connection(web.RequestHandler):
     def given_back(self, unsent: bytes, unread: bytes, *, idle: bool) -> None:
         """Go on where the doorman has left off."""
         self._lent = False
-        if self._wire is None or self._force_close:
+        if self._wire is None or self._wire.is_closing():
             return
         self._next_keepalive_close_time = self._loop.time() + self._settings.idle_connection_s
         if unsent:
@@ -97,7 +97,7 @@ class Connection(web.RequestHandler):
         """Take apart what has waited as it was."""
         assert self._whose is not None  # noqa: S101 - it is known whose it is
         self._lent = False
-        if self._wire is None or self._force_close:
+        if self._wire is None or self._wire.is_closing():
             self._admission.unexpect(self._whose.company_id)
             return
         self._wire.resume_reading()
@@ -334,9 +334,13 @@ class Server(web.Server):
         """A protocol for a new connection."""
         return Connection(self, loop=self._loop, **self._kwargs)
 
+    def pre_shutdown(self) -> None:
+        """Answer whoever still waits, and let go of all that are idle."""
+        self.admission.give_up()
+        super().pre_shutdown()
+
     async def shutdown(self, timeout: float | None = None) -> None:  # noqa: ASYNC109 - aiohttp calls it so
         """End all connections, and the doorman."""
-        self.admission.give_up()
         await self.lending.close()
         await super().shutdown(timeout)
 

@@ -327,7 +327,8 @@ async def test_callers_who_go_while_they_wait_leave_nothing_behind(settings: Set
 
 async def test_what_still_waits_as_it_has_come_at_the_end_is_refused(settings: Settings) -> None:
     async with held(settings) as (here, lines):
-        here.admission.give_up()
+        assert here.door.runner.server is not None
+        here.door.runner.server.pre_shutdown()
         answers = [await line.read() for line in lines[AHEAD_MAX:]]
         assert {code_of(answer) for answer in answers} == {(503, "overloaded")}
         here.admission.leave()
