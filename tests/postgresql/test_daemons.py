@@ -13,6 +13,7 @@ from actors.messages import Call, Effect
 from actors.ports import StoreFailed, VersionConflict
 from daemon.sharing import OwnEffects, SharedJournal
 from daemon.stores.postgres import PostgresStore
+from daemon.stores.postgres_lease import bury
 from daemon.stores.postgres_log import Fenced
 from tests.histories import ACME, commit, decide, start, work
 
@@ -124,6 +125,37 @@ async def test_a_daemon_whose_lease_was_ended_writes_nothing_more_and_is_told_so
         assert not store.held
         assert await store.load(ACME, "run-1") == begun.run
         assert await store.load(ACME, "run-2") is None
+
+
+async def test_a_lease_is_not_ended_under_a_commit_and_none_follows_when_it_was(url: str) -> None:
+    under_way, finish = asyncio.Event(), asyncio.Event()
+
+    async def slowly(_db: object) -> None:
+        under_way.set()
+        await finish.wait()
+
+    async with PostgresStore.open(url) as slow, PostgresStore.open(url) as other:
+        slow.lease._over = True  # it renews no more
+        epoch = slow.lease.epoch
+        writing = asyncio.create_task(slow._write(ACME, slowly))
+        await under_way.wait()
+        link = other._readers[0]
+        await link.use(lambda db: db.execute("UPDATE daemons SET until = clock_timestamp() WHERE epoch = $1", epoch))
+        assert list(await link.use(lambda db: bury(db, other.epoch, 0.0))) == []
+        finish.set()
+        await writing
+        assert list(await link.use(lambda db: bury(db, other.epoch, 0.0))) == [epoch]
+        with pytest.raises(Fenced):
+            await slow.append(start())
+
+
+async def test_whoever_was_cut_off_itself_ends_nobodys_lease_at_first(url: str) -> None:
+    async with PostgresStore.open(url, lease_s=30.0) as one, PostgresStore.open(url, lease_s=30.0) as other:
+        link = one._readers[0]
+        await link.use(lambda db: db.execute("UPDATE daemons SET until = clock_timestamp() - interval '1 s'"))
+        await one.lease.renew()  # as after a restart of the database: it comes first
+        assert await one.peers() == {one.epoch, other.epoch}
+        assert list(await link.use(lambda db: bury(db, one.epoch, 0.0))) == [other.epoch]
 
 
 class Hands:
