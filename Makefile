@@ -40,6 +40,7 @@ check: .venv/developed ## format, lint, types, imports
 	@$(BIN)/lint-imports --no-logo
 
 test-ui: .venv/developed ## try the page in Chromium
+	@command -v chromium chromium-browser >/dev/null || { echo "There is no Chromium here: apt-get install chromium" >&2; exit 1; }
 	@$(BIN)/python -m pytest tests/ui
 
 ui: daemon/ui/node_modules/installed ## build the page from daemon/ui; needs node

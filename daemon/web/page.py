@@ -88,6 +88,6 @@ def _walk(folder: Traversable, before: str) -> list[tuple[str, Traversable]]:
 
 
 def _file(name: str, plain: bytes) -> File:
-    tag = f'"{hashlib.sha256(plain).hexdigest()[:32]}"'
+    tag = f'W/"{hashlib.sha256(plain).hexdigest()[:32]}"'
     kind = TYPES.get(PurePosixPath(name).suffix, "application/octet-stream")
     return File(plain, gzip.compress(plain, mtime=0), kind, tag)

@@ -7,13 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
-from tests.ui.browser import CHROMIUM, Window
+from tests.ui.browser import CHROMIUM, PATIENCE_MS, Window
 from tests.ui.service import Company, Service
 
 TEMPLATES = Path(__file__).parent / "templates"
 Windows = Callable[..., Window]
+
+expect.set_options(timeout=PATIENCE_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -62,7 +62,7 @@ interface AskedProps {
 function Asked({ shown, changed, onSeen, onGiven, onRefused }: AskedProps) {
   const { run, gate } = shown;
   const titles = useTitles();
-  const { value: canvas } = useLoad(`canvas of ${run.id}`, () => canvasOf(run));
+  const { value: canvas, done } = useLoad(`canvas of ${run.id}`, () => canvasOf(run));
   const { value: bound } = useLoad("connectors", connectors);
   const live = useMemo(() => {
     const tools = new Set((bound ?? []).filter((one) => one.reversible).map((one) => one.tool_id));
@@ -124,7 +124,7 @@ function Asked({ shown, changed, onSeen, onGiven, onRefused }: AskedProps) {
         </div>
         <div className="gate-side">
           {changed !== null && <Changes before={shown} after={changed} onSeen={onSeen} />}
-          <Decide shown={shown} canvas={canvas} isLive={live} blocked={changed !== null} onGiven={onGiven} onRefused={onRefused} />
+          <Decide shown={shown} canvas={canvas} unknown={done && canvas === null} isLive={live} blocked={changed !== null} onGiven={onGiven} onRefused={onRefused} />
         </div>
       </div>
     </article>

@@ -17,13 +17,15 @@ import { Label } from "./Text";
 interface Props {
   shown: Shown;
   canvas: Canvas | null;
+  /** Whether the graph of this run is gone for good. */
+  unknown: boolean;
   isLive: (tool: string) => boolean;
   blocked: boolean;
   onGiven: (given: Given) => void;
   onRefused: () => void;
 }
 
-export function Decide({ shown, canvas, isLive, blocked, onGiven, onRefused }: Props) {
+export function Decide({ shown, canvas, unknown, isLive, blocked, onGiven, onRefused }: Props) {
   const { run, gate } = shown;
   const { role } = useAccount();
   const [decision, setDecision] = useState("");
@@ -91,7 +93,7 @@ export function Decide({ shown, canvas, isLive, blocked, onGiven, onRefused }: P
           </label>
         ))}
       </fieldset>
-      {canvas === null && <p className="muted small">What follows cannot be worked out here: the template has changed since this run began.</p>}
+      {unknown && <p className="muted small">What follows cannot be worked out here: the template has changed since this run began.</p>}
       <Field label="Comment" rows={2} value={comment} onChange={setComment} hint="Kept with your decision in the history" disabled={blocked || busy} />
       {unchosen && <Note kind="bad" title="Choose one of the decisions first." />}
       {problem !== null && !blocked && <Refused problem={problem} />}
