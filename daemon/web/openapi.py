@@ -66,7 +66,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         "A template with its inputs", shapes.TemplateDetailShape, problems=(404,)
     ),
     ("GET", "/process-templates/{vertical}/canvas"): Operation(
-        "A template as a graph", shapes.CanvasShape, problems=(404,)
+        "A template as a graph", shapes.CanvasShape, query=("digest",), problems=(404, 422, 503)
     ),
     ("POST", "/process-runs/"): Operation(
         "Start a run", Run, 201, schemas.NewRun, (), (*KEYED, "Prefer", "traceparent"), SEND

@@ -9,6 +9,7 @@ from daemon.web.bodies import KEY_CHARS_MAX, LIMIT_DEFAULT, LIMIT_MAX
 
 STATUSES = ("executing", "parked", "completed", "failed", "cancelled")
 TOOL_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
+DIGEST = r"sha256:[0-9a-f]{64}"
 NUMBER_MAX = 10**18 - 1
 STRING = {"type": "string"}
 
@@ -27,6 +28,11 @@ QUERY: Mapping[str, Any] = {
         "description": "The id of the event that was seen last; 0 for the beginning",
     },
     "cursor": {"type": "string", "description": "From the Link header of the page before"},
+    "digest": {
+        "type": "string",
+        "pattern": f"^{DIGEST}$",
+        "description": "Of the version that a run is pinned to; the current one without it",
+    },
     "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT_DEFAULT},
     "parked_at": STRING,
     "status": {"type": "string", "enum": list(STATUSES)},

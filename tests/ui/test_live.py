@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 from playwright.sync_api import expect
 
 from tests.ui.browser import Window, decide
-from tests.ui.conftest import Windows
+from tests.ui.conftest import TEMPLATES, Windows
 from tests.ui.service import Company, Service
 
 
@@ -94,3 +97,25 @@ def test_the_next_in_the_inbox_is_one_click_away(window: Window, company: Compan
     decide(page, "Approve")
     page.get_by_role("link", name="Next in the inbox: Fund the loan").click()
     expect(page.get_by_role("heading", name="Fund the loan", level=1)).to_be_visible()
+
+
+def test_a_run_keeps_its_picture_when_its_template_has_changed(windows: Windows, tmp_path: Path) -> None:
+    templates = tmp_path / "templates"
+    shutil.copytree(TEMPLATES, templates)
+    service = Service(tmp_path, templates)
+    service.start()
+    try:
+        company = service.company()
+        run = company.start("fork")
+        service.stop()
+        file = templates / "fork.yaml"
+        text = file.read_text(encoding="utf-8").replace("version: 1", "version: 2")
+        file.write_text(text.replace("Legal signs", "Nobody signs"), encoding="utf-8")
+        service.start()
+        window = windows(service.url).enter(company)
+        page = window.open("runs", run["id"])
+        expect(page.locator(".node", has_text="Legal signs")).to_be_visible()
+        window.open("templates", "fork")
+        expect(page.locator(".node", has_text="Nobody signs")).to_be_visible()
+    finally:
+        service.stop()

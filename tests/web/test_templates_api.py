@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 from daemon.catalog import shipped
-from tests.web.support import Person, assert_problem
+from tests.web.support import Person, assert_invalid, assert_problem
 
 SUMMARY = {"vertical", "title", "description", "version", "digest", "gates", "steps"}
 NODE = {"id", "kind", "label", "tool", "tier", "effect", "gate", "decisions", "role"}
@@ -107,3 +108,25 @@ async def test_an_unknown_template_is_404_and_cannot_be_started(ann: Person) -> 
     for path in ("/process-templates/unknown", "/process-templates/unknown/canvas", "/process-templates/Line"):
         assert_problem(await ann.get(path), 404, "not_found")
     assert_problem(await ann.post("/process-runs/", {"vertical": "unknown"}), 404, "not_found")
+
+
+async def test_the_canvas_of_a_run_stays_when_its_template_has_changed(ann: Person, tmp_path: Path) -> None:
+    run = await ann.start("line", {"amount": 1})
+    before = await canvas(ann, "line")
+    text = (ann.house.settings.templates_dir or tmp_path).joinpath("line.yaml").read_text(encoding="utf-8")
+    (tmp_path / "line.yaml").write_text(text.replace("version: 1", "version: 2").replace("Look it up", "Look again"))
+    ann.house.settings = ann.house.settings.model_copy(update={"templates_dir": tmp_path})
+    await ann.house.restart()
+    now = await canvas(ann, "line")
+    assert (now["version"], nodes(now)["look"]["label"]) == (2, "Look again")
+    path = "/process-templates/line/canvas?digest="
+    assert (await ann.get(path + run["template"]["digest"])).json == before
+    assert (await ann.get(path + now["digest"])).json == now
+
+
+async def test_a_digest_that_names_no_version_of_the_template_is_not_found(ann: Person) -> None:
+    other = (await canvas(ann, "fork"))["digest"]
+    for digest in (f"sha256:{'0' * 64}", other):
+        answer = await ann.get(f"/process-templates/line/canvas?digest={digest}")
+        assert_problem(answer, 404, "not_found")
+    assert_invalid(await ann.get("/process-templates/line/canvas?digest=none"), "/digest")

@@ -82,16 +82,19 @@ export function template(vertical: string): Promise<TemplateDetail> {
   return once(path, () => get<TemplateDetail>(path));
 }
 
-export function canvas(vertical: string): Promise<Canvas> {
-  const path = `/process-templates/${encodeURIComponent(vertical)}/canvas`;
+/** A graph: the current one, or that of the version that a run is pinned to. */
+export function canvas(vertical: string, digest?: string): Promise<Canvas> {
+  const path = `/process-templates/${encodeURIComponent(vertical)}/canvas${digest === undefined ? "" : `?digest=${encodeURIComponent(digest)}`}`;
   return once(path, () => get<Canvas>(path));
 }
 
-/** The graph of a run: null when the template has changed since, so that nobody is shown a wrong picture. */
+/** The graph of a run, as it was when the run began, whatever the template is by now; null when nobody has it any more. */
 export async function canvasOf(run: Run): Promise<Canvas | null> {
   try {
-    const found = await canvas(run.vertical);
-    return found.digest === run.template.digest ? found : null;
+    const current = await canvas(run.vertical).catch((error: unknown) => {
+      if (asProblem(error).status !== 404) throw error;
+    });
+    return current?.digest === run.template.digest ? current : await canvas(run.vertical, run.template.digest);
   } catch (error) {
     if (asProblem(error).status === 404) return null;
     throw error;

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+
 from aiohttp import web
 
+from actors.template import Template
 from daemon.catalog import Entry
 from daemon.web import render
 from daemon.web.bodies import page_limit
-from daemon.web.problems import not_found
+from daemon.web.parameters import DIGEST
+from daemon.web.problems import invalid, not_found
 from daemon.web.replies import from_cursor, json_reply, next_page, to_cursor
 from daemon.web.services import SERVICES
+
+_DIGEST = re.compile(DIGEST)
 
 
 async def index(request: web.Request) -> web.Response:
@@ -29,8 +35,21 @@ async def show(request: web.Request) -> web.Response:
 
 
 async def canvas(request: web.Request) -> web.Response:
-    """GET /process-templates/{vertical}/canvas."""
-    return json_reply(render.canvas(_entry(request).template))
+    """GET /process-templates/{vertical}/canvas; with a digest, of the version that a run is pinned to."""
+    digest = request.query.get("digest")
+    return json_reply(render.canvas(_entry(request).template if digest is None else await _pinned(request, digest)))
+
+
+async def _pinned(request: web.Request, digest: str) -> Template:
+    if not _DIGEST.fullmatch(digest):
+        raise invalid(("/digest", "is the digest of a template, as a run names it"))
+    try:
+        found = await request.app[SERVICES].catalog.pinned(digest)
+    except KeyError:
+        raise not_found() from None
+    if found.vertical != request.match_info["vertical"]:
+        raise not_found()
+    return found
 
 
 def _entry(request: web.Request) -> Entry:

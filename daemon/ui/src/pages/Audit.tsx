@@ -144,7 +144,7 @@ function labels(run: string): Promise<Map<string, string>> {
   const found = named.get(run);
   if (found !== undefined) return found;
   const asked = get<Run>(`/process-runs/${run}`).then(async (one) => {
-    const graph = await canvas(one.vertical);
+    const graph = await canvas(one.vertical, one.template.digest);
     return new Map([...graph.nodes.map((node): [string, string] => [node.id, node.label]), ["", graph.title]]);
   });
   named.set(run, asked);

@@ -80,7 +80,7 @@ function Shown({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }) 
           ) : graph.problem !== null ? (
             <Trouble problem={graph.problem} retry={graph.reload} />
           ) : graph.value === null && graph.done ? (
-            <p className="muted card">The template has changed since this run began, so there is no picture of it. Its steps are all here.</p>
+            <p className="muted card">The template of this run is gone, so there is no picture of it. Its steps are all here.</p>
           ) : (
             <Loading rows={3} />
           )}

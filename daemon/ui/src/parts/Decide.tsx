@@ -93,7 +93,7 @@ export function Decide({ shown, canvas, unknown, isLive, blocked, onGiven, onRef
           </label>
         ))}
       </fieldset>
-      {unknown && <p className="muted small">What follows cannot be worked out here: the template has changed since this run began.</p>}
+      {unknown && <p className="muted small">What follows cannot be worked out here: the template of this run is gone.</p>}
       <Field label="Comment" rows={2} value={comment} onChange={setComment} hint="Kept with your decision in the history" disabled={blocked || busy} />
       {unchosen && <Note kind="bad" title="Choose one of the decisions first." />}
       {problem !== null && !blocked && <Refused problem={problem} />}
