@@ -26,7 +26,7 @@ export interface Layout {
 
 export const WIDE = 212;
 export const HIGH = 72;
-const LETTER = 6.6;
+const LETTER = 7.2;
 const NAME_MOST = 26;
 let elk: InstanceType<typeof ELK> | null = null;
 const kept = new Map<string, Promise<Layout>>();
