@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from tests.cluster.daemons import Daemon, make_keys
@@ -49,10 +50,14 @@ class Outcome:
     crooked: list[str] = field(default_factory=list)
 
     @property
+    def late(self) -> int:
+        """How often it took too long until others went on with what a daemon left."""
+        return sum(wait_s > GONE_MAX_S for wait_s in self.waits_s)
+
+    @property
     def sound(self) -> bool:
         """Whether everything was as it has to be."""
-        late = max(self.waits_s, default=0.0) > GONE_MAX_S
-        return bool(self.gates) and not (late or self.fenced_writes or self.twice or self.lost or self.crooked)
+        return bool(self.gates) and not (self.late or self.fenced_writes or self.twice or self.lost or self.crooked)
 
     def __str__(self) -> str:
         answers = ", ".join(f"{times:,} x {status or 'no answer'}" for status, times in self.statuses.most_common())
@@ -65,7 +70,8 @@ class Outcome:
             f"effects twice     {len(self.twice)} of {self.payments:,} irreversible ones; {self.doubtful} in doubt",
             f"fenced writes     {self.fenced_writes}",
             f"linearizable      {self.gates - len(self.crooked):,} of {self.gates:,} gates, {self.operations:,} told",
-            f"taken over        {len(self.waits_s)} times, at most after {max(self.waits_s, default=0.0):.1f} s",
+            f"taken over        {len(self.waits_s)} times, {self.late} of them after more than {GONE_MAX_S:.0f} s, "
+            f"median {median(self.waits_s or [0.0]):.1f} s, at most {max(self.waits_s, default=0.0):.1f} s",
         ]
         return "\n".join([*lines, *self.lost[:5], *self.twice[:5], *self.crooked[:5]])
 
@@ -82,10 +88,10 @@ class Cluster:
     lease_s: float
 
     async def one(self) -> Daemon:
-        """Any of the daemons, once it serves."""
-        daemon = random.choice(self.daemons)
-        await daemon.ready()
-        return daemon
+        """Any of the daemons, once all serve: where none is left nobody can take over."""
+        for daemon in self.daemons:
+            await daemon.ready()
+        return random.choice(self.daemons)
 
 
 @asynccontextmanager

@@ -75,12 +75,12 @@ async def test_a_verdict_at_one_is_seen_by_every_read_at_the_other(pair: Pair) -
 
 async def test_what_one_knows_is_old_and_its_refusal_is_not(pair: Pair) -> None:
     one, other = pair
-    run = await one.start("loop")
-    gate = run["parked_at"]
-    assert (await other.resume(run, gate, "once more")).status == 200  # the gate is open again, for another visit
-    assert (await one.resume(run, gate, "once more")).status == 200
-    assert (await other.resume(run, gate, "enough")).status == 200
-    lost = await one.resume(run, gate, "enough")
+    run = await one.start("line", {"amount": 1}, auto=False)
+    assert run["parked_at"] == "look"
+    assert (await other.resume(run, "look")).json["parked_at"] == "signoff"
+    assert (await one.resume(run, "signoff")).json["parked_at"] == "pay"  # where it still was at look, as it knew
+    assert (await other.resume(run, "pay")).json["status"] == "completed"
+    lost = await one.resume(run, "pay")
     assert (lost.status, lost.json["code"], lost.json["run_status"]) == (409, "not_parked", "completed")
 
 
