@@ -63,6 +63,7 @@ class Outcome:
         answers = ", ".join(f"{times:,} x {status or 'no answer'}" for status, times in self.statuses.most_common())
         faults = ", ".join(f"{times} x {name}" for name, times in self.faults.most_common())
         ends = ", ".join(f"{times} x code {code}" for code, times in self.ends.most_common())
+        waits_s = self.waits_s or [0.0]
         lines = [
             f"faults            {faults or 'none'} in {self.took_s:,.0f} s; daemons ended {ends or 'never'}",
             f"answers           {answers}",
@@ -70,8 +71,8 @@ class Outcome:
             f"effects twice     {len(self.twice)} of {self.payments:,} irreversible ones; {self.doubtful} in doubt",
             f"fenced writes     {self.fenced_writes}",
             f"linearizable      {self.gates - len(self.crooked):,} of {self.gates:,} gates, {self.operations:,} told",
-            f"taken over        {len(self.waits_s)} times, {self.late} of them after more than {GONE_MAX_S:.0f} s, "
-            f"median {median(self.waits_s or [0.0]):.1f} s, at most {max(self.waits_s, default=0.0):.1f} s",
+            f"taken over        {len(self.waits_s)} times, after {median(waits_s):.1f} s, at most {max(waits_s):.1f} s",
+            f"too late          {self.late} of these after more than {GONE_MAX_S:.0f} s",
         ]
         return "\n".join([*lines, *self.lost[:5], *self.twice[:5], *self.crooked[:5]])
 
