@@ -32,6 +32,7 @@ class Measured:
     took_s: float
     latency_ms: float
     cpu_ms: float
+    database_ms: float
 
     @property
     def rate(self) -> float:
@@ -41,7 +42,8 @@ class Measured:
     def __str__(self) -> str:
         return (
             f"{self.name:<28}{self.rate:>8,.0f} loops/s   {2 * self.rate:>8,.0f} requests/s   "
-            f"p50 {self.latency_ms:6.1f} ms   {self.cpu_ms:5.2f} ms of processor a loop in the daemons"
+            f"p50 {self.latency_ms:6.1f} ms   {self.cpu_ms:5.2f} ms of processor a loop in the daemons, "
+            f"{self.database_ms:5.2f} ms in PostgreSQL"
         )
 
 
@@ -79,21 +81,27 @@ def cpu_s(pids: list[int]) -> float:
     return sum(int(one[11]) + int(one[12]) for one in ticks) / 100
 
 
-async def measured(name: str, daemons: list[tuple[int, int]], loops: int) -> Measured:
+def below(pid: int) -> list[int]:
+    """The processes that one has started and that are there now."""
+    return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()]
+
+
+async def measured(name: str, daemons: list[tuple[int, int]], loops: int, database: int) -> Measured:
     """Start runs and decide on them, each daemon by its share of the connections."""
     ports, pids = [port for port, _ in daemons], [pid for _, pid in daemons]
     token = await registered(ports[0], "ada@example.test")
     each, connections = loops // len(ports), CONNECTIONS // len(ports)
     await asyncio.gather(*(_loop(port, 300, connections, token) for port in ports))
-    before, clock = cpu_s(pids), asyncio.get_running_loop().time
+    backends = below(database)
+    before, there, clock = cpu_s(pids), cpu_s(backends), asyncio.get_running_loop().time
     began = clock()
     volleys = await asyncio.gather(*(_loop(port, each, connections, token) for port in ports))
     took_s = clock() - began
     resumes = Volley([hit for volley in volleys for hit in volley.hits])
     assert all(hit.status == 200 for hit in resumes.hits)
-    return Measured(
-        name, len(resumes.hits), took_s, resumes.latency_ms(0.5), 1_000 * (cpu_s(pids) - before) / len(resumes.hits)
-    )
+    done = len(resumes.hits)
+    spent, there = 1_000 * (cpu_s(pids) - before) / done, 1_000 * (cpu_s(backends) - there) / done
+    return Measured(name, done, took_s, resumes.latency_ms(0.5), spent, there)
 
 
 async def _loop(port: int, count: int, connections: int, token: str) -> Volley:
@@ -106,17 +114,19 @@ async def compared(folder: Path, database: Server, loops: int, rounds: int) -> N
     """Print them in turn, so that whatever else loads the machine loads all of them."""
     make_keys(folder)
     write_templates(folder / "templates")
+    assert database.process is not None
+    pid = database.process.pid
     for number in range(rounds):
         place = folder / f"sqlite-{number}"
         place.mkdir()
         (place / "keys").symlink_to(folder / "keys")
         (place / "templates").symlink_to(folder / "templates")
         async with serving(place, 1, None) as one:
-            print(await measured("1 on SQLite", one, loops), flush=True)
+            print(await measured("1 on SQLite", one, loops, pid), flush=True)
         for count in (1, 2):
             url = await database.made()
             async with serving(folder, count, url) as some:
-                print(await measured(f"{count} on PostgreSQL", some, loops), flush=True)
+                print(await measured(f"{count} on PostgreSQL", some, loops, pid), flush=True)
 
 
 def main() -> int:
