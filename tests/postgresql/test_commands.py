@@ -1,0 +1,76 @@
+"""What the commands say where everything is in PostgreSQL."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from daemon.stores.postgres import PostgresStore
+from daemon.stores.sqlite import SqliteStore
+from tests.crash.service import command, environment
+from tests.histories import start
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.postgres import Server
+
+
+@pytest.fixture
+async def url(postgres: Server, template: str) -> AsyncIterator[str]:
+    made = await postgres.made(template)
+    yield made
+    await postgres.dropped(made)
+
+
+async def test_backup_and_restore_name_the_tools_of_postgresql(url: str, tmp_path: Path) -> None:
+    env = environment(tmp_path, database_url=url)
+    for name in ("backup", "restore"):
+        code, _, said = await command(name, str(tmp_path / "copy"), env=env)
+        assert code == 1
+        assert "pg_dump" in said
+
+
+async def test_the_doctor_looks_at_it_and_shows_no_password(url: str, tmp_path: Path) -> None:
+    async with PostgresStore.open(url) as store:
+        await store.append(start())
+        await store.append(start("run-2", gates=()))
+    secret = url.replace("penstock@", "penstock:canary@")
+    code, out, _ = await command("doctor", "--json", env=environment(tmp_path, database_url=secret))
+    found = {(check["name"], check["state"]): check["text"] for check in json.loads(out)["checks"]}
+    assert "PostgreSQL" in found["database", "ok"]
+    assert found["runs", "ok"] == "1 executing, 1 parked"
+    assert found["runs", "warning"].startswith("1 are not at rest")
+    assert "canary" not in out
+    assert code in (0, 1)
+
+
+async def test_a_database_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+    nowhere = "postgresql://penstock@127.0.0.1:9/none"
+    _, out, _ = await command("doctor", env=environment(tmp_path, database_url=nowhere))
+    assert "problem  database: The database could not do it" in out
+    code, _, said = await command("serve", "--port", "0", env=environment(tmp_path, database_url=nowhere))
+    assert code == 74
+    assert "The database could not do it" in said
+
+
+async def test_what_is_no_postgresql_is_refused_as_a_setting(tmp_path: Path) -> None:
+    code, _, said = await command("serve", env=environment(tmp_path, database_url="mysql://host/name"))
+    assert code == 78
+    assert "PENSTOCK_DATABASE_URL: Value error, it begins with postgresql://" in said
+
+
+async def test_an_installation_is_moved_by_the_command(postgres: Server, tmp_path: Path) -> None:
+    url, env = await postgres.made(), environment(tmp_path)
+    missing = await command("migrate", "--from", f"sqlite:{tmp_path}", "--to", url, env=env)
+    assert missing[0] == 78
+    async with SqliteStore.open(tmp_path / "penstock.db") as store:
+        await store.append(start())
+    code, out, said = await command("migrate", "--from", f"sqlite:{tmp_path}", "--to", url, env=env)
+    assert (code, said) == (0, "")
+    assert "compared: 1 commits and 0 checkpoints are the same" in out
+    again = await command("migrate", "--from", f"sqlite:{tmp_path}", "--to", url, env=env)
+    assert (again[0], "moved there already" in again[2]) == (1, True)
