@@ -1,4 +1,4 @@
-"""One service and one browser for each worker; a company, and a window, for each test."""
+"""One service for each worker, a browser for each module; a company, and a window, for each test."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="there is no Chromium here: apt-get install chromium"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Playwright keeps an event loop running in this thread: other tests of the worker could have none of their own."""
     with sync_playwright() as playwright:
         one = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield one
