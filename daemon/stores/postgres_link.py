@@ -19,7 +19,7 @@ T = TypeVar("T")
 Db: TypeAlias = "asyncpg.Connection[Any]"
 _log = structlog.get_logger()
 
-CONNECT_S = 3.0
+CONNECT_S = 5.0
 COMMAND_S = 8.0
 RETRIES_MAX = 10
 VERSION_MIN = 14

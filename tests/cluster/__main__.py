@@ -42,7 +42,11 @@ def main() -> int:
             async def play() -> bool:
                 (folder / "play").mkdir()
                 async with clustered(folder / "play", database) as cluster:
-                    outcome = await Play(cluster, arguments.seconds, pause_s=2.0).perform(*FAULTS)
+                    try:
+                        outcome = await Play(cluster, arguments.seconds, pause_s=2.0).perform(*FAULTS)
+                    except BaseException:
+                        print(complaints(folder / "play"), flush=True)
+                        raise
                     print(outcome, flush=True)
                     if not outcome.sound:
                         print(complaints(folder / "play"), flush=True)

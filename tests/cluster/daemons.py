@@ -14,7 +14,7 @@ from tests.cluster.proxy import Proxy
 from tests.crash.service import READY, environment
 from tests.postgres import free_port
 
-READY_S = 60.0
+READY_S = 180.0
 PAUSE_S = 0.3
 
 
