@@ -273,7 +273,7 @@ def _engine(
 
     timers, feed = Timers(post, utc_now), Feed()
     dispatcher = dispatching(
-        shelf=toolbox if shared is None else LeasedShelf(toolbox, lambda: shared.held),
+        shelf=toolbox if shared is None else LeasedShelf(shared),
         rule=compile_rule,
         post=post,
         wake=timers.wake,

@@ -8,7 +8,7 @@ outstanding then may have been begun.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from actors.messages import Effect
@@ -143,23 +143,26 @@ class OwnEffects:
 
 
 class Shelf(Protocol):
-    """Where connectors are found as they are now."""
+    """Where connectors are found as they are at this moment, whoever changed them."""
 
-    async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
-        """The company's connector of that tool-id."""
+    @property
+    def held(self) -> bool:
+        """Whether nobody can have taken over from this daemon yet."""
+
+    async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
+        """A company's connectors by tool-id, in order."""
 
 
 class LeasedShelf:
-    """Connectors, as long as the lease is held: they are looked up right before each call, and none is made without."""
+    """Connectors as they are stored right before each call, which is not made unless the lease is held then."""
 
-    def __init__(self, shelf: Shelf, held: Callable[[], bool]) -> None:
+    def __init__(self, shelf: Shelf) -> None:
         """Look up there."""
         self._shelf = shelf
-        self._held = held
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
         """The company's connector of that tool-id; StoreFailed while another daemon may have taken over."""
-        found = await self._shelf.stored(company_id, tool_id)
-        if not self._held():
+        found = await self._shelf.connectors_of(company_id)
+        if not self._shelf.held:
             raise StoreFailed("This daemon's lease is not renewed; nothing was sent.", "not_applied")
-        return found
+        return next((one for one in found if one.connector.tool_id == tool_id), None)

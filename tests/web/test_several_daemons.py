@@ -153,6 +153,15 @@ async def test_a_connector_changed_at_one_is_used_at_the_other(pair: Pair, far: 
     assert changed.json["version"] == 2
 
 
+async def test_no_call_goes_by_a_connector_that_the_other_has_just_changed(pair: Pair, far: FarSide) -> None:
+    one, other = pair
+    await one.connect("transfer", far.url)
+    run = await other.start("direct", {"amount": 9})
+    await one.connect("transfer", far.url, path="/elsewhere")
+    await other.resume(run, "transfer")
+    assert {seen.target for seen in far.seen} <= {"/elsewhere"}
+
+
 async def test_a_cancelled_runs_call_is_not_tried_again_by_the_other(pair: Pair, far: FarSide) -> None:
     one, other = pair
     await one.connect("answers", far.url, retries=5)
