@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,18 +81,12 @@ class Once:
 
     async def keep(self, receipt: Receipt) -> None:
         """Keep the answer for those who ask again; whoever was first stays first."""
-        reach("before-receipt")
-        try:
-            await self._receipts.keep_receipt(receipt)
-            reach("receipt-kept")
-        except ReceiptTaken:
-            return
+        with suppress(ReceiptTaken):
+            await _written(self._receipts.keep_receipt, receipt)
 
     async def refuse(self, receipt: Receipt) -> None:
         """Keep a refusal; ReceiptTaken when the request was answered, or applied, elsewhere meanwhile."""
-        reach("before-receipt")
-        await self._receipts.add_receipt(receipt)
-        reach("receipt-kept")
+        await _written(self._receipts.add_receipt, receipt)
 
     async def _answer(
         self,
@@ -109,6 +104,12 @@ class Once:
                     raise
         _check(slip, receipt.fingerprint)
         return kept(receipt) if receipt.status is not None else await finish(receipt, slip)
+
+
+async def _written(write: Callable[[Receipt], Awaitable[None]], receipt: Receipt) -> None:
+    reach("before-receipt")
+    await write(receipt)
+    reach("receipt-kept")
 
 
 def _check(slip: Slip, fingerprint: bytes) -> None:
