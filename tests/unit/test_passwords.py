@@ -37,4 +37,4 @@ async def test_a_hash_takes_one_processor() -> None:
     passwords = Passwords(1)
     hashed = await passwords.hash("correct horse")
     passwords.close()
-    assert "$m=65536,t=3,p=1$" in hashed
+    assert "$m=65536,t=2,p=1$" in hashed
