@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import operator
+import os
 import socket
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -23,6 +25,7 @@ NEWCOMERS_S = 1.0
 STOP_S = 8.5
 LOOK_S = 0.01
 CLOSE_S = 0.25
+ACCEPTED_A_TURN = 16
 
 
 @dataclass(slots=True)
@@ -85,10 +88,23 @@ async def listening(services: Services, lent: Sequence[int] = ()) -> AsyncIterat
     try:
         for site in _sites(runner, services, lent):
             await site.start()
+        await open_wide(runner)
         yield door
     finally:
         await door.settle()
         await runner.cleanup()
+
+
+async def open_wide(runner: web.AppRunner) -> None:
+    """Listen on each socket several times over, since uvloop takes one connection of a listener in a turn of the loop.
+
+    A turn is as long as all that is ready in it. Of a crowd that comes at once, each would wait for a turn of its own.
+    """
+    server_of = operator.attrgetter("_server")  # aiohttp tells no more than its addresses
+    for listener in [one for site in runner.sites for one in server_of(site).sockets]:
+        for _ in range(ACCEPTED_A_TURN - 1):
+            again = socket.socket(fileno=os.dup(listener.fileno()))
+            await web.SockSite(runner, again, backlog=BACKLOG).start()
 
 
 def _sites(runner: web.AppRunner, services: Services, lent: Sequence[int]) -> list[web.BaseSite]:
