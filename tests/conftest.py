@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,11 @@ from tests.postgres import Server, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors: much of what is tested waits for a disk, a browser or another process."""
+    return (os.cpu_count() or 1) + 1
 
 
 @pytest.fixture(scope="session")
