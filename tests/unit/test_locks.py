@@ -40,3 +40,7 @@ def test_every_pin_has_hashes_and_no_index_is_named(file: str) -> None:
 def test_the_makefile_and_the_guide_name_locks_that_there_are() -> None:
     named = set(re.findall(r"requirements[a-z-]*\.txt", text("Makefile") + text("docs/operations.md")))
     assert named == {RUNTIME, TRACING, DEVELOPMENT}
+
+
+def test_the_lock_of_the_page_names_no_address() -> None:
+    assert "://" not in (ROOT / "daemon/ui/package-lock.json").read_text(encoding="utf-8")
