@@ -70,9 +70,7 @@ class Hearing:
     async def look(self) -> None:
         """See what has changed, and tell who waits for it."""
         self._due.clear()
-        self.told.identity.learn(await self.news.revoked_lately())
-        for company_id in await self.news.connected_lately():
-            self.told.toolbox.forget(company_id)
+        await self._look_at_rights()
         await self._look_at_peers()
         await self._look_at_companies()
         await self._look_at_runs()
@@ -81,6 +79,16 @@ class Hearing:
     def _companies(self) -> set[str]:
         runs = self.told.feed.runs | self.told.dispatcher.runs
         return self.told.feed.companies | self.told.deliverer.companies | {company_id for company_id, _ in runs}
+
+    async def _look_at_rights(self) -> None:
+        """Tokens that were revoked and connectors that were changed; whoever did it waits until we know."""
+        since = await self.news.clock()
+        revoked, connected = await self.news.revoked_lately(), await self.news.connected_lately()
+        self.told.identity.learn(revoked)
+        for company_id in connected:
+            self.told.toolbox.forget(company_id)
+        if revoked or connected:
+            await self.news.hear(since)
 
     async def _look_at_peers(self) -> None:
         """What one served who is gone is free now: its runs, and its webhooks."""

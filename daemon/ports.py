@@ -333,6 +333,12 @@ class SharedStore(Store, Rates, Protocol):
     async def strayed(self) -> dict[tuple[str, str], int]:
         """The runs whose outstanding work is this daemon's and that another one has moved on."""
 
+    async def clock(self) -> datetime:
+        """The time by which all daemons go."""
+
+    async def hear(self, since: datetime) -> None:
+        """Note that this daemon knows of all tokens and connectors that were changed before that time."""
+
     async def revoked_lately(self) -> dict[str, datetime]:
         """The tokens revoked within the last seconds, and when each would have expired."""
 

@@ -31,10 +31,12 @@ class Toolbox:
         self._shared = shared
         self._held: dict[str, dict[str, StoredConnector]] = {}
         self._public: dict[str, Connectors] = {}
+        self._forgotten = 0
         self._change = asyncio.Lock()
 
     def forget(self, company_id: str) -> None:
         """Look a company's connectors up anew when they are asked for next: they were changed elsewhere."""
+        self._forgotten += 1
         self._held.pop(company_id, None)
         self._public.pop(company_id, None)
 
@@ -49,11 +51,12 @@ class Toolbox:
     async def all(self, company_id: str) -> dict[str, StoredConnector]:
         """A company's connectors by tool-id, in order."""
         held = self._held.get(company_id)
-        if held is None:
+        while held is None:
+            forgotten = self._forgotten
             found = await self._shelf.connectors_of(company_id)
-            # What was read is old when somebody has changed a connector meanwhile.
+            # What was read is old when somebody has changed a connector meanwhile, here or elsewhere.
             held = self._held.get(company_id)
-            if held is None:
+            if held is None and forgotten == self._forgotten:
                 held = self._hold(company_id, {one.connector.tool_id: one for one in found})
         return held
 

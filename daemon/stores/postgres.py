@@ -185,9 +185,10 @@ class PostgresStore(PostgresTelling, PostgresSharing):
         return await self._read(lambda db: postgres_shelves.account(db, user_id))
 
     async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
-        """Remember that a token no longer counts, until it would have expired."""
+        """Remember that a token no longer counts, until it would have expired; when this returns all daemons know."""
         company_id = "" if logged is None else logged.company_id
         await self._write(company_id, lambda db: postgres_shelves.revoke(db, token_id, expires_at, logged))
+        await self._heard()
 
     async def revoked(self) -> dict[str, datetime]:
         """The revoked tokens and when each would have expired; those that have expired are dropped."""
@@ -197,10 +198,13 @@ class PostgresStore(PostgresTelling, PostgresSharing):
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
         """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
         await self._write(stored.company_id, lambda db: postgres_connectors.put_connector(db, stored, change))
+        await self._heard()
 
     async def delete_connector(self, change: ConnectorChange) -> bool:
         """Forget the connector that the change names and keep the change; False, and nothing kept, without one."""
-        return await self._write(change.company_id, lambda db: postgres_connectors.delete_connector(db, change))
+        deleted = await self._write(change.company_id, lambda db: postgres_connectors.delete_connector(db, change))
+        await self._heard()
+        return deleted
 
     async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
         """A company's connectors by tool-id, in order."""

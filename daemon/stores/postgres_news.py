@@ -9,6 +9,7 @@ from daemon.stores.postgres_webhooks import plain
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from datetime import datetime
 
     from daemon.stores.postgres_link import Db
 
@@ -30,6 +31,8 @@ _REVOKED = "SELECT token_id, expires_at FROM revocations WHERE noted_at > clock_
 _CONNECTED = (
     "SELECT DISTINCT company_id FROM connector_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
+_HEAR = "UPDATE daemons SET heard = $2 WHERE epoch = $1"
+_HEARD = "SELECT NOT EXISTS (SELECT 1 FROM daemons WHERE epoch <> $1 AND until > clock_timestamp() AND heard < $2)"
 _HIT = """
 INSERT INTO rates (who, hits) VALUES ($1, ARRAY[now()]) ON CONFLICT (who) DO UPDATE SET hits = (
     SELECT CASE WHEN count(*) < $2 THEN coalesce(array_agg(hit ORDER BY hit), '{}') || now()
@@ -64,6 +67,23 @@ async def revoked_lately(db: Db) -> Sequence[tuple[str, str]]:
 async def connected_lately(db: Db) -> Sequence[str]:
     """The companies whose connectors were changed within the last seconds."""
     return [row[0] for row in await db.fetch(_CONNECTED, LATELY_S)]
+
+
+async def clock(db: Db) -> datetime:
+    """The database's time."""
+    at: datetime = await db.fetchval("SELECT clock_timestamp()")
+    return at
+
+
+async def hear(db: Db, epoch: int, since: datetime) -> None:
+    """Note that this daemon knows of all tokens and connectors that were changed before that time."""
+    await db.execute(_HEAR, epoch, since)
+
+
+async def heard(db: Db, epoch: int, since: datetime) -> bool:
+    """Whether all other daemons that are alive know what was changed before that time."""
+    known: bool = await db.fetchval(_HEARD, epoch, since)
+    return known
 
 
 async def hint(db: Db, companies: Collection[str]) -> None:

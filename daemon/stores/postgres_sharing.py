@@ -22,6 +22,8 @@ T = TypeVar("T")
 RENEWALS = 5
 HINT_PAUSE_S = 0.02
 LISTEN_S = 1.0
+HEARD_MAX_S = 1.0
+HEARD_LOOK_S = 0.01
 _log = structlog.get_logger("penstock")
 
 
@@ -97,12 +99,18 @@ class Hints:
         self._sending = Link(url)
         self._hearing = Link(url, hints={**HINTS, "idle_session_timeout": "0"})
         self._changed: set[str] = set()
+        self._for_all = False
         self._due = asyncio.Event()
         self._heard: Callable[[frozenset[str] | None], None] | None = None
 
     def wrote(self, company_id: str) -> None:
         """Something of this company was committed here."""
         self._changed.add(company_id)
+        self._due.set()
+
+    def alert(self) -> None:
+        """Something was committed here that every daemon has to know of."""
+        self._for_all = True
         self._due.set()
 
     def tell(self, heard: Callable[[frozenset[str] | None], None]) -> None:
@@ -114,7 +122,8 @@ class Hints:
         while True:
             await self._due.wait()
             self._due.clear()
-            companies, self._changed = self._changed, set()
+            companies: set[str] = set() if self._for_all else self._changed
+            self._changed, self._for_all = set(), False
             with suppress(StoreFailed):
                 await self._sending.use(lambda db, told=companies: postgres_news.hint(db, told))  # type: ignore[misc]
             await asyncio.sleep(HINT_PAUSE_S)
@@ -189,6 +198,27 @@ class PostgresSharing:
     async def peers(self) -> frozenset[int]:
         """The epochs of the daemons that are alive."""
         return await self._read(postgres_lease.peers)
+
+    async def clock(self) -> datetime:
+        """The time by which all daemons go."""
+        return await self._read(postgres_news.clock)
+
+    async def hear(self, since: datetime) -> None:
+        """Note that this daemon knows of all tokens and connectors that were changed before that time."""
+        await self._taking(lambda db: postgres_news.hear(db, self.lease.epoch, since))
+
+    async def _heard(self) -> None:
+        """Wait until every other daemon knows what was changed just now; for one that does not look, not for long."""
+        self.hints.alert()
+        try:
+            async with asyncio.timeout(HEARD_MAX_S):
+                since = await self.clock()
+                while not await self._read(  # noqa: ASYNC110 - the database has no event for it
+                    lambda db: postgres_news.heard(db, self.lease.epoch, since)
+                ):
+                    await asyncio.sleep(HEARD_LOOK_S)
+        except (StoreFailed, TimeoutError):
+            _log.warning("others_may_not_have_heard", hint="each looks for itself, as soon as it can")
 
     async def revoked_lately(self) -> dict[str, datetime]:
         """The tokens revoked within the last seconds, and when each would have expired."""

@@ -37,14 +37,12 @@ INTO_SQLITE = {
     "test_a_store_that_cannot_persist_is_503_with_the_outcome",
     "test_no_secret_is_kept_in_clear",
 }
-# These look into one daemon, or ask for at once what holds for all daemons within a second.
+# These look into one daemon.
 INTO_ONE = {
-    "test_a_verdict_on_a_call_that_changed_since_is_412_and_nothing_is_sent",
     "test_a_shutdown_ends_the_stream",
     "test_a_shutdown_ends_the_company_stream",
     "test_a_token_whose_key_was_removed_counts_no_more",
     "test_an_unknown_address_costs_the_same_work_as_a_wrong_password",
-    "test_logging_out_revokes_this_token_at_once_and_for_good",
 }
 
 

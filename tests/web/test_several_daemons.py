@@ -9,10 +9,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import pytest
 from pydantic import SecretStr
 
 from daemon.settings import Settings
+from daemon.stores.postgres_sharing import HEARD_MAX_S
 from tests.postgres import Server
 from tests.web.conftest import TEMPLATES
 from tests.web.support import PASSWORD, Answer, Clients, CompanyStream, EventStream, FarSide, House, Person
@@ -136,21 +138,35 @@ async def test_events_of_one_reach_streams_at_the_other_in_order_and_without_a_g
     assert took_s < WITHIN_S
 
 
-async def test_a_token_revoked_at_one_counts_no_more_at_the_other(pair: Pair) -> None:
+async def test_a_token_revoked_at_one_counts_no_more_at_the_other_once_that_is_answered(pair: Pair) -> None:
     one, other = pair
     assert (await other.get("/auth/me")).status == 200
     assert (await one.post("/auth/logout")).status == 204
-    await within(lambda: other.get("/auth/me"), lambda answer: answer.status == 401)
+    assert (await other.get("/auth/me")).status == 401
 
 
-async def test_a_connector_changed_at_one_is_used_at_the_other(pair: Pair, far: FarSide) -> None:
+async def test_a_daemon_that_is_dying_holds_up_a_change_for_no_longer_than_a_second(
+    pair: Pair, settings: Settings
+) -> None:
+    assert settings.database_url is not None
+    db = await asyncpg.connect(settings.database_url.get_secret_value())
+    await db.execute("INSERT INTO daemons SELECT 99, 'dying', now(), now() + interval '1 minute', now()")
+    await db.close()
+    began = time.monotonic()
+    assert (await pair[0].post("/auth/logout")).status == 204
+    assert time.monotonic() - began < HEARD_MAX_S + WITHIN_S
+    assert (await pair[1].get("/auth/me")).status == 401
+
+
+async def test_a_connector_changed_at_one_is_known_at_the_other_once_that_is_answered(pair: Pair, far: FarSide) -> None:
     one, other = pair
     assert (await other.get("/connectors/")).json == []
-    await one.connect("payment", far.url)
-    await within(lambda: other.get("/connectors/payment"), lambda answer: answer.status == 200)
-    await other.connect("payment", far.url, path="/changed")
-    changed = await within(lambda: one.get("/connectors/payment"), lambda answer: answer.json["path"] == "/changed")
-    assert changed.json["version"] == 2
+    for version in range(1, 6):
+        await one.connect("payment", far.url, path=f"/{version}")
+        assert (await other.get("/connectors/payment")).json["path"] == f"/{version}"
+        one, other = other, one
+    assert (await one.delete("/connectors/payment")).status == 204
+    assert (await other.get("/connectors/payment")).status == 404
 
 
 async def test_no_call_goes_by_a_connector_that_the_other_has_just_changed(pair: Pair, far: FarSide) -> None:
