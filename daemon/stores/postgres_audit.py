@@ -36,19 +36,21 @@ _COMMITS = (
 )
 _HEAD = "SELECT head FROM commits WHERE company_id = $1 AND run_id = $2 AND version = $3"
 _LAST_LEAF = (
-    "SELECT number, commits.run_id, commits.version, first_seq, head, events FROM commits LEFT JOIN audit_leaves "
-    "ON audit_leaves.company_id = commits.company_id AND audit_leaves.position = commits.position "
-    "WHERE commits.company_id = $1 AND commits.run_id = $2 ORDER BY commits.version DESC LIMIT 1"
+    "SELECT number, commits.run_id, commits.version, first_seq, head, events FROM commits "
+    "LEFT JOIN LATERAL (SELECT number FROM audit_leaves WHERE audit_leaves.company_id = commits.company_id "
+    "AND audit_leaves.position = commits.position LIMIT 1) AS leaf ON true WHERE commits.company_id = $1 AND commits.run_id = $2 ORDER BY commits.version DESC LIMIT 1"
 )
 _ENTRIES = (
-    "SELECT number, commits.run_id, commits.version, first_seq, head, events FROM audit_leaves JOIN commits "
-    "ON commits.company_id = audit_leaves.company_id AND commits.position = audit_leaves.position "
+    "SELECT number, one.* FROM audit_leaves CROSS JOIN LATERAL ("
+    "SELECT commits.run_id, commits.version, first_seq, head, events FROM commits "
+    "WHERE commits.company_id = audit_leaves.company_id AND commits.position = audit_leaves.position LIMIT 1) AS one "
     "WHERE audit_leaves.company_id = $1 AND number >= $2 AND number < $3 ORDER BY number"
 )
+# By LATERAL each node is found by its key; otherwise the planner may read all that the company has.
 _NODES = (
-    "SELECT audit_nodes.level, audit_nodes.number, hash "
-    "FROM unnest($2::bigint[], $3::bigint[]) AS asked(level, number) "
-    "JOIN audit_nodes ON company_id = $1 AND audit_nodes.level = asked.level AND audit_nodes.number = asked.number"
+    "SELECT asked.level, asked.number, hash FROM unnest($2::bigint[], $3::bigint[]) AS asked(level, number) "
+    "CROSS JOIN LATERAL (SELECT hash FROM audit_nodes WHERE company_id = $1 "
+    "AND audit_nodes.level = asked.level AND audit_nodes.number = asked.number LIMIT 1) AS one"
 )
 Places = set[tuple[int, int]]
 

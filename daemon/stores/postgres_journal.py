@@ -88,7 +88,7 @@ async def find(db: Db, company_id: str, query: RunQuery) -> Sequence[Run]:
     """The runs that a query asks for, newest first."""
     conditions: dict[str, str | None] = {
         "runs.id < ${}": query.before,
-        "runs.status = ${}": query.status,
+        "runs.status <> '' AND runs.status = ${}": query.status,
         "runs.vertical = ${}": query.vertical,
         "runs.status = 'parked' AND strpos(runs.parked, '|' || ${} || '|') > 0": query.parked_at,
     }

@@ -7,9 +7,10 @@ import asyncio
 import sys
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import uvloop
 
@@ -76,9 +77,13 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
 
 
 def cpu_s(pids: list[int]) -> float:
-    """The processor time that these processes have taken."""
-    ticks = [Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split() for pid in pids]
-    return sum(int(one[11]) + int(one[12]) for one in ticks) / 100
+    """The processor time that these processes have taken; one that has ended meanwhile, such as a vacuum, counts not."""
+    total = 0
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            ticks = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+            total += int(ticks[11]) + int(ticks[12])
+    return total / 100
 
 
 def below(pid: int) -> list[int]:
@@ -111,7 +116,8 @@ async def _loop(port: int, count: int, connections: int, token: str) -> Volley:
 
 
 async def compared(folder: Path, database: Server, loops: int, rounds: int) -> None:
-    """Print them in turn, so that whatever else loads the machine loads all of them."""
+    """Print them in turn, so that whatever else loads the machine loads all of them, and how they compare."""
+    of_sqlite, of_one = [], []
     make_keys(folder)
     write_templates(folder / "templates")
     assert database.process is not None
@@ -122,11 +128,22 @@ async def compared(folder: Path, database: Server, loops: int, rounds: int) -> N
         (place / "keys").symlink_to(folder / "keys")
         (place / "templates").symlink_to(folder / "templates")
         async with serving(place, 1, None) as one:
-            print(await measured("1 on SQLite", one, loops, pid), flush=True)
+            sqlite = await measured("1 on SQLite", one, loops, pid)
+            print(sqlite, flush=True)
+        found = []
         for count in (1, 2):
             url = await database.made()
             async with serving(folder, count, url) as some:
-                print(await measured(f"{count} on PostgreSQL", some, loops, pid), flush=True)
+                found.append(await measured(f"{count} on PostgreSQL", some, loops, pid))
+                print(found[-1], flush=True)
+        of_sqlite.append(found[0].rate / sqlite.rate)
+        of_one.append(found[1].rate / found[0].rate)
+    for name, ratios, bar in (
+        ("1 on PostgreSQL in 1 on SQLite", of_sqlite, 0.5),
+        ("2 on PostgreSQL in 1", of_one, 1.3),
+    ):
+        listed = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+        print(f"{name:<32}{median(ratios):.2f} in the middle of {listed}; bar {bar}")
 
 
 def main() -> int:
