@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 # The company's clock comes first, so that whoever waits holds nothing else; then the runs that are where they should
 # be, then their receipts, and only what passed both moves on. Each row is found by its key whatever the planner knows
-# of the tables: by LATERAL, by ON CONFLICT, or by a CASE that keeps it from joining.
+# of the tables: by LATERAL, by ON CONFLICT, by a CASE that keeps it from joining, or by asking for a value, since of
+# EXISTS it might make a list of all.
 APPEND = """
 WITH alive AS MATERIALIZED (
     SELECT epoch FROM daemons WHERE epoch = $2 FOR KEY SHARE
@@ -50,7 +51,7 @@ WITH alive AS MATERIALIZED (
     INSERT INTO receipts (company_id, path, key, fingerprint, run_id, status, headers, body, created_at)
     SELECT $1, path, key, fingerprint, answered_run, answered, headers, answer, $25 FROM new
     WHERE key IS NOT NULL AND CASE WHEN expected = 0
-        THEN NOT EXISTS (SELECT 1 FROM runs WHERE runs.company_id = $1 AND runs.id = new.id)
+        THEN (SELECT runs.version FROM runs WHERE runs.company_id = $1 AND runs.id = new.id) IS NULL
         ELSE nth IN (SELECT nth FROM found) END
     ON CONFLICT (company_id, path, key) DO NOTHING
     RETURNING path, key
@@ -85,9 +86,10 @@ SELECT id, NULL, NULL, CASE
     WHEN key IS NULL THEN false
     WHEN (path, key) IN (SELECT path, key FROM taken) THEN 1 / (nth - nth) = 0
     WHEN nth IN (SELECT nth FROM found) THEN true
-    ELSE EXISTS (
-        SELECT 1 FROM receipts WHERE receipts.company_id = $1 AND receipts.path = new.path AND receipts.key = new.key
-    ) END
+    ELSE (
+        SELECT receipts.key FROM receipts
+        WHERE receipts.company_id = $1 AND receipts.path = new.path AND receipts.key = new.key
+    ) IS NOT NULL END
 FROM new WHERE CASE WHEN id IN (SELECT id FROM moved) THEN false ELSE true END
 """
 

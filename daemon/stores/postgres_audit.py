@@ -38,7 +38,8 @@ _HEAD = "SELECT head FROM commits WHERE company_id = $1 AND run_id = $2 AND vers
 _LAST_LEAF = (
     "SELECT number, commits.run_id, commits.version, first_seq, head, events FROM commits "
     "LEFT JOIN LATERAL (SELECT number FROM audit_leaves WHERE audit_leaves.company_id = commits.company_id "
-    "AND audit_leaves.position = commits.position LIMIT 1) AS leaf ON true WHERE commits.company_id = $1 AND commits.run_id = $2 ORDER BY commits.version DESC LIMIT 1"
+    "AND audit_leaves.position = commits.position LIMIT 1) AS leaf ON true "
+    "WHERE commits.company_id = $1 AND commits.run_id = $2 ORDER BY commits.version DESC LIMIT 1"
 )
 _ENTRIES = (
     "SELECT number, one.* FROM audit_leaves CROSS JOIN LATERAL ("

@@ -77,7 +77,7 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
 
 
 def cpu_s(pids: list[int]) -> float:
-    """The processor time that these processes have taken; one that has ended meanwhile, such as a vacuum, counts not."""
+    """The processor time that these processes have taken; one that has ended meanwhile does not count."""
     total = 0
     for pid in pids:
         with suppress(FileNotFoundError, ProcessLookupError):

@@ -1,0 +1,57 @@
+"""How PostgreSQL finds things, whatever it knows of the tables: by key, since one plan is kept for long."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import asyncpg
+import pytest
+
+from daemon.stores import postgres_append, postgres_audit, postgres_journal, postgres_news
+from daemon.stores.postgres_link import HINTS, SESSION
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.postgres import Server
+
+STATEMENTS = {
+    "append": postgres_append.APPEND,
+    "load": postgres_journal._LOAD,
+    "versions": postgres_news._VERSIONS,
+    "nodes": postgres_audit._NODES,
+    "last leaf": postgres_audit._LAST_LEAF,
+    "head": postgres_journal._HEAD,
+}
+FILLED = """
+INSERT INTO runs SELECT 'c', 'run-' || n, 1, true, 'parked', 'line', '|gate|', '', '', 1, 1, 0
+FROM generate_series(1, 2000) AS n;
+INSERT INTO commits SELECT 'c', 'run-' || n, 1, 1, n, '', NULL, '' FROM generate_series(1, 2000) AS n;
+INSERT INTO audit_leaves SELECT 'c', n - 1, 'run-' || n, 1, n FROM generate_series(1, 2000) AS n;
+INSERT INTO audit_nodes SELECT 'c', 0, n, '' FROM generate_series(1, 2000) AS n;
+"""
+READS_MORE = re.compile(r"runs_by_status|commits_in_order|Seq Scan on (?!company)|Hash Join|Merge Join|Bitmap")
+
+
+@pytest.fixture
+async def db(postgres: Server, template: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
+    url = await postgres.made(template)
+    one = await asyncpg.connect(url, server_settings={**SESSION, **HINTS, "plan_cache_mode": "force_generic_plan"})
+    yield one
+    await one.close()
+    await postgres.dropped(url)
+
+
+@pytest.mark.parametrize("known", ["empty", "filled since", "analyzed"])
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_it_is_found_by_its_key(db: asyncpg.Connection[asyncpg.Record], name: str, known: str) -> None:
+    if known != "empty":
+        await db.execute(FILLED)
+    if known == "analyzed":
+        await db.execute("ANALYZE")
+    await db.execute(f"PREPARE one AS {STATEMENTS[name]}")
+    count = len(set(re.findall(r"\$(\d+)", STATEMENTS[name])))
+    nulls = ", ".join(["NULL"] * count)
+    plan = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN EXECUTE one({nulls})"))
+    assert READS_MORE.search(plan) is None, plan
