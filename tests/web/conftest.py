@@ -26,30 +26,10 @@ ON_POSTGRES = os.environ.get("TESTS_ON") == "postgres"
 DAEMONS = int(os.environ.get("TESTS_DAEMONS", "1"))
 
 
-# These look into the SQLite file or change what SQLite does, and so say nothing of PostgreSQL.
-INTO_SQLITE = {
-    "test_what_an_actor_reads_in_vain_names_its_run",
-    "test_who_loses_against_another_process_is_told_so_and_told_so_again",
-    "test_a_receipt_holds_neither_the_token_nor_anything_made_fast_from_the_password",
-    "test_the_fingerprint_of_a_registration_leaves_the_password_out",
-    "test_a_history_that_is_damaged_is_counted_and_its_line_names_the_run",
-    "test_a_read_that_fails_is_counted",
-    "test_a_store_that_cannot_persist_is_503_with_the_outcome",
-    "test_no_secret_is_kept_in_clear",
-}
-# These look into one daemon.
-INTO_ONE = {
-    "test_a_shutdown_ends_the_stream",
-    "test_a_shutdown_ends_the_company_stream",
-    "test_a_token_whose_key_was_removed_counts_no_more",
-    "test_an_unknown_address_costs_the_same_work_as_a_wrong_password",
-}
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what cannot be asked of where the service keeps everything this time."""
-    out = (INTO_SQLITE if ON_POSTGRES else set()) | (INTO_ONE if DAEMONS > 1 else set())
-    gone = [item for item in items if getattr(item, "originalname", item.name) in out]
+    out = [name for name, is_out in (("sqlite", ON_POSTGRES), ("one_daemon", DAEMONS > 1)) if is_out]
+    gone = [item for item in items if any(item.get_closest_marker(name) for name in out)]
     if gone:
         config.hook.pytest_deselected(items=gone)
         items[:] = [item for item in items if item not in gone]

@@ -98,6 +98,7 @@ async def test_a_page_of_a_chain_is_asked_for_as_any_other(ann: Person) -> None:
     assert len((await ann.get(f"{path}?cursor={cursor}")).json["events"]) == run["version"] - 1
 
 
+@pytest.mark.sqlite
 async def test_a_page_whose_events_were_changed_is_not_shown(ann: Person, house: House) -> None:
     run = await ann.start("line", {"amount": 1})
     await ann.resume(run, "signoff")
@@ -150,6 +151,7 @@ async def test_the_companys_log_has_what_people_do_outside_of_runs(ann: Person, 
     assert b"s3cret-canary" not in (await ann.get("/audit/export")).raw
 
 
+@pytest.mark.one_daemon
 async def test_a_refused_log_in_is_written_down_whether_the_address_is_known_or_not(
     ann: Person, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +199,7 @@ async def test_checkpoints_are_listed_newest_first_page_by_page(ann: Person) -> 
     assert_problem(await ann.get("/audit/checkpoints?cursor=x"), 400, "malformed_cursor")
 
 
+@pytest.mark.one_daemon
 async def test_only_managers_and_owners_see_the_evidence_of_the_whole_company(
     ann: Person, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

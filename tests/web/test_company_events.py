@@ -167,6 +167,7 @@ async def test_places_stay_the_same_after_sealing_and_a_restart(ann: Person, hou
     assert places(after) == sorted(set(places(after)))
 
 
+@pytest.mark.one_daemon
 async def test_a_shutdown_ends_the_company_stream(ann: Person, house: House) -> None:
     async with CompanyStream(ann, "") as stream:
         await stream.response.content.readline()

@@ -165,6 +165,7 @@ async def test_a_cancellation_ends_the_stream(ann: Person) -> None:
     assert (ended["event"], ended["data"]["status"]) == ("run_ended", "cancelled")
 
 
+@pytest.mark.one_daemon
 async def test_a_shutdown_ends_the_stream(ann: Person) -> None:
     run = await ann.start("line", {"amount": 5})
     async with EventStream(ann, run["id"], Last_Event_ID=str(run["version"])) as stream:

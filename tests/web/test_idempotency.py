@@ -129,6 +129,7 @@ async def test_what_was_applied_and_never_answered_is_answered_after_a_restart(
     assert [run["id"] for run in (await ann.get("/process-runs/")).json] == [first.json["id"]]
 
 
+@pytest.mark.sqlite
 async def test_who_loses_against_another_process_is_told_so_and_told_so_again(
     ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +219,7 @@ async def test_a_refused_registration_is_refused_again(house: House) -> None:
     assert_again(taken, await register(house, "k"))
 
 
+@pytest.mark.sqlite
 async def test_a_receipt_holds_neither_the_token_nor_anything_made_fast_from_the_password(house: House) -> None:
     first = await register(house, "k")
     other = await register(house, "k2", email="two@new.test", password="another horse")
@@ -236,6 +238,7 @@ async def test_a_receipt_holds_neither_the_token_nor_anything_made_fast_from_the
     assert_problem(again, 409, "email_taken")
 
 
+@pytest.mark.sqlite
 async def test_the_fingerprint_of_a_registration_leaves_the_password_out(house: House) -> None:
     await register(house, "a")
     await register(house, "b", password="another horse")

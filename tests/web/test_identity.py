@@ -95,6 +95,7 @@ async def test_an_unknown_address_and_a_wrong_password_get_the_same_answer(ann: 
     assert not [answer for answer in answers if "WWW-Authenticate" in answer.headers]
 
 
+@pytest.mark.one_daemon
 async def test_an_unknown_address_costs_the_same_work_as_a_wrong_password(
     ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ from daemon.keyring import KeyRing, change_ring, read_ring
 from daemon.settings import key_files
 from tests.web.support import PATIENCE_S, House, Person
 
+pytestmark = pytest.mark.sqlite
 PURPOSES = ["tokens", "secrets", "audit"]
 
 

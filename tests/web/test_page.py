@@ -81,6 +81,7 @@ async def test_for_nobody_else_it_counts(house: House, cookie: dict[str, str], h
     assert_problem(started, 401, "not_authenticated")
 
 
+@pytest.mark.one_daemon
 async def test_what_changes_something_has_to_say_where_it_comes_from(house: House, cookie: dict[str, str]) -> None:
     """Over plain HTTP browsers leave out Sec-Fetch-Site; Origin they send with each POST."""
     own = f"http://{house.client.host}:{house.client.port}"

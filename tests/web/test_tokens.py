@@ -127,6 +127,7 @@ async def test_a_rotation_logs_nobody_out_and_needs_no_restart(ann: Person) -> N
     assert [(await one.get("/auth/me")).status for one in (ann, newer)] == [200, 200]
 
 
+@pytest.mark.one_daemon
 async def test_a_token_whose_key_was_removed_counts_no_more(ann: Person) -> None:
     path = ann.house.settings.data_dir / KEYS
     assert (await ann.get("/auth/me")).status == 200

@@ -27,6 +27,7 @@ async def test_a_healthy_service_says_so_to_everybody(house: House) -> None:
     assert (await house.send("GET", "/health", headers={"Authorization": "Bearer x"})).status == 200
 
 
+@pytest.mark.one_daemon
 async def test_health_counts_the_runs_that_are_live(ann: Person) -> None:
     await ann.start("line", {"amount": 1})
     assert (await ann.get("/health")).json["runs"] == {"live": 1}
@@ -76,6 +77,7 @@ class TestWithAMailboxOfOne:
             assert_unavailable(answer, "overloaded")
 
 
+@pytest.mark.one_daemon
 async def test_a_password_that_would_wait_too_long_is_503(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     async def busy(_: Any) -> Any:
         raise Busy
@@ -85,6 +87,7 @@ async def test_a_password_that_would_wait_too_long_is_503(house: House, monkeypa
     assert_unavailable(await house.send("POST", "/auth/login", body), "overloaded")
 
 
+@pytest.mark.sqlite
 @pytest.mark.parametrize("outcome", ["not_applied", "unknown"])
 async def test_a_store_that_cannot_persist_is_503_with_the_outcome(
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch, outcome: Any
@@ -113,6 +116,7 @@ async def test_a_store_that_cannot_be_read_is_503(house: House, ann: Person, mon
     assert_unavailable(await ann.get("/process-runs/"), "store_unavailable")
 
 
+@pytest.mark.one_daemon
 async def test_what_nobody_foresaw_is_500_without_its_cause(
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

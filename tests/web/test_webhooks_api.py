@@ -47,6 +47,7 @@ async def test_a_new_webhook_shows_its_secret_once(ann: Person, far: FarSide) ->
     assert (await ann.get("/webhooks/")).json == [shown]
 
 
+@pytest.mark.sqlite
 async def test_no_secret_is_kept_in_clear(ann: Person, far: FarSide, house: House) -> None:
     body = {"url": far.url}
     hook = (await ann.post("/webhooks/", body, Idempotency_Key="once")).json
