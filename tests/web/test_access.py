@@ -27,6 +27,7 @@ async def test_an_answer_that_is_neither_slow_nor_a_fault_leaves_no_line(house: 
     assert requests_in(logs) == []
 
 
+@pytest.mark.one_daemon
 async def test_a_fault_leaves_a_line(house: House, ann: Person) -> None:
     house.life.draining = True
     with capture_logs() as logs:
@@ -84,6 +85,7 @@ class TestWithNoRequests:
     def settings(self, settings: Settings) -> Settings:
         return settings.model_copy(update={"access_log": "off"})
 
+    @pytest.mark.one_daemon
     async def test_not_even_a_fault_leaves_a_line(self, house: House, ann: Person) -> None:
         house.life.draining = True
         with capture_logs() as logs:

@@ -161,6 +161,7 @@ async def test_each_missing_field_of_a_registration_is_named(house: House) -> No
     assert_invalid(await house.send("POST", "/auth/login", {}), "/email", "/password")
 
 
+@pytest.mark.one_daemon
 async def test_a_password_is_kept_as_argon2id_and_nothing_else(ann: Person) -> None:
     account = await ann.house.services.identity._accounts.account_by_email(ann.email)
     assert account is not None

@@ -139,6 +139,7 @@ async def test_a_gate_is_as_old_as_it_is_whatever_has_happened_on_another_branch
     assert [(await gates.tallies())["fork"].since] == [datetime.fromisoformat(at) for at in opened]
 
 
+@pytest.mark.one_daemon
 @pytest.mark.sqlite
 async def test_a_run_that_cannot_be_read_keeps_no_other_from_being_counted(house: House, ann: Person) -> None:
     gates = OpenGates(house.services.store, fresh_s=0, rest_times=0)
@@ -236,6 +237,7 @@ async def test_transactions_are_counted_with_their_size_and_time(page: Page, ann
     assert 0 < after("batch_seconds_sum") < PATIENCE_S
 
 
+@pytest.mark.one_daemon
 @pytest.mark.sqlite
 async def test_a_history_that_is_damaged_is_counted_and_its_line_names_the_run(
     page: Page, house: House, ann: Person

@@ -32,6 +32,7 @@ def lose_one_outcome(house: House, monkeypatch: pytest.MonkeyPatch) -> list[str]
     return lost
 
 
+@pytest.mark.one_daemon
 async def test_a_run_whose_outcome_was_lost_is_reported_and_goes_on(
     house: House, ann: Person, far: FarSide, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,6 +49,7 @@ async def test_a_run_whose_outcome_was_lost_is_reported_and_goes_on(
     assert len(far.seen) == 2
 
 
+@pytest.mark.one_daemon
 async def test_of_a_call_that_may_not_be_repeated_a_human_is_asked(
     house: House, ann: Person, far: FarSide, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,6 +33,7 @@ async def test_health_counts_the_runs_that_are_live(ann: Person) -> None:
     assert (await ann.get("/health")).json["runs"] == {"live": 1}
 
 
+@pytest.mark.one_daemon
 async def test_while_it_drains_everything_but_health_is_refused(house: House, ann: Person) -> None:
     house.life.draining = True
     assert_unavailable(await ann.get("/process-runs/"), "draining")
@@ -46,6 +47,7 @@ async def test_while_it_drains_everything_but_health_is_refused(house: House, an
     )
 
 
+@pytest.mark.one_daemon
 async def test_a_repeat_under_a_key_is_in_doubt_while_the_service_stops(house: House, ann: Person) -> None:
     run = await ann.start("line", {"amount": 1})
     house.life.draining = True
@@ -55,6 +57,7 @@ async def test_a_repeat_under_a_key_is_in_doubt_while_the_service_stops(house: H
     assert_unavailable(await ann.send("POST", path, verdict), "draining")
 
 
+@pytest.mark.one_daemon
 async def test_a_command_that_meets_a_stop_is_refused(house: House, ann: Person) -> None:
     run = await ann.start("line", {"amount": 1})
     house.services.directory.refuse()
@@ -87,6 +90,7 @@ async def test_a_password_that_would_wait_too_long_is_503(house: House, monkeypa
     assert_unavailable(await house.send("POST", "/auth/login", body), "overloaded")
 
 
+@pytest.mark.one_daemon
 @pytest.mark.sqlite
 @pytest.mark.parametrize("outcome", ["not_applied", "unknown"])
 async def test_a_store_that_cannot_persist_is_503_with_the_outcome(
@@ -108,6 +112,7 @@ async def test_a_store_that_cannot_persist_is_503_with_the_outcome(
     assert (await ann.resume(run, "signoff", Idempotency_Key="k")).status == 200
 
 
+@pytest.mark.one_daemon
 async def test_a_store_that_cannot_be_read_is_503(house: House, ann: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     async def fail(*_: Any) -> Any:
         raise StoreFailed("input/output error", "not_applied")
