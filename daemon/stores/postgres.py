@@ -9,55 +9,42 @@ from collections import OrderedDict
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-from zlib import crc32
+from typing import TYPE_CHECKING, cast
 
-import structlog
-
-from actors.ports import StoreFailed, VersionConflict
-from daemon.audit.chain import HistoryBroken
+from actors.ports import VersionConflict
 from daemon.audit.records import SEAL_MAX
-from daemon.stores import postgres_audit, postgres_connectors, postgres_journal, postgres_shelves
+from daemon.stores import postgres_audit, postgres_journal
 from daemon.stores.loads import Loads
 from daemon.stores.postgres_append import Append
-from daemon.stores.postgres_engine import Appended, PostgresEngine, Work
+from daemon.stores.postgres_engine import Appended, PostgresEngine
+from daemon.stores.postgres_keeping import PostgresKeeping
 from daemon.stores.postgres_link import Db, Link
 from daemon.stores.postgres_log import last_logged, log
 from daemon.stores.postgres_migrations import migrate, whole
-from daemon.stores.postgres_news import drop_rates
 from daemon.stores.postgres_sharing import Hints, Lease, PostgresSharing
 from daemon.stores.postgres_telling import PostgresTelling
 from daemon.stores.sqlite_rows import text
-from daemon.stores.sqlite_shelves import DROP_MAX
 from daemon.stores.writer import BATCH_MAX, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
-    from actors.ports import Commit, Receipt
+    from actors.ports import Commit
     from actors.run import Run
     from daemon.audit.log import LogEvent, Logged
     from daemon.audit.records import Checkpoint, Entry, Proven, Sign
     from daemon.meters import Gauge
     from daemon.ports import (
-        Account,
-        CompanyKey,
-        ConnectorChange,
         ParkedRun,
         Performs,
         Recorded,
         RunQuery,
-        StoredConnector,
-        TemplateDocument,
     )
     from daemon.stores.postgres_journal import Standing
 
-T = TypeVar("T")
 Key = tuple[str, str]
-_log = structlog.get_logger("penstock")
 
 LANES = 4
-READERS = 3
 LEASE_S = 5.0
 HEADS_MAX = 50_000
 
@@ -66,7 +53,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class PostgresStore(PostgresTelling, PostgresSharing):
+class PostgresStore(PostgresKeeping, PostgresTelling, PostgresSharing):
     """The durable store of many processes; make it with `PostgresStore.open`.
 
     Each company's writes go through one of a few connections, so that they stand in line for its clock only once.
@@ -77,12 +64,9 @@ class PostgresStore(PostgresTelling, PostgresSharing):
     def __init__(
         self, url: str, lease: Lease, hints: Hints, clock: Callable[[], datetime], gauge: Gauge | None
     ) -> None:
+        super().__init__(url, clock, gauge)
         self.lease = lease
         self.hints = hints
-        self._clock = clock
-        self._gauge = gauge
-        self._readers = [Link(url) for _ in range(READERS)]
-        self._lanes: list[Writer[Link]] = []
         self._loads = Loads(self._standing)
         self._heads: OrderedDict[tuple[str, str, int], bytes] = OrderedDict()
 
@@ -171,100 +155,6 @@ class PostgresStore(PostgresTelling, PostgresSharing):
         """At most `limit` runs behind a key that wait for a human, in order."""
         return await self._read(lambda db: postgres_journal.parked(db, after, limit))
 
-    async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
-        """Keep a new company with its first user; EmailTaken when the address has an account."""
-        at = text(self._clock())
-        await self._write(account.company.id, lambda db: postgres_shelves.register(db, account, receipt, at, logged))
-
-    async def account_by_email(self, email: str) -> Account | None:
-        """The account of an e-mail address, whatever its case."""
-        return await self._read(lambda db: postgres_shelves.account_by_email(db, email))
-
-    async def account(self, user_id: str) -> Account | None:
-        """The account of a user."""
-        return await self._read(lambda db: postgres_shelves.account(db, user_id))
-
-    async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
-        """Remember that a token no longer counts, until it would have expired; when this returns all daemons know."""
-        company_id = "" if logged is None else logged.company_id
-        await self._write(company_id, lambda db: postgres_shelves.revoke(db, token_id, expires_at, logged))
-        await self._heard()
-
-    async def revoked(self) -> dict[str, datetime]:
-        """The revoked tokens and when each would have expired; those that have expired are dropped."""
-        rows = await self._write("", lambda db: postgres_shelves.revoked(db, text(self._clock())))
-        return {token_id: datetime.fromisoformat(expires_at) for token_id, expires_at in rows}
-
-    async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
-        """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
-        await self._write(stored.company_id, lambda db: postgres_connectors.put_connector(db, stored, change))
-        await self._heard()
-
-    async def delete_connector(self, change: ConnectorChange) -> bool:
-        """Forget the connector that the change names and keep the change; False, and nothing kept, without one."""
-        deleted = await self._write(change.company_id, lambda db: postgres_connectors.delete_connector(db, change))
-        await self._heard()
-        return deleted
-
-    async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
-        """A company's connectors by tool-id, in order."""
-        return await self._read(lambda db: postgres_connectors.connectors_of(db, company_id))
-
-    async def connector_changes(
-        self, company_id: str, tool_id: str, before: int | None, limit: int
-    ) -> Sequence[ConnectorChange]:
-        """At most `limit` changes of a tool's connector, newest first, those with a number below `before`."""
-        asked = company_id, tool_id, before, limit
-        return await self._read(lambda db: postgres_connectors.connector_changes(db, *asked))
-
-    async def company_key(self, company_id: str) -> CompanyKey | None:
-        """A company's key."""
-        return await self._read(lambda db: postgres_connectors.company_key(db, company_id))
-
-    async def add_company_key(self, key: CompanyKey) -> CompanyKey:
-        """Keep a company's key unless it has one; returns the one that counts."""
-        return await self._write(key.company_id, lambda db: postgres_connectors.add_company_key(db, key))
-
-    async def company_keys(self, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
-        """At most `limit` keys that are not wrapped by the key of that id, by company behind the company `after`."""
-        return await self._read(lambda db: postgres_connectors.company_keys(db, not_by, after, limit))
-
-    async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
-        """Put other wrappings in place of the earlier ones, all or none."""
-        await self._write("", lambda db: postgres_connectors.rewrap_company_keys(db, keys))
-
-    async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
-        """The receipt kept under that key."""
-        return await self._read(lambda db: postgres_shelves.receipt(db, company_id, path, key))
-
-    async def add_receipt(self, receipt: Receipt) -> None:
-        """Keep a receipt; ReceiptTaken when there is any under its key."""
-        at = text(self._clock())
-        await self._write(receipt.company_id, lambda db: postgres_shelves.add_receipt(db, receipt, at))
-
-    async def keep_receipt(self, receipt: Receipt) -> None:
-        """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""
-        at = text(self._clock())
-        await self._write(receipt.company_id, lambda db: postgres_shelves.keep_receipt(db, receipt, at))
-
-    async def drop_receipts(self, before: datetime) -> int:
-        """Drop the receipts kept before that time, a bounded number at a time; returns how many."""
-        await self._write("", drop_rates)
-        total = 0
-        while True:
-            dropped = await self._write("", lambda db: postgres_shelves.drop_receipts(db, text(before)))
-            total += dropped
-            if dropped < DROP_MAX:
-                return total
-
-    async def keep_template(self, document: TemplateDocument) -> None:
-        """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""
-        await self._write("", lambda db: postgres_shelves.keep_template(db, document))
-
-    async def template_document(self, digest: str) -> TemplateDocument | None:
-        """The template of that digest."""
-        return await self._read(lambda db: postgres_shelves.template_document(db, digest))
-
     async def log(self, logged: Logged) -> None:
         """Add an event to a company's own log."""
         await self._write(logged.company_id, lambda db: log(db, logged))
@@ -317,37 +207,6 @@ class PostgresStore(PostgresTelling, PostgresSharing):
         self._heads[place] = head
         if len(self._heads) > HEADS_MAX:
             self._heads.popitem(last=False)
-
-    def _lane(self, company_id: str) -> Writer[Link]:
-        return self._lanes[crc32(company_id.encode()) % len(self._lanes)]
-
-    async def _write(self, company_id: str, work: Callable[[Db], Awaitable[T]]) -> T:
-        return cast("T", await self._lane(company_id).submit(cast("Any", Work(company_id, work))))
-
-    async def _read(self, query: Callable[[Db], Awaitable[T]]) -> T:
-        return await self._failing(min(self._readers, key=lambda one: one.waiting), query)
-
-    async def _taking(self, query: Callable[[Db], Awaitable[T]]) -> T:
-        """Run what looks and takes in one; whoever does not hear what it took asks again."""
-        return await self._failing(min(self._readers, key=lambda one: one.waiting), query)
-
-    async def _failing(self, link: Link, query: Callable[[Db], Awaitable[T]]) -> T:
-        try:
-            return await link.use(query)
-        except HistoryBroken as broken:
-            self._not_read("history_broken", str(broken), "damaged")
-            raise
-        except StoreFailed as failure:
-            self._not_read("store_read_failed", str(failure), "read")
-            raise
-        except ValueError as error:
-            self._not_read("store_read_failed", str(error), "read")
-            raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
-
-    def _not_read(self, event: str, detail: str, kind: str) -> None:
-        _log.error(event, detail=detail)
-        if self._gauge is not None:
-            self._gauge.store_failure(kind)
 
     async def _standing(self, keys: Sequence[Key]) -> dict[Key, Standing]:
         return await self._read(lambda db: postgres_journal.load_all(db, keys))

@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from actors.ports import StoreFailed
 from daemon.stores import postgres_lease, postgres_news
+from daemon.stores.postgres_access import PostgresAccess
 from daemon.stores.postgres_link import HINTS, Link
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from daemon.stores.postgres_link import Db
 
-T = TypeVar("T")
 RENEWALS = 5
 HINT_PAUSE_S = 0.02
 LISTEN_S = 1.0
@@ -150,17 +150,10 @@ class Hints:
         await asyncio.gather(self._sending.close(), self._hearing.close())
 
 
-class PostgresSharing:
+class PostgresSharing(PostgresAccess):
     """What the store of many daemons adds of this to all else."""
 
-    lease: Lease
     hints: Hints
-
-    async def _read(self, query: Callable[[Db], Awaitable[T]]) -> T:
-        raise NotImplementedError
-
-    async def _taking(self, query: Callable[[Db], Awaitable[T]]) -> T:
-        raise NotImplementedError
 
     @property
     def epoch(self) -> int:

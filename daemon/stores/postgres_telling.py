@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from daemon.stores import postgres_placed, postgres_webhooks
+from daemon.stores.postgres_access import PostgresAccess
 from daemon.stores.sqlite_rows import text
 from daemon.stores.sqlite_shelves import DROP_MAX
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from actors.ports import Receipt
     from daemon.audit.log import Logged
     from daemon.placed import Place, Placed
-    from daemon.stores.postgres_link import Db
-    from daemon.stores.postgres_sharing import Lease
     from daemon.webhooks.records import Delivery, Queue, Webhook
 
-T = TypeVar("T")
 
-
-class PostgresTelling:
+class PostgresTelling(PostgresAccess):
     """What the store adds of this to all else."""
-
-    lease: Lease
-    _clock: Callable[[], datetime]
-
-    async def _read(self, query: Callable[[Db], Awaitable[T]]) -> T:
-        raise NotImplementedError
-
-    async def _taking(self, query: Callable[[Db], Awaitable[T]]) -> T:
-        raise NotImplementedError
-
-    async def _write(self, company_id: str, work: Callable[[Db], Awaitable[T]]) -> T:
-        raise NotImplementedError
 
     async def present(self, company_id: str) -> Place:
         """The place behind everything that a company has committed."""

@@ -1,0 +1,117 @@
+"""The part of the PostgreSQL store that keeps accounts, connectors, companies' keys, receipts and templates."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from daemon.stores import postgres_connectors, postgres_shelves
+from daemon.stores.postgres_access import PostgresAccess
+from daemon.stores.postgres_news import drop_rates
+from daemon.stores.sqlite_rows import text
+from daemon.stores.sqlite_shelves import DROP_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actors.ports import Receipt
+    from daemon.audit.log import Logged
+    from daemon.ports import Account, CompanyKey, ConnectorChange, StoredConnector, TemplateDocument
+
+
+class PostgresKeeping(PostgresAccess):
+    """What the store has of this."""
+
+    async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
+        """Keep a new company with its first user; EmailTaken when the address has an account."""
+        at = text(self._clock())
+        await self._write(account.company.id, lambda db: postgres_shelves.register(db, account, receipt, at, logged))
+
+    async def account_by_email(self, email: str) -> Account | None:
+        """The account of an e-mail address, whatever its case."""
+        return await self._read(lambda db: postgres_shelves.account_by_email(db, email))
+
+    async def account(self, user_id: str) -> Account | None:
+        """The account of a user."""
+        return await self._read(lambda db: postgres_shelves.account(db, user_id))
+
+    async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
+        """Remember that a token no longer counts, until it would have expired; when this returns all daemons know."""
+        company_id = "" if logged is None else logged.company_id
+        await self._write(company_id, lambda db: postgres_shelves.revoke(db, token_id, expires_at, logged))
+        await self._heard()
+
+    async def revoked(self) -> dict[str, datetime]:
+        """The revoked tokens and when each would have expired; those that have expired are dropped."""
+        rows = await self._write("", lambda db: postgres_shelves.revoked(db, text(self._clock())))
+        return {token_id: datetime.fromisoformat(expires_at) for token_id, expires_at in rows}
+
+    async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
+        """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
+        await self._write(stored.company_id, lambda db: postgres_connectors.put_connector(db, stored, change))
+        await self._heard()
+
+    async def delete_connector(self, change: ConnectorChange) -> bool:
+        """Forget the connector that the change names and keep the change; False, and nothing kept, without one."""
+        deleted = await self._write(change.company_id, lambda db: postgres_connectors.delete_connector(db, change))
+        await self._heard()
+        return deleted
+
+    async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
+        """A company's connectors by tool-id, in order."""
+        return await self._read(lambda db: postgres_connectors.connectors_of(db, company_id))
+
+    async def connector_changes(
+        self, company_id: str, tool_id: str, before: int | None, limit: int
+    ) -> Sequence[ConnectorChange]:
+        """At most `limit` changes of a tool's connector, newest first, those with a number below `before`."""
+        asked = company_id, tool_id, before, limit
+        return await self._read(lambda db: postgres_connectors.connector_changes(db, *asked))
+
+    async def company_key(self, company_id: str) -> CompanyKey | None:
+        """A company's key."""
+        return await self._read(lambda db: postgres_connectors.company_key(db, company_id))
+
+    async def add_company_key(self, key: CompanyKey) -> CompanyKey:
+        """Keep a company's key unless it has one; returns the one that counts."""
+        return await self._write(key.company_id, lambda db: postgres_connectors.add_company_key(db, key))
+
+    async def company_keys(self, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
+        """At most `limit` keys that are not wrapped by the key of that id, by company behind the company `after`."""
+        return await self._read(lambda db: postgres_connectors.company_keys(db, not_by, after, limit))
+
+    async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
+        """Put other wrappings in place of the earlier ones, all or none."""
+        await self._write("", lambda db: postgres_connectors.rewrap_company_keys(db, keys))
+
+    async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
+        """The receipt kept under that key."""
+        return await self._read(lambda db: postgres_shelves.receipt(db, company_id, path, key))
+
+    async def add_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt; ReceiptTaken when there is any under its key."""
+        at = text(self._clock())
+        await self._write(receipt.company_id, lambda db: postgres_shelves.add_receipt(db, receipt, at))
+
+    async def keep_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""
+        at = text(self._clock())
+        await self._write(receipt.company_id, lambda db: postgres_shelves.keep_receipt(db, receipt, at))
+
+    async def drop_receipts(self, before: datetime) -> int:
+        """Drop the receipts kept before that time, a bounded number at a time; returns how many."""
+        await self._write("", drop_rates)
+        total = 0
+        while True:
+            dropped = await self._write("", lambda db: postgres_shelves.drop_receipts(db, text(before)))
+            total += dropped
+            if dropped < DROP_MAX:
+                return total
+
+    async def keep_template(self, document: TemplateDocument) -> None:
+        """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""
+        await self._write("", lambda db: postgres_shelves.keep_template(db, document))
+
+    async def template_document(self, digest: str) -> TemplateDocument | None:
+        """The template of that digest."""
+        return await self._read(lambda db: postgres_shelves.template_document(db, digest))
