@@ -66,7 +66,7 @@ class MemoryStore(MemoryTelling):
         key = (run.company_id, run.id)
         events, snapshot = codec.encode_events(commit.events), codec.encode_run(run)
         if receipt is not None:
-            self._refuse_taken(receipt)
+            self.refuse_taken(receipt)
         kept = self._runs.get(key, _Kept())
         if kept.version != commit.expected_version:
             raise VersionConflict(f"The run {run.id} is not at version {commit.expected_version}.")
@@ -125,7 +125,7 @@ class MemoryStore(MemoryTelling):
         """Keep a new company with its first user; EmailTaken when the address has an account."""
         key = codec.email_key(account.user.email)
         if receipt is not None:
-            self._refuse_taken(receipt)
+            self.refuse_taken(receipt)
         if key in self._accounts:
             raise EmailTaken("An account with this e-mail address exists.")
         if receipt is not None:
@@ -250,10 +250,11 @@ class MemoryStore(MemoryTelling):
 
     def take_receipt(self, receipt: Receipt) -> None:
         """Keep a receipt; ReceiptTaken when there is one under its key."""
-        self._refuse_taken(receipt)
+        self.refuse_taken(receipt)
         self._receipts[receipt.company_id, receipt.path, receipt.key] = self._clock(), receipt
 
-    def _refuse_taken(self, receipt: Receipt) -> None:
+    def refuse_taken(self, receipt: Receipt) -> None:
+        """ReceiptTaken when there is a receipt under its key."""
         if (receipt.company_id, receipt.path, receipt.key) in self._receipts:
             raise ReceiptTaken("The idempotency key is already used.")
 

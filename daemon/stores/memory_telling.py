@@ -9,7 +9,7 @@ from daemon.audit.chain import Walk, genesis
 from daemon.placed import Place, Placed
 from daemon.stores import codec
 from daemon.stores.memory_audit import MemoryLedger
-from daemon.webhooks.records import KEPT_MAX, REVIVED_FROM, Delivery, Queue, Webhook, message_id
+from daemon.webhooks.records import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, Queue, TooMany, Webhook, message_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +35,10 @@ class MemoryTelling(MemoryLedger):
         """Keep a receipt; ReceiptTaken when there is one under its key."""
         raise NotImplementedError
 
+    def refuse_taken(self, receipt: Receipt) -> None:
+        """ReceiptTaken when there is a receipt under its key."""
+        raise NotImplementedError
+
     async def present(self, company_id: str) -> Place:  # noqa: ARG002 - one order for all companies
         """The place behind everything that a company has committed."""
         return Place(len(self._order) + 1, 0)
@@ -51,7 +55,11 @@ class MemoryTelling(MemoryLedger):
         return found[: max(0, limit)]
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
-        """Keep a new webhook that begins at the present; ReceiptTaken when its request was answered already."""
+        """Keep a new webhook that begins at the present; ReceiptTaken or TooMany say why not."""
+        if receipt is not None:
+            self.refuse_taken(receipt)
+        if len(await self.webhooks_of(webhook.company_id)) >= WEBHOOKS_MAX:
+            raise TooMany
         if receipt is not None:
             self.take_receipt(receipt)
         await self.log(logged)

@@ -31,7 +31,7 @@ class PostgresTelling(PostgresAccess):
         return await self._read(lambda db: postgres_placed.happened(db, company_id, after, limit))
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
-        """Keep a new webhook that begins at the present; ReceiptTaken when its request was answered already."""
+        """Keep a new webhook that begins at the present; ReceiptTaken or TooMany say why not."""
         at = text(self._clock())
         await self._write(
             webhook.company_id, lambda db: postgres_webhooks.add_webhook(db, webhook, logged, receipt, at)

@@ -12,7 +12,7 @@ from daemon.stores.postgres_shelves import add_receipt, counted
 from daemon.stores.sqlite_rows import text
 from daemon.stores.sqlite_shelves import DROP_MAX
 from daemon.stores.sqlite_webhooks import NUMBER_MAX, _delivery, _text, _time, _types, _webhook
-from daemon.webhooks.records import KEPT_MAX, REVIVED_FROM, Delivery, Queue, Webhook, message_id
+from daemon.webhooks.records import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, Queue, TooMany, Webhook, message_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,6 +29,7 @@ _HOOK = (
 )
 _SELECT, _UPDATE, _INTO = "SELECT", "UPDATE", "INSERT INTO"
 _HOOKS = f"{_SELECT} {_HOOK} FROM webhooks WHERE company_id = $1"
+_COUNT = "SELECT count(*) FROM webhooks WHERE company_id = $1"
 _ADD_HOOK = f"{_INTO} webhooks ({_HOOK}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
 _DELIVERY = (
     "company_id, webhook_id, number, id, position, nth, run_id, seq, type, created_at, status, attempts, tries, "
@@ -50,10 +51,13 @@ _TAKE = f"{_UPDATE} webhooks SET epoch = $3 WHERE company_id = $1 AND id = $2 AN
 
 
 async def add_webhook(db: Db, webhook: Webhook, logged: Logged, receipt: Receipt | None, at: str) -> None:
-    """Add a webhook whose cursor is at the present."""
+    """Add a webhook whose cursor is at the present, unless the company has as many as it may."""
     if receipt is not None:
         await add_receipt(db, receipt, at)
+    # The log holds the company's clock until the end: whoever counts behind it sees what all others have added.
     await log(db, logged)
+    if await db.fetchval(_COUNT, webhook.company_id) >= WEBHOOKS_MAX:
+        raise TooMany
     times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)
     row = (*webhook.key, webhook.url, _types(webhook), plain(webhook.description), webhook.sealed_secret, *times)
     cursor = await present(db, webhook.company_id)

@@ -40,7 +40,7 @@ class SqliteTelling:
         return await self._read(lambda db: sqlite_placed.happened(db, company_id, after, limit))
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
-        """Keep a new webhook that begins at the present; ReceiptTaken when its request was answered already."""
+        """Keep a new webhook that begins at the present; ReceiptTaken or TooMany say why not."""
         at = text(self._clock())
         await self._writer.submit(lambda db: sqlite_webhooks.add_webhook(db, webhook, logged, receipt, at))
 

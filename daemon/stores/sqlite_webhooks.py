@@ -12,7 +12,7 @@ from daemon.stores.sqlite_log import log
 from daemon.stores.sqlite_placed import present
 from daemon.stores.sqlite_rows import Rows, text
 from daemon.stores.sqlite_shelves import ADD_RECEIPTS, DROP_MAX, receipt_row
-from daemon.webhooks.records import KEPT_MAX, REVIVED_FROM, Delivery, Queue, Webhook, message_id
+from daemon.webhooks.records import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, Queue, TooMany, Webhook, message_id
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,6 +29,7 @@ _HOOK = (
     "failures, cursor_position, cursor_nth"
 )
 _HOOKS = f"{_SELECT} {_HOOK} FROM webhooks WHERE company_id = ?"
+_COUNT = "SELECT count(*) FROM webhooks WHERE company_id = ?"
 _ADD_HOOK = Rows(f"INSERT INTO webhooks ({_HOOK})", columns=14)
 _DELIVERY = (
     "company_id, webhook_id, number, id, position, nth, run_id, seq, type, created_at, status, attempts, tries, "
@@ -43,9 +44,11 @@ _SETTLE = (
 
 
 def add_webhook(db: sqlite3.Connection, webhook: Webhook, logged: Logged, receipt: Receipt | None, at: str) -> None:
-    """Add a webhook whose cursor is at the present."""
+    """Add a webhook whose cursor is at the present, unless the company has as many as it may."""
     if receipt is not None and ADD_RECEIPTS.write(db, [receipt_row(receipt, at)]) != 1:
         raise ReceiptTaken("The idempotency key is already used.")
+    if db.execute(_COUNT, (webhook.company_id,)).fetchone()[0] >= WEBHOOKS_MAX:
+        raise TooMany
     log(db, logged)
     row = (*webhook.key, webhook.url, _types(webhook), webhook.description, webhook.sealed_secret)
     times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)

@@ -16,10 +16,8 @@ from daemon.webhooks.attempt import Notify, attempt, message
 from daemon.webhooks.change import changed
 from daemon.webhooks.records import (
     TEST_TYPE,
-    WEBHOOKS_MAX,
     Delivery,
     Tested,
-    TooMany,
     Wanted,
     Webhook,
     WebhookShelf,
@@ -56,8 +54,6 @@ class Book:
     async def create(self, wanted: Wanted, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
         """Make a webhook; returns it and its secret. TooMany when the company has as many as it may."""
         async with self._change:
-            if len(await self._shelf.webhooks_of(wanted.company_id)) >= WEBHOOKS_MAX:
-                raise TooMany
             webhook_id, secret, at = new_id(), new_secret(), self._now()
             webhook = Webhook(
                 company_id=wanted.company_id,

@@ -103,7 +103,11 @@ class WebhookShelf(Protocol):
     """The webhooks of each company and their deliveries; a change and its event in the log are one."""
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
-        """Keep a new webhook that begins at the present; ReceiptTaken when its request was answered already."""
+        """Keep a new webhook that begins at the present.
+
+        ReceiptTaken when its request was answered already; TooMany when the company has as many as it may, whoever else
+        adds one at the same moment.
+        """
 
     async def put_webhook(self, webhook: Webhook, logged: Logged) -> bool:
         """Change what people can change, and enable it; False, and nothing changed, without such a webhook."""

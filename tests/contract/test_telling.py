@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,7 @@ from daemon.audit.log import Logged, LoggedOut
 from daemon.audit.records import Checkpoint
 from daemon.placed import BEGINNING, Place, Placed
 from daemon.webhooks.change import changed
-from daemon.webhooks.records import KEPT_MAX, REVIVED_FROM, Delivery, Webhook
+from daemon.webhooks.records import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, TooMany, Webhook
 from tests.histories import ACME, NOON, OTHER, decide, receipt, start, work
 
 if TYPE_CHECKING:
@@ -133,6 +135,28 @@ async def test_a_webhook_whose_request_was_answered_already_is_not_made(store: S
     with pytest.raises(ReceiptTaken):
         await store.add_webhook(hook("hook-2"), log_of(hook("hook-2")), receipt())
     assert [one.id for one in await store.webhooks_of(ACME)] == [ID]
+
+
+async def test_a_company_has_no_more_webhooks_than_it_may_however_many_are_added_at_once(store: Store) -> None:
+    await added(store, company_id=OTHER)
+    wanted = [hook(f"hook-{number:02}") for number in range(WEBHOOKS_MAX + 5)]
+    done = await asyncio.gather(*(store.add_webhook(one, log_of(one), None) for one in wanted), return_exceptions=True)
+    assert Counter(map(type, done)) == {type(None): WEBHOOKS_MAX, TooMany: 5}
+    assert len(await store.webhooks_of(ACME)) == WEBHOOKS_MAX
+    first = (await store.webhooks_of(ACME))[0]
+    assert await store.delete_webhook(*first.key, log_of(first, gone=True)) is True
+    await store.add_webhook(first, log_of(first), None)
+
+
+async def test_a_webhook_too_many_leaves_no_receipt_and_a_repeat_counts_as_one(store: Store) -> None:
+    await store.add_webhook(hook(), log_of(hook()), receipt("first"))
+    for number in range(WEBHOOKS_MAX - 1):
+        await added(store, webhook_id=f"more-{number:02}")
+    with pytest.raises(TooMany):
+        await store.add_webhook(hook("hook-2"), log_of(hook("hook-2")), receipt("second"))
+    assert await store.receipt(ACME, receipt().path, "second") is None
+    with pytest.raises(ReceiptTaken):
+        await store.add_webhook(hook("hook-2"), log_of(hook("hook-2")), receipt("first"))
 
 
 async def test_a_change_enables_a_webhook_and_leaves_its_cursor(store: Store) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -11,11 +12,14 @@ import pytest
 from actors.calls import Request
 from actors.messages import Call, Effect
 from actors.ports import StoreFailed, VersionConflict
+from daemon.audit.log import Logged
 from daemon.sharing import OwnEffects, SharedJournal
 from daemon.stores.postgres import PostgresStore
 from daemon.stores.postgres_lease import bury
 from daemon.stores.postgres_log import Fenced
-from tests.histories import ACME, commit, decide, start, work
+from daemon.webhooks.change import changed
+from daemon.webhooks.records import WEBHOOKS_MAX, TooMany, Webhook
+from tests.histories import ACME, NOON, commit, decide, start, work
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -228,6 +232,21 @@ async def test_counts_of_who_came_hold_for_all_daemons_together(url: str) -> Non
         assert await one.hit("bob", 3, 60.0) is None
         assert await one.hit("short", 1, 0.0) is None
         assert await other.hit("short", 1, 0.0) is None
+
+
+async def test_a_company_has_no_more_webhooks_than_it_may_whichever_daemons_are_asked(url: str) -> None:
+    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+        hooks = [
+            Webhook(ACME, f"hook-{number:02}", "https://hooks.test", None, None, b"sealed", NOON, NOON, "ann")
+            for number in range(WEBHOOKS_MAX + 10)
+        ]
+        adding = (
+            (one, other)[number % 2].add_webhook(hook, Logged(ACME, changed(None, hook, NOON, "ann", "session")), None)
+            for number, hook in enumerate(hooks)
+        )
+        done = await asyncio.gather(*adding, return_exceptions=True)
+        assert Counter(map(type, done)) == {type(None): WEBHOOKS_MAX, TooMany: 10}
+        assert len(await one.webhooks_of(ACME)) == WEBHOOKS_MAX
 
 
 async def test_a_connection_that_is_lost_is_made_anew_and_commits_go_on(url: str, postgres: Server) -> None:
