@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tests.attack.wire import Answer, ask
 from tests.load.pump import wire
+from tests.programs import announced
 
 HOSTED = "tests.attack.hosted"
-STARTED_S = 30.0
-STOPPED_S = 15.0
 
 
 @dataclass(slots=True)
@@ -92,31 +90,5 @@ async def attacked(folder: Path, **settings: str) -> AsyncIterator[Target]:
     given = {f"PENSTOCK_{name.upper()}": text for name, text in settings.items()}
     environment = {**os.environ, "PENSTOCK_RATE_LIMITS": "off", "PENSTOCK_PORT": "0", **given}
     environment |= {"PENSTOCK_DATA_DIR": str(folder / "var"), "PENSTOCK_LOG_LEVEL": "warning"}
-    with (folder / "stderr").open("wb") as log:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            HOSTED,
-            str(folder / "lags"),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=log,
-            env=environment,
-        )
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(STARTED_S):
-            line = (await process.stdout.readline()).decode()
-        yield Target(int(line.rsplit(":", 1)[1]), folder, process)
-    finally:
-        await _stopped(process)
-
-
-async def _stopped(process: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError):
-        process.terminate()
-    try:
-        async with asyncio.timeout(STOPPED_S):
-            await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
+    async with announced(HOSTED, str(folder / "lags"), env=environment, log=folder / "stderr") as (process, port):
+        yield Target(port, folder, process)

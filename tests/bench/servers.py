@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import re
 import socket
-import sys
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.attack.wire import Answer, ask
 from tests.load.__main__ import Server
 from tests.load.pump import wire
+from tests.programs import announced
 
-STARTED_S = 60.0
-STOPPED_S = 30.0
 PERSON = {"email": "bench@example.test", "password": "bench bench bench", "company_name": "Bench"}
 
 
@@ -101,30 +98,5 @@ async def serving(folder: Path, *, figures: bool = True, **settings: str) -> Asy
 async def _running(arguments: list[str], environment: dict[str, str], log: Path | None) -> AsyncIterator[Served]:
     others = {name: text for name, text in os.environ.items() if not name.startswith("PENSTOCK_")}
     began = time.perf_counter()
-    with log.open("wb") if log is not None else nullcontext() as errors:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            *arguments,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=errors,
-            env=others | environment,
-        )
-    assert process.stdout is not None
-    try:
-        async with asyncio.timeout(STARTED_S):
-            line = (await process.stdout.readline()).decode()
-        yield Served(int(line.rsplit(":", 1)[1]), process.pid, time.perf_counter() - began)
-    finally:
-        await _stopped(process)
-
-
-async def _stopped(process: asyncio.subprocess.Process) -> None:
-    with suppress(ProcessLookupError):
-        process.terminate()
-    try:
-        async with asyncio.timeout(STOPPED_S):
-            await process.wait()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
+    async with announced(*arguments, env=others | environment, log=log) as (process, port):
+        yield Served(port, process.pid, time.perf_counter() - began)

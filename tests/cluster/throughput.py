@@ -16,10 +16,11 @@ import uvloop
 
 from tests.cluster.daemons import KEYS, make_keys
 from tests.crash.provoke import registered
-from tests.crash.service import READY, environment, write_templates
+from tests.crash.service import environment, write_templates
 from tests.load.__main__ import resume, started
 from tests.load.pump import Shot, Volley, fire
 from tests.postgres import Server, server
+from tests.programs import announced
 
 CONNECTIONS = 64
 
@@ -58,22 +59,10 @@ async def serving(folder: Path, count: int, url: str | None) -> AsyncIterator[li
             settings = {"data_dir": str(folder / f"data-{number}"), **keys}
             if url is not None:
                 settings["database_url"] = url
-            process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "daemon", "serve", "--port", "0"),
-                stdout=asyncio.subprocess.PIPE,
-                env=environment(folder, log_level="error", **settings),
-            )
-            stack.push_async_callback(_ended, process)
-            assert process.stdout is not None
-            line = (await process.stdout.readline()).decode()
-            assert line.startswith(READY)
-            found.append((int(line.rsplit(":", 1)[1]), process.pid))
+            env = environment(folder, log_level="error", **settings)
+            process, port = await stack.enter_async_context(announced("daemon", "serve", "--port", "0", env=env))
+            found.append((port, process.pid))
         yield found
-
-
-async def _ended(process: asyncio.subprocess.Process) -> None:
-    process.terminate()
-    await process.wait()
 
 
 def cpu_s(pids: list[int]) -> float:

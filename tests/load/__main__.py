@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.load.pump import Hit, Shot, Volley, fire, wire
+from tests.programs import announced
 
 BAR = 0.20
 GATE = "signoff"
@@ -39,16 +40,8 @@ class Server:
 async def spawned(*arguments: str) -> AsyncIterator[Server]:
     """Start a server, and stop it on the way out."""
     environment = {**os.environ, "PENSTOCK_RATE_LIMITS": "off"}
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", *arguments, stdout=asyncio.subprocess.PIPE, env=environment
-    )
-    assert process.stdout is not None
-    try:
-        line = (await process.stdout.readline()).decode()
-        yield Server(int(line.rsplit(":", 1)[1]), process.pid)
-    finally:
-        process.terminate()
-        await process.wait()
+    async with announced(*arguments, env=environment) as (process, port):
+        yield Server(port, process.pid)
 
 
 def resume(run_id: str, decision: str, token: str, key: str | None = None) -> bytes:
