@@ -19,7 +19,7 @@ from actors.directory import Directory
 from actors.failpoints import reach
 from actors.messages import Outcome
 from actors.ports import Effects, Journal
-from daemon import exits, housekeeping
+from daemon import exits, housekeeping, keymatch
 from daemon.audit.keys import PUBLIC, Signer
 from daemon.audit.sealer import Sealer
 from daemon.catalog import Catalog, load_folder, shipped
@@ -154,6 +154,8 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     measured = meters(on=settings.metrics_port is not None, version=version)
     tracing = await stack.enter_async_context(traced(settings.traces_to, version=version))
     store, shared = await _store(settings, life, measured, stack)
+    if shared is not None:
+        await keymatch.check(key_files(settings), shared)
     sealer = _sealer(settings, store, measured)
     stack.push_async_callback(sealer.close)
     catalog = await _catalog(settings, store)

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from actors.ports import StoreFailed
 from daemon.audit.log import SERVICE, KeysChanged, KeysForm, LogEvent, Logged
+from daemon.keymatch import announcement
 from daemon.keyring import KeyFileRefused, KeyPurpose, mark, read_ring
 
 LOOKED_S = 1.0
@@ -61,7 +62,7 @@ class KeyWatch:
 
     async def _note(self, purpose: KeyPurpose, found: KeysForm) -> None:
         if purpose not in self._known:
-            last = await self._store.last_logged(SERVICE, f'"purpose":"{purpose}"')
+            last = await self._store.last_logged(SERVICE, announcement(purpose))
             self._known[purpose] = last.after if isinstance(last, KeysChanged) else None
         before = self._known[purpose]
         if found != before:

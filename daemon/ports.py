@@ -324,6 +324,9 @@ class SharedStore(Store, Rates, Protocol):
     async def peers(self) -> frozenset[int]:
         """The epochs of the daemons that are alive."""
 
+    async def accompanied(self) -> bool:
+        """Whether another daemon holds its lease at this moment."""
+
     async def positions(self, companies: Collection[str]) -> dict[str, int]:
         """How far each of these companies has come."""
 

@@ -17,7 +17,7 @@ from daemon.doctor.shared import shared
 from daemon.doctor.surroundings import vault_ring
 from daemon.keyring import KeyFileRefused
 from daemon.ports import SchemaMismatch
-from daemon.settings import Settings
+from daemon.settings import Settings, key_files
 from daemon.stores import inspection
 from daemon.stores.backups import DATABASE
 from daemon.stores.connection import in_use
@@ -31,7 +31,7 @@ DAMAGED = "stop the service and restore the last backup; keep the damaged databa
 def contents(settings: Settings, now: datetime) -> Iterator[Check]:
     """All that can be said of the database without writing to it."""
     if settings.database_url is not None:
-        yield from shared(settings.database_url.get_secret_value())
+        yield from shared(settings.database_url.get_secret_value(), key_files(settings))
         return
     database = settings.data_dir / DATABASE
     if not database.exists():

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from actors.ports import StoreFailed
 from daemon.doctor.checks import Check, ok, problem, warning
+from daemon.keymatch import kin, lacking, missing, stranger
+from daemon.keyring import KeyFileRefused, KeyPurpose, KeyRing, read_ring
 from daemon.ports import SchemaMismatch
+
+if TYPE_CHECKING:
+    from daemon.stores.postgres_inspection import Facts
 
 BACKUP = "back it up by PostgreSQL's own means (pg_dump, or a base backup with its WAL); penstock backup is for SQLite"
 
 
-def shared(url: str) -> Iterator[Check]:
+def shared(url: str, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
     """All that can be said of the database without writing to it."""
     from daemon.stores.postgres_inspection import look  # noqa: PLC0415 - most do without PostgreSQL
 
@@ -36,9 +44,28 @@ def shared(url: str) -> Iterator[Check]:
     if late:
         text = f"have not renewed it: {', '.join(sorted(late))}"
         yield warning("daemons", text, "another daemon takes over from them as soon as one runs")
+    yield from _keys(facts, files)
     if facts.nobodys:
         text = f"{facts.nobodys:,} are not at rest and no daemon sees to them"
         yield warning("runs", text, "start a daemon: it takes them up")
     runs = ", ".join(f"{number:,} {status}" for status, number in facts.runs.items())
     yield ok("runs", runs or "none")
     yield ok("backup", BACKUP)
+
+
+def _keys(facts: Facts, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
+    """Whether a daemon could start with these files; one that cannot be read was named already."""
+    rings: dict[KeyPurpose, KeyRing] = {}
+    for purpose, path in files.items():
+        with suppress(KeyFileRefused):
+            rings[purpose] = read_ring(path)
+    alike = [purpose for purpose, last in facts.keys.items() if purpose in rings and kin(rings[purpose], last)]
+    running = any(left_s > 0 for left_s in facts.daemons.values())
+    for purpose in (purpose for purpose in facts.keys if purpose in rings and purpose not in alike):
+        said = problem if running else warning
+        yield said("keys", stranger(files[purpose], purpose), "as long as they run, no other starts with this file")
+    gone = missing(rings["secrets"], facts.wrapping) if "secrets" in rings else []
+    for key_id in gone:
+        yield problem("keys", lacking(files["secrets"], key_id), "without it no daemon starts: see docs/scaling.md")
+    if alike and not gone:
+        yield ok("keys", f"those of the daemons on this database ({', '.join(alike)})")

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import get_args
 
+from daemon.audit.log import SERVICE, KeysChanged, KeysForm
+from daemon.keymatch import announcement
+from daemon.keyring import KeyPurpose
 from daemon.stores.migrations import pending, read_migrations
 from daemon.stores.postgres_link import Db, Link
+from daemon.stores.postgres_log import last_logged
 from daemon.stores.postgres_migrations import POSTGRES, applied
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What there is to say: how many migrations, how many are missing, who is alive, and what nobody sees to."""
+    """What there is to say: how many migrations, how many are missing, who is alive, and what nobody sees to.
+
+    `wrapping` are the keys that the companies' keys are wrapped by, and `keys` those that were used last.
+    """
 
     server: str
     schema: int
@@ -21,6 +29,8 @@ class Facts:
     runs: Mapping[str, int]
     nobodys: int
     moving: str | None
+    wrapping: frozenset[str] = frozenset()
+    keys: Mapping[KeyPurpose, KeysForm] = field(default_factory=dict)
 
 
 async def look(url: str) -> Facts:
@@ -47,4 +57,11 @@ async def _looked(db: Db) -> Facts:
         "AND NOT EXISTS (SELECT 1 FROM daemons WHERE daemons.epoch = runs.epoch)"
     )
     moving = await db.fetchval("SELECT source FROM moves WHERE NOT done")
-    return Facts(server, len(found), missing, dict(map(tuple, daemons)), dict(map(tuple, runs)), nobodys, moving)
+    wrapping = frozenset(row[0] for row in await db.fetch("SELECT DISTINCT key_id FROM company_keys"))
+    standing = (dict(map(tuple, daemons)), dict(map(tuple, runs)), nobodys, moving)
+    return Facts(server, len(found), missing, *standing, wrapping, await _keys(db))
+
+
+async def _keys(db: Db) -> dict[KeyPurpose, KeysForm]:
+    found = {purpose: await last_logged(db, SERVICE, announcement(purpose)) for purpose in get_args(KeyPurpose)}
+    return {purpose: last.after for purpose, last in found.items() if isinstance(last, KeysChanged)}

@@ -34,6 +34,7 @@ _BURY = (
     "AND EXISTS (SELECT 1 FROM daemons AS own WHERE own.epoch = $1 AND own.until > clock_timestamp() "
     "AND own.held_from < clock_timestamp() - make_interval(secs => $2)) FOR UPDATE SKIP LOCKED) RETURNING epoch"
 )
+_OTHERS = "SELECT EXISTS (SELECT 1 FROM daemons WHERE epoch <> $1 AND until > clock_timestamp())"
 # The epochs that some outstanding work is held by, each found by one step in the index.
 _HOLDERS = """
 WITH RECURSIVE holders AS (
@@ -83,6 +84,12 @@ async def leave(db: Db, epoch: int) -> None:
 async def peers(db: Db) -> frozenset[int]:
     """The epochs of all who have a lease."""
     return frozenset(row[0] for row in await db.fetch("SELECT epoch FROM daemons"))
+
+
+async def accompanied(db: Db, epoch: int) -> bool:
+    """Whether anybody else's lease has not run out."""
+    found: bool = await db.fetchval(_OTHERS, epoch)
+    return found
 
 
 async def claim(db: Db, epoch: int) -> Sequence[tuple[str, str]]:

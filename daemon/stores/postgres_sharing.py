@@ -213,6 +213,10 @@ class PostgresSharing(PostgresAccess):
         except (StoreFailed, TimeoutError):
             _log.warning("others_may_not_have_heard", hint="each looks for itself, as soon as it can")
 
+    async def accompanied(self) -> bool:
+        """Whether another daemon holds its lease at this moment."""
+        return await self._read(lambda db: postgres_lease.accompanied(db, self.lease.epoch))
+
     async def revoked_lately(self) -> dict[str, datetime]:
         """The tokens revoked within the last seconds, and when each would have expired."""
         rows = await self._read(postgres_news.revoked_lately)

@@ -1,0 +1,74 @@
+"""Whether a daemon has the keys of those that it shares a database with: looked at before it writes anything.
+
+Two key files belong together when one of them knows the key that the other uses; so a rotation may reach the daemons in
+any order. What the database itself needs are the keys that wrap the companies' keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from daemon.audit.log import SERVICE, KeysChanged, KeysForm, LogEvent
+from daemon.keyring import KeyFileRefused, KeyPurpose, KeyRing, read_ring
+from daemon.ports import CompanyKey
+
+PAGE = 256
+
+
+class Others(Protocol):
+    """The database, as far as it tells of the keys that it is used with."""
+
+    async def accompanied(self) -> bool:
+        """Whether another daemon holds its lease at this moment."""
+
+    async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
+        """The latest event of a company's own log whose JSON holds this text."""
+
+    async def company_keys(self, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
+        """At most `limit` keys that are not wrapped by the key of that id, by company behind the company `after`."""
+
+
+async def check(files: Mapping[KeyPurpose, Path], others: Others) -> None:
+    """KeyFileRefused when a file is another one than the daemons have that run, or lacks a key that is needed."""
+    rings = {purpose: read_ring(path) if path.exists() else KeyRing("", {}) for purpose, path in files.items()}
+    if await others.accompanied():
+        for purpose, ring in rings.items():
+            last = await others.last_logged(SERVICE, announcement(purpose))
+            if isinstance(last, KeysChanged) and not kin(ring, last.after):
+                raise KeyFileRefused(stranger(files[purpose], purpose))
+    needed, after = set[str](), ""
+    while page := await others.company_keys(rings["secrets"].current, after, PAGE):
+        needed |= {key.key_id for key in page}
+        after = page[-1].company_id
+    for key_id in missing(rings["secrets"], needed):
+        raise KeyFileRefused(lacking(files["secrets"], key_id))
+
+
+def announcement(purpose: KeyPurpose) -> str:
+    """What only the entries of the service's own log hold that say which keys are used for this."""
+    return f'"purpose":"{purpose}"'
+
+
+def kin(ring: KeyRing, others: KeysForm) -> bool:
+    """Whether one of the two knows the key that the other uses."""
+    return others.current in ring.keys or ring.current in others.known
+
+
+def missing(ring: KeyRing, needed: Iterable[str]) -> list[str]:
+    """The needed keys that are not in the ring."""
+    return sorted(set(needed) - set(ring.keys))
+
+
+def stranger(path: Path, purpose: KeyPurpose) -> str:
+    """What is wrong with a file that is not the others'."""
+    return (
+        f"{path} has no key ({purpose}) in common with the daemons that run on this database; "
+        "give all of them the same key files"
+    )
+
+
+def lacking(path: Path, key_id: str) -> str:
+    """What is wrong with a file that cannot open what is stored."""
+    return f"{path} does not hold the key {key_id}, by which secrets in this database are sealed; put that file back"

@@ -1,0 +1,161 @@
+"""Daemons on one database have keys in common, or do not start; a rotation may reach them in any order."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, get_args
+
+import asyncpg
+import pytest
+from pydantic import SecretStr
+
+from daemon.app import Life, opened
+from daemon.keyring import KeyFileRefused, KeyPurpose, KeyRing, change_ring, open_ring, read_ring
+from daemon.settings import Settings, key_files
+from daemon.stores.postgres import PostgresStore
+from tests.crash.service import command, environment
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from daemon.web.services import Services
+    from tests.postgres import Server
+
+PURPOSES: tuple[KeyPurpose, ...] = get_args(KeyPurpose)
+
+
+@pytest.fixture
+async def url(postgres: Server, template: str) -> AsyncIterator[str]:
+    made = await postgres.made(template)
+    yield made
+    await postgres.dropped(made)
+
+
+class Site:
+    """Daemons on one database, each with a data folder of its own and the first one's keys in it."""
+
+    def __init__(self, url: str, folder: Path, stack: AsyncExitStack) -> None:
+        self.url, self.folder, self.stack = url, folder, stack
+
+    def settings(self, name: str) -> Settings:
+        return Settings(database_url=SecretStr(self.url), data_dir=self.folder / name)
+
+    def given(self, name: str) -> dict[KeyPurpose, Path]:
+        """The key files of a daemon, as they were handed out."""
+        files, ours = key_files(self.settings(name)), key_files(self.settings("first"))
+        (self.folder / name).mkdir(mode=0o700)
+        for purpose, path in files.items():
+            if name == "first":
+                open_ring(path, create=True)
+            else:
+                path.touch(mode=0o600)
+                path.write_bytes(ours[purpose].read_bytes())
+        return files
+
+    async def runs(self, name: str) -> Services:
+        return await self.stack.enter_async_context(opened(self.settings(name), Life()))
+
+
+@pytest.fixture
+async def site(url: str, tmp_path: Path) -> AsyncIterator[Site]:
+    async with AsyncExitStack() as stack:
+        yield Site(url, tmp_path, stack)
+
+
+def replaced(path: Path) -> None:
+    """Another ring in place of the one in a file, which has no key of it."""
+    change_ring(path, lambda _: KeyRing("", {}).rotated())
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_a_daemon_with_other_keys_than_those_that_run_does_not_start(site: Site, purpose: KeyPurpose) -> None:
+    site.given("first")
+    files = site.given("second")
+    replaced(files[purpose])
+    await site.runs("first")
+    with pytest.raises(KeyFileRefused, match=f"{files[purpose]} has no key .{purpose}. in common"):
+        await site.runs("second")
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_a_daemon_without_keys_does_not_make_its_own_beside_others(site: Site, purpose: KeyPurpose) -> None:
+    site.given("first")
+    files = site.given("second")
+    files[purpose].unlink()
+    await site.runs("first")
+    with pytest.raises(KeyFileRefused, match="give all of them the same key files"):
+        await site.runs("second")
+    assert not files[purpose].exists()
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_a_rotation_reaches_the_daemons_in_any_order(site: Site, purpose: KeyPurpose) -> None:
+    first = site.given("first")
+    ahead, behind = site.given("ahead"), site.given("behind")
+    change_ring(ahead[purpose], KeyRing.rotated)
+    await site.runs("first")
+    await site.runs("ahead")
+    await site.runs("behind")
+    later = site.given("later")
+    assert read_ring(later[purpose]) == read_ring(first[purpose]) == read_ring(behind[purpose])
+    await site.runs("later")
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_other_keys_take_effect_once_nobody_runs(site: Site, purpose: KeyPurpose) -> None:
+    files = site.given("first")
+    async with opened(site.settings("first"), Life()):
+        pass
+    replaced(files[purpose])
+    await site.runs("first")
+
+
+async def test_a_daemon_that_cannot_open_what_is_stored_does_not_start_though_nobody_else_runs(site: Site) -> None:
+    files = site.given("first")
+    async with opened(site.settings("first"), Life()) as services:
+        vault = services.toolbox._vault  # type: ignore[attr-defined]
+        await vault.seal("company-acme", "tool", "auth_token", "secret")
+    needed = read_ring(files["secrets"]).current
+    kept = files["secrets"].read_bytes()
+    replaced(files["secrets"])
+    with pytest.raises(KeyFileRefused, match=f"does not hold the key {needed}"):
+        await site.runs("first")
+    files["secrets"].write_bytes(kept)
+    change_ring(files["secrets"], KeyRing.rotated)
+    await site.runs("first")
+
+
+async def test_a_key_that_is_lost_for_good_is_given_up_by_hand(site: Site) -> None:
+    files = site.given("first")
+    async with opened(site.settings("first"), Life()) as services:
+        await services.toolbox._vault.seal("company-acme", "tool", "auth_token", "old")  # type: ignore[attr-defined]
+    lost = read_ring(files["secrets"]).current
+    replaced(files["secrets"])
+    db = await asyncpg.connect(site.url)
+    await db.execute("DELETE FROM company_keys WHERE key_id = $1", lost)
+    await db.close()
+    vault = (await site.runs("first")).toolbox._vault  # type: ignore[attr-defined]
+    sealed = await vault.seal("company-acme", "tool", "auth_token", "new")
+    assert await vault.open("company-acme", "tool", "auth_token", sealed) == "new"
+
+
+async def test_the_command_says_why_and_ends_as_with_wrong_settings_and_the_doctor_says_it_before(
+    site: Site, url: str
+) -> None:
+    site.given("first")
+    files = site.given("second")
+    replaced(files["tokens"])
+    await site.runs("first")
+    env = environment(site.folder, database_url=url, data_dir=str(site.folder / "second"))
+    del env["PENSTOCK_TEMPLATES_DIR"]
+    _, out, _ = await command("doctor", env=env)
+    assert f"problem  keys: {files['tokens']} has no key (tokens) in common" in out
+    assert "ok       keys: those of the daemons on this database (secrets, audit)" in out
+    code, _, said = await command("serve", "--port", "0", env=env)
+    assert code == 78
+    assert f"{files['tokens']} has no key (tokens) in common" in said
+    async with PostgresStore.open(url) as store:
+        last = await store.last_logged("", '"purpose":"tokens"')
+    assert last is not None
+    assert last.after.current != read_ring(files["tokens"]).current  # type: ignore[union-attr]
