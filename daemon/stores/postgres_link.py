@@ -21,6 +21,7 @@ _log = structlog.get_logger()
 
 CONNECT_S = 5.0
 COMMAND_S = 8.0
+QUIET_MAX_S = 1.0
 RETRIES_MAX = 10
 VERSION_MIN = 14
 # A frozen client must hold up nobody: what it left open ends, and so does a connection that nobody answers on.
@@ -81,11 +82,17 @@ TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClient
 
 
 class Link:
-    """One connection at a time, used by one at a time; after any trouble with it the next use makes another."""
+    """One connection at a time, used by one at a time; after any trouble with it the next use makes another.
 
-    def __init__(self, url: str, *, hints: Mapping[str, str] = HINTS) -> None:
+    Where nobody answers, those who wait in line do not try one after the other: for as long as an attempt took, and for
+    QUIET_MAX_S at most, its failure is theirs.
+    """
+
+    def __init__(self, url: str, *, hints: Mapping[str, str] = HINTS, connect_s: float = CONNECT_S) -> None:
         """Connect there, when it is first needed."""
         self._url = url
+        self._connect_s = connect_s
+        self._quiet_until = 0.0
         self._settings = {**SESSION, **hints}
         self._alone = asyncio.Lock()
         self._db: Db | None = None
@@ -131,12 +138,17 @@ class Link:
     async def _connected(self) -> Db:
         if self._db is not None and not self._db.is_closed():
             return self._db
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        if began < self._quiet_until:
+            raise StoreFailed("The database could not be reached a moment ago.", "not_applied")
         try:
-            async with asyncio.timeout(CONNECT_S):
+            async with asyncio.timeout(self._connect_s):
                 db: Db = await asyncpg.connect(
-                    self._url, timeout=CONNECT_S, command_timeout=COMMAND_S, server_settings=dict(self._settings)
+                    self._url, timeout=self._connect_s, command_timeout=COMMAND_S, server_settings=dict(self._settings)
                 )
         except (*TROUBLE, ValueError) as error:
+            self._quiet_until = clock() + min(clock() - began, QUIET_MAX_S)
             raise failed(error, committing=False) from error
         try:
             await _check(db)
