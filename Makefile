@@ -68,8 +68,8 @@ power: .venv/developed ## cut the power at so many places, and look at what a di
 linear: .venv/developed ## concurrent verdicts with kills in between, checked for linearizability: GATES= CALLERS=
 	@$(BIN)/python -m tests.linear $(if $(GATES),--gates $(GATES)) $(if $(CALLERS),--callers $(CALLERS))
 
-cluster: .venv/developed ## three daemons on one PostgreSQL, faults in turn, then 30 verdicts at each of GATES=5000: SECONDS=60
-	@$(BIN)/python -m tests.cluster --seconds $(SECONDS) $(if $(GATES),--gates $(GATES))
+cluster: .venv/developed ## three daemons on one PostgreSQL, faults in turn, then 30 verdicts at each of GATES=5000: SECONDS=60 PROCESSES=1
+	@$(BIN)/python -m tests.cluster --seconds $(SECONDS) $(if $(GATES),--gates $(GATES)) $(if $(PROCESSES),--processes)
 
 throughput: .venv/developed ## one daemon on SQLite beside one and two on PostgreSQL, in loops a second
 	@$(BIN)/python -m tests.cluster.throughput

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from ipaddress import IPv4Interface
 from itertools import count
 from pathlib import Path
 
@@ -147,8 +148,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def server(*settings: str, parent: Path | None = None) -> Iterator[Server]:
-    """A server of our own; in memory unless another folder is named, so that nothing waits for a disk."""
+def server(*settings: str, parent: Path | None = None, network: IPv4Interface | None = None) -> Iterator[Server]:
+    """A server of our own; in memory unless another folder is named, so that nothing waits for a disk.
+
+    It listens on loopback, and for a network that the tests have made there, too.
+    """
     place = binaries()
     where = parent if parent is not None else MEMORY if os.access(MEMORY, os.W_OK) else None
     folder = Path(tempfile.mkdtemp(prefix="penstock-pg-", dir=where))
@@ -159,7 +163,11 @@ def server(*settings: str, parent: Path | None = None) -> Iterator[Server]:
             *("--locale=C", "--no-sync", "--no-instructions"),
         )
         subprocess.run(made, check=True, capture_output=True, cwd="/")
-        own = ("listen_addresses=127.0.0.1", f"unix_socket_directories={folder}", "max_connections=200", *settings)
+        if network is not None:
+            with (folder / "data" / "pg_hba.conf").open("a") as hba:
+                hba.write(f"host all all {network.network} trust\n")
+        listen = ",".join(("127.0.0.1", *(() if network is None else (str(network.ip),))))
+        own = (f"listen_addresses={listen}", f"unix_socket_directories={folder}", "max_connections=200", *settings)
         one = Server(folder, free_port(), place, own)
         one.start()
         try:

@@ -7,19 +7,21 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tests.cluster.daemons import Daemon, make_keys
+from tests.cluster.daemons import Corded, Daemon, Place, make_keys
+from tests.cluster.namespaces import Network
 from tests.cluster.people import FarSide, Person, Told, connect
 from tests.cluster.proxy import Proxy
-from tests.cluster.watching import Watch
+from tests.cluster.watching import LOOK_S, Watch
 from tests.crash.provoke import registered
 from tests.crash.service import write_templates
+from tests.crash.wire import HOST, Lost, Unsent, Wire
 from tests.linear.crowd import Caller, Record, Shares
 from tests.linear.gate import fault
 from tests.postgres import Server
@@ -29,6 +31,8 @@ CROWD = 12
 PEOPLE = 8
 GATES_AT_ONCE = 30
 GONE_MAX_S = 10.0
+# A statement has 8 s and a connection 5 s; a partition lasts until those limits have made an answer of the silence.
+SILENT_MAX_S = 20.0
 
 
 @dataclass
@@ -44,6 +48,7 @@ class Outcome:
     ends: Counter[int] = field(default_factory=Counter)
     statuses: Counter[int] = field(default_factory=Counter)
     waits_s: list[float] = field(default_factory=list)
+    silences_s: list[float] = field(default_factory=list)
     fenced_writes: int = 0
     twice: list[str] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
@@ -55,9 +60,15 @@ class Outcome:
         return sum(wait_s > GONE_MAX_S for wait_s in self.waits_s)
 
     @property
+    def silent(self) -> int:
+        """How often whoever asked a daemon that was cut off waited too long for an answer."""
+        return sum(silence_s > SILENT_MAX_S for silence_s in self.silences_s)
+
+    @property
     def sound(self) -> bool:
         """Whether everything was as it has to be."""
-        return bool(self.gates) and not (self.late or self.fenced_writes or self.twice or self.lost or self.crooked)
+        wrong = self.late or self.silent or self.fenced_writes or self.twice or self.lost or self.crooked
+        return bool(self.gates) and not wrong
 
     def __str__(self) -> str:
         answers = ", ".join(f"{times:,} x {status or 'no answer'}" for status, times in self.statuses.most_common())
@@ -74,6 +85,9 @@ class Outcome:
             f"taken over        {len(self.waits_s)} times, after {median(waits_s):.1f} s, at most {max(waits_s):.1f} s",
             f"too late          {self.late} of these after more than {GONE_MAX_S:.0f} s",
         ]
+        if self.silences_s:
+            times, most_s = len(self.silences_s), max(self.silences_s)
+            lines.append(f"while cut off     {times} asked were answered after at most {most_s:.1f} s")
         return "\n".join([*lines, *self.lost[:5], *self.twice[:5], *self.crooked[:5]])
 
 
@@ -87,6 +101,7 @@ class Cluster:
     watch: Watch
     token: str
     lease_s: float
+    here: str = HOST
 
     async def one(self) -> Daemon:
         """Any of the daemons, once all serve: where none is left nobody can take over."""
@@ -96,23 +111,30 @@ class Cluster:
 
 
 @asynccontextmanager
-async def clustered(folder: Path, server: Server, lease_s: float = 3.0) -> AsyncIterator[Cluster]:
-    """Daemons on a new database."""
+async def clustered(
+    folder: Path, server: Server, lease_s: float = 3.0, network: Network | None = None
+) -> AsyncIterator[Cluster]:
+    """Daemons on a new database, in a network that was made for them, or side by side."""
     write_templates(folder / "templates")
     make_keys(folder)
     url = await server.made()
     async with AsyncExitStack() as stack:
-        daemons = [Daemon(folder, number, url, lease_s) for number in range(DAEMONS)]
+        places: Sequence[Place] = network.homes if network else [Corded(server.port) for _ in range(DAEMONS)]
+        settings = {"lease_s": str(lease_s), **({"egress_allow": network.allowed} if network else {})}
+        daemons = [
+            Daemon(folder, number, place, {**settings, "database_url": place.url(url)})
+            for number, place in enumerate(places)
+        ]
         for daemon in daemons:
             stack.push_async_callback(daemon.close)
             await daemon.open()
-        balancer = Proxy(*(daemon.port for daemon in daemons))
+        balancer = Proxy(*((place.host, place.port) for place in places))
         await balancer.open()
         stack.push_async_callback(balancer.close)
         watch = Watch(url)
         await watch.trap()
         token = await registered(balancer.port, "ada@example.test")
-        yield Cluster(server, daemons, balancer, watch, token, lease_s)
+        yield Cluster(server, daemons, balancer, watch, token, lease_s, network.here if network else HOST)
 
 
 class Play:
@@ -125,7 +147,7 @@ class Play:
         self._over = False
         self._record = Record()
         self._told = Told()
-        self._far = FarSide()
+        self._far = FarSide(cluster.here)
         self.outcome = Outcome()
 
     async def perform(self, *names: str) -> Outcome:
@@ -168,11 +190,26 @@ class Play:
         daemon.send(signal.SIGCONT)
 
     async def _partition(self) -> None:
-        """Cut a daemon off from the database for longer than its lease."""
+        """Cut a daemon off from the database for longer than its lease, and until it has said so."""
         daemon = await self._cluster.one()
-        await self._gone(daemon, daemon.cable.cut)
+        asking = asyncio.create_task(self._asked(daemon))
+        await self._gone(daemon, daemon.place.cut)
         await asyncio.sleep(self._cluster.lease_s)
-        daemon.cable.mend()
+        await asking
+        daemon.place.mend()
+
+    async def _asked(self, daemon: Daemon) -> None:
+        """Ask this daemon for what it has to look up, until it is cut off and says that it cannot."""
+        alone, status, asked = Wire(daemon.place.port, self._cluster.token, daemon.place.host), 200, time.monotonic()
+        with suppress(TimeoutError):  # the figure says so
+            async with asyncio.timeout(2 * SILENT_MAX_S):
+                while status == 200:
+                    with suppress(Lost, Unsent):
+                        since, status = time.monotonic(), (await alone.ask("GET", "/process-runs/")).status
+                        asked = since if status != 200 else time.monotonic()
+                    await asyncio.sleep(LOOK_S)
+        alone.close()
+        self.outcome.silences_s.append(time.monotonic() - asked)
 
     async def _cut_backends(self) -> None:
         await self._cluster.watch.cut_backends()

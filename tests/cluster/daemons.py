@@ -1,4 +1,4 @@
-"""Daemons on one database, each a process of its own behind a cable of its own, and started again when it ends."""
+"""Daemons on one database, each a process of its own with its own way to it, and started again when it ends."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import asyncio
 import signal
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Protocol
 
 from daemon.keyring import open_ring
 from tests.cluster.proxy import Proxy
@@ -18,18 +20,66 @@ READY_S = 180.0
 PAUSE_S = 0.3
 
 
+class Place(Protocol):
+    """Where a daemon lives, and its way to the database."""
+
+    @property
+    def host(self) -> str:
+        """Where it listens."""
+
+    @property
+    def port(self) -> int:
+        """The port there."""
+
+    def command(self, *words: str) -> Sequence[str]:
+        """What runs a command there, as the process that is started."""
+
+    def url(self, url: str) -> str:
+        """The address of a database as it is from there."""
+
+    async def open(self) -> None:
+        """Make the way to the database."""
+
+    async def close(self) -> None:
+        """Unmake it."""
+
+    def cut(self) -> None:
+        """Let nothing through between it and the database, in silence."""
+
+    def mend(self) -> None:
+        """Let everything through again."""
+
+
+class Corded:
+    """A place beside all others, which has a proxy for a cable to the database."""
+
+    host = "127.0.0.1"
+
+    def __init__(self, database_port: int) -> None:
+        self.port = free_port()
+        self._cable = Proxy((self.host, database_port))
+        self.open, self.close = self._cable.open, self._cable.close
+        self.cut, self.mend = self._cable.cut, self._cable.mend
+
+    def command(self, *words: str) -> Sequence[str]:
+        """What runs a command."""
+        return words
+
+    def url(self, url: str) -> str:
+        """The address of a database through the cable."""
+        place, name = url.rsplit("/", 1)
+        return f"{place.rsplit(':', 1)[0]}:{self._cable.port}/{name}"
+
+
 class Daemon:
     """One daemon, whatever its life."""
 
-    def __init__(self, folder: Path, number: int, url: str, lease_s: float) -> None:
+    def __init__(self, folder: Path, number: int, place: Place, settings: Mapping[str, str]) -> None:
         self.folder = folder
         self.number = number
-        self.port = free_port()
+        self.place = place
         self.ends: Counter[int] = Counter()
-        place, name = url.rsplit("/", 1)
-        self.cable = Proxy(int(place.rsplit(":", 1)[1]))
-        self._url = f"{place.rsplit(':', 1)[0]}:{self.cable.port}/{name}"
-        self._lease_s = lease_s
+        self._settings = settings
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._up = asyncio.Event()
@@ -42,7 +92,7 @@ class Daemon:
 
     async def open(self) -> None:
         """Start it, and again whenever it ends."""
-        await self.cable.open()
+        await self.place.open()
         self._keeper = asyncio.create_task(self._keep())
         await self.ready()
 
@@ -61,7 +111,7 @@ class Daemon:
                 self._process.send_signal(signal.SIGCONT)
                 self._process.kill()
             await self._process.wait()
-        await self.cable.close()
+        await self.place.close()
 
     def send(self, number: signal.Signals) -> None:
         """Send it a signal."""
@@ -73,7 +123,7 @@ class Daemon:
         while True:
             with (self.folder / f"daemon-{self.number}.log").open("ab") as log:
                 self._process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-m", "daemon", "serve", "--port", str(self.port)),
+                    *self.place.command(sys.executable, "-m", "daemon", "serve"),
                     stdout=asyncio.subprocess.PIPE,
                     stderr=log,
                     env=self._environment(),
@@ -87,10 +137,10 @@ class Daemon:
             await asyncio.sleep(PAUSE_S)
 
     def _environment(self) -> dict[str, str]:
-        data = self.folder / f"data-{self.number}"
-        settings = {"data_dir": str(data), "database_url": self._url, "lease_s": str(self._lease_s), "idle_s": "1"}
+        own = {"data_dir": str(self.folder / f"data-{self.number}"), "idle_s": "1", "log_level": "warning"}
+        own |= {"host": self.place.host, "port": str(self.place.port)}
         keys = {f"{name}_file": str(self.folder / "keys" / file) for name, file in KEYS.items()}
-        return environment(self.folder, log_level="warning", **settings, **keys)
+        return environment(self.folder, **{**own, **keys, **self._settings})
 
 
 KEYS = {"jwt_keys": "jwt.keys", "vault_key": "vault.key", "audit_keys": "audit.keys"}

@@ -23,12 +23,12 @@ IRREVERSIBLE = "slow-pay"
 class FarSide:
     """Notes the key of each call, and takes its time to answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: str) -> None:
         self.seen: dict[str, Counter[str]] = {}
         self._random = random.Random(1)
         app = web.Application()
         app.router.add_post("/{tool}", self._handle)
-        self.server = TestServer(app, host="127.0.0.1")
+        self.server = TestServer(app, host=host)
 
     @property
     def twice(self) -> list[str]:

@@ -13,9 +13,9 @@ CHUNK = 65_536
 
 
 class Proxy:
-    """Hands each connection on to one of the ports behind it; it can be cut, so that nothing comes through."""
+    """Hands each connection on to one of the places behind it; it can be cut, so that nothing comes through."""
 
-    def __init__(self, *behind: int, seed: int = 0) -> None:
+    def __init__(self, *behind: tuple[str, int], seed: int = 0) -> None:
         self.port = free_port()
         self.behind = list(behind)
         self._random = random.Random(seed)
@@ -61,9 +61,9 @@ class Proxy:
             writer.transport.abort()
 
     async def _joined(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        for port in self._random.sample(self.behind, len(self.behind)):
+        for place in self._random.sample(self.behind, len(self.behind)):
             with suppress(OSError):
-                inner_reader, inner_writer = await asyncio.open_connection(HOST, port)
+                inner_reader, inner_writer = await asyncio.open_connection(*place)
                 break
         else:
             return

@@ -76,7 +76,8 @@ class _Channel(asyncio.Protocol):
 class Wire:
     """Asks one thing at a time, over a connection that it makes anew when the last one broke."""
 
-    def __init__(self, port: int, token: str = "") -> None:
+    def __init__(self, port: int, token: str = "", host: str = HOST) -> None:
+        self._host = host
         self._port = port
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._channel: _Channel | None = None
@@ -115,7 +116,7 @@ class Wire:
         if self._channel is not None and self._transport is not None and not self._channel.closed:
             return self._channel, self._transport
         try:
-            made = await asyncio.get_running_loop().create_connection(_Channel, HOST, self._port)
+            made = await asyncio.get_running_loop().create_connection(_Channel, self._host, self._port)
         except OSError as none:
             raise Unsent(str(none)) from none
         self._transport, self._channel = made
