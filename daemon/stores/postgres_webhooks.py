@@ -47,6 +47,8 @@ _SETTLE = (
 )
 # Free, or left by a daemon that is gone.
 _FREE = "NOT EXISTS (SELECT 1 FROM daemons WHERE daemons.epoch = webhooks.epoch)"
+_ALIVE = "EXISTS (SELECT 1 FROM daemons WHERE daemons.epoch = $3)"
+_SERVED = f"{_SELECT} {_HOOK}, epoch, {_ALIVE} FROM webhooks WHERE company_id = $1 AND id = $2"
 _TAKE = f"{_UPDATE} webhooks SET epoch = $3 WHERE company_id = $1 AND id = $2 AND epoch <> $3 AND {_FREE}"
 
 
@@ -108,9 +110,12 @@ async def enabled_webhooks(db: Db, after: Key, limit: int, epoch: int) -> Sequen
 
 
 async def webhook_queue(db: Db, key: Key, at: str, limit: int, epoch: int) -> Queue | None:
-    """A webhook with what is due, taken by this daemon if it is free; None when another daemon serves it."""
-    row = await db.fetchrow(f"{_SELECT} {_HOOK}, epoch FROM webhooks WHERE company_id = $1 AND id = $2", *key)
-    if row is None or (row[-1] != epoch and counted(await db.execute(_TAKE, *key, epoch)) != 1):
+    """A webhook with what is due, taken by this daemon if it is free; None when another serves it, or this one is gone.
+
+    Whoever is gone must not send what another one sends by now.
+    """
+    row = await db.fetchrow(_SERVED, *key, epoch)
+    if row is None or not row[-1] or (row[-2] != epoch and counted(await db.execute(_TAKE, *key, epoch)) != 1):
         return None
     due = await db.fetch(f"{_DELIVERIES} AND next_at <= $3 ORDER BY next_at, number LIMIT $4", *key, at, bounded(limit))
     pending, next_at = await db.fetchrow(
@@ -118,7 +123,7 @@ async def webhook_queue(db: Db, key: Key, at: str, limit: int, epoch: int) -> Qu
         "WHERE company_id = $1 AND webhook_id = $2 AND next_at IS NOT NULL",
         *key,
     )
-    return Queue(_webhook(tuple(row)[:-1]), [_delivery(tuple(one)) for one in due], pending, _time(next_at))
+    return Queue(_webhook(tuple(row)[:-2]), [_delivery(tuple(one)) for one in due], pending, _time(next_at))
 
 
 async def enqueue(db: Db, webhook: Webhook, found: Sequence[Placed], cursor: Place, at: str) -> None:

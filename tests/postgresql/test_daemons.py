@@ -234,6 +234,18 @@ async def test_counts_of_who_came_hold_for_all_daemons_together(url: str) -> Non
         assert await other.hit("short", 1, 0.0) is None
 
 
+async def test_a_daemon_whose_lease_was_ended_serves_no_webhook_and_another_one_does(url: str) -> None:
+    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+        hook = Webhook(ACME, "hook-1", "https://hooks.test", None, None, b"sealed", NOON, NOON, "ann")
+        await one.add_webhook(hook, Logged(ACME, changed(None, hook, NOON, "ann", "session")), None)
+        assert await one.webhook_queue(*hook.key, NOON, 9) is not None
+        assert await other.webhook_queue(*hook.key, NOON, 9) is None
+        await buried(url, one)
+        assert await one.webhook_queue(*hook.key, NOON, 9) is None
+        assert await other.webhook_queue(*hook.key, NOON, 9) is not None
+        assert await one.webhook_queue(*hook.key, NOON, 9) is None
+
+
 async def test_a_company_has_no_more_webhooks_than_it_may_whichever_daemons_are_asked(url: str) -> None:
     async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
         hooks = [

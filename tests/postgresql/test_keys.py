@@ -111,6 +111,17 @@ async def test_other_keys_take_effect_once_nobody_runs(site: Site, purpose: KeyP
     await site.runs("first")
 
 
+async def test_a_daemon_that_fell_silent_keeps_nobody_from_starting(site: Site) -> None:
+    files = site.given("first")
+    async with opened(site.settings("first"), Life()):
+        pass
+    db = await asyncpg.connect(site.url)
+    await db.execute("INSERT INTO daemons VALUES (999, 'killed', now(), now() - interval '1 s')")
+    await db.close()
+    replaced(files["tokens"])
+    await site.runs("first")
+
+
 async def test_a_daemon_that_cannot_open_what_is_stored_does_not_start_though_nobody_else_runs(site: Site) -> None:
     files = site.given("first")
     async with opened(site.settings("first"), Life()) as services:

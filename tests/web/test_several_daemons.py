@@ -14,6 +14,7 @@ import pytest
 from pydantic import SecretStr
 
 from daemon.settings import Settings
+from daemon.stores.postgres import PostgresStore
 from daemon.stores.postgres_sharing import HEARD_MAX_S
 from tests.postgres import Server
 from tests.web.conftest import TEMPLATES
@@ -84,6 +85,20 @@ async def test_what_one_knows_is_old_and_its_refusal_is_not(pair: Pair) -> None:
     assert (await other.resume(run, "pay")).json["status"] == "completed"
     lost = await one.resume(run, "pay")
     assert (lost.status, lost.json["code"], lost.json["run_status"]) == (409, "not_parked", "completed")
+
+
+async def test_a_daemon_that_others_have_taken_over_from_gives_no_verdict_and_ends(pair: Pair) -> None:
+    one, other = pair
+    run = await one.start("line", {"amount": 1})
+    store = other.house.services.store
+    assert isinstance(store, PostgresStore)
+    gone = next(iter(await store.peers() - {store.epoch}))
+    await store._readers[0].use(lambda db: db.execute("DELETE FROM daemons WHERE epoch = $1", gone))
+    assert (await one.resume(run, "signoff", "denied")).status == 503
+    assert one.house.life.stopping.is_set()
+    assert one.house.life.exit_code == 74
+    assert (await other.run(run))["status"] == "parked"
+    assert (await other.resume(run, "signoff")).status == 200
 
 
 async def test_of_many_verdicts_at_both_one_counts(pair: Pair) -> None:

@@ -1,0 +1,50 @@
+"""What `make cluster` counts is seen to be counted: a write of a daemon that is gone, where the fence is broken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from daemon.stores import postgres_append
+from daemon.stores.postgres import PostgresStore
+from daemon.stores.postgres_append import APPEND
+from daemon.stores.postgres_log import Fenced
+from tests.cluster.watching import Watch
+from tests.histories import decide, start
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from tests.postgres import Server
+
+FENCE = "SELECT epoch FROM daemons WHERE epoch = $2 FOR KEY SHARE"
+
+
+@pytest.fixture
+async def url(postgres: Server, template: str) -> AsyncIterator[str]:
+    made = await postgres.made(template)
+    yield made
+    await postgres.dropped(made)
+
+
+@pytest.mark.parametrize("broken", [False, True])
+async def test_a_write_of_a_daemon_that_is_gone_is_refused_and_else_it_is_noticed(
+    url: str, broken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch = Watch(url)
+    await watch.trap()
+    assert FENCE in APPEND
+    if broken:
+        monkeypatch.setattr(postgres_append, "APPEND", APPEND.replace(FENCE, "SELECT $2::bigint AS epoch"))
+    async with PostgresStore.open(url) as store:
+        begun = start()
+        await store.append(begun)
+        assert await watch.fenced_writes() == 0
+        await watch.told("DELETE FROM daemons")
+        if broken:
+            await store.append(decide(begun.run))
+        else:
+            with pytest.raises(Fenced):
+                await store.append(decide(begun.run))
+    assert await watch.fenced_writes() == int(broken)
