@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -28,6 +29,8 @@ def complaints(folder: Path) -> str:
 def arranged(arguments: argparse.Namespace) -> Network | None:
     """The network that the daemons are in, for which the program begins anew within a namespace; None without one."""
     if arguments.within:
+        # The first process of a namespace is not ended by a signal that it does not take.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         print("three daemons in namespaces of their own", flush=True)
         return Network(DAEMONS)
     why = "as was asked for" if arguments.processes else why_not()
