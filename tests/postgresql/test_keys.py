@@ -9,17 +9,20 @@ import asyncpg
 import pytest
 from pydantic import SecretStr
 
-from daemon.app import Life, opened
+from daemon.connectors.secrets import Vault
+from daemon.keymatch import check
 from daemon.keyring import KeyFileRefused, KeyPurpose, KeyRing, change_ring, open_ring, read_ring
+from daemon.keywatch import KeyWatch
 from daemon.settings import Settings, key_files
 from daemon.stores.postgres import PostgresStore
+from daemon.timers import utc_now
 from tests.crash.service import command, environment
+from tests.histories import ACME
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from daemon.web.services import Services
     from tests.postgres import Server
 
 PURPOSES: tuple[KeyPurpose, ...] = get_args(KeyPurpose)
@@ -53,8 +56,22 @@ class Site:
                 path.write_bytes(ours[purpose].read_bytes())
         return files
 
-    async def runs(self, name: str) -> Services:
-        return await self.stack.enter_async_context(opened(self.settings(name), Life()))
+    async def runs(self, name: str) -> PostgresStore:
+        """A daemon as far as its store and its keys go."""
+        files = key_files(self.settings(name))
+        store = await self.stack.enter_async_context(PostgresStore.open(self.url))
+        await check(files, store)
+        await KeyWatch(files, store, utc_now).look()
+        return store
+
+    async def ran(self, name: str) -> None:
+        """A daemon that came and went."""
+        async with AsyncExitStack() as stack:
+            await Site(self.url, self.folder, stack).runs(name)
+
+
+def vault(files: dict[KeyPurpose, Path], store: PostgresStore) -> Vault:
+    return Vault(read_ring(files["secrets"]), store, utc_now)
 
 
 @pytest.fixture
@@ -105,16 +122,14 @@ async def test_a_rotation_reaches_the_daemons_in_any_order(site: Site, purpose: 
 @pytest.mark.parametrize("purpose", PURPOSES)
 async def test_other_keys_take_effect_once_nobody_runs(site: Site, purpose: KeyPurpose) -> None:
     files = site.given("first")
-    async with opened(site.settings("first"), Life()):
-        pass
+    await site.ran("first")
     replaced(files[purpose])
     await site.runs("first")
 
 
 async def test_a_daemon_that_fell_silent_keeps_nobody_from_starting(site: Site) -> None:
     files = site.given("first")
-    async with opened(site.settings("first"), Life()):
-        pass
+    await site.ran("first")
     db = await asyncpg.connect(site.url)
     await db.execute("INSERT INTO daemons VALUES (999, 'killed', now(), now() - interval '1 s')")
     await db.close()
@@ -124,9 +139,8 @@ async def test_a_daemon_that_fell_silent_keeps_nobody_from_starting(site: Site) 
 
 async def test_a_daemon_that_cannot_open_what_is_stored_does_not_start_though_nobody_else_runs(site: Site) -> None:
     files = site.given("first")
-    async with opened(site.settings("first"), Life()) as services:
-        vault = services.toolbox._vault  # type: ignore[attr-defined]
-        await vault.seal("company-acme", "tool", "auth_token", "secret")
+    async with PostgresStore.open(site.url) as store:
+        await vault(files, store).seal(ACME, "tool", "auth_token", "secret")
     needed = read_ring(files["secrets"]).current
     kept = files["secrets"].read_bytes()
     replaced(files["secrets"])
@@ -139,16 +153,16 @@ async def test_a_daemon_that_cannot_open_what_is_stored_does_not_start_though_no
 
 async def test_a_key_that_is_lost_for_good_is_given_up_by_hand(site: Site) -> None:
     files = site.given("first")
-    async with opened(site.settings("first"), Life()) as services:
-        await services.toolbox._vault.seal("company-acme", "tool", "auth_token", "old")  # type: ignore[attr-defined]
+    async with PostgresStore.open(site.url) as store:
+        await vault(files, store).seal(ACME, "tool", "auth_token", "old")
     lost = read_ring(files["secrets"]).current
     replaced(files["secrets"])
     db = await asyncpg.connect(site.url)
     await db.execute("DELETE FROM company_keys WHERE key_id = $1", lost)
     await db.close()
-    vault = (await site.runs("first")).toolbox._vault  # type: ignore[attr-defined]
-    sealed = await vault.seal("company-acme", "tool", "auth_token", "new")
-    assert await vault.open("company-acme", "tool", "auth_token", sealed) == "new"
+    afresh = vault(files, await site.runs("first"))
+    sealed = await afresh.seal(ACME, "tool", "auth_token", "new")
+    assert await afresh.open(ACME, "tool", "auth_token", sealed) == "new"
 
 
 async def test_the_command_says_why_and_ends_as_with_wrong_settings_and_the_doctor_says_it_before(
