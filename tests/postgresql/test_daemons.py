@@ -7,6 +7,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import asyncpg
 import pytest
 
 from actors.calls import Request
@@ -49,6 +50,18 @@ async def buried(url: str, store: PostgresStore) -> None:
     async with PostgresStore.open(url) as other:
         epoch = store.lease.epoch
         await other._readers[0].use(lambda db: db.execute("DELETE FROM daemons WHERE epoch = $1", epoch))
+
+
+async def run_out(store: PostgresStore) -> None:
+    """Let a daemon's lease run out, as when it was frozen."""
+    store.lease._over = True  # it renews no more
+    over = "UPDATE daemons SET until = clock_timestamp() WHERE epoch = $1"
+    await store._readers[0].use(lambda db: db.execute(over, store.epoch))
+
+
+async def buried_by(store: PostgresStore) -> list[int]:
+    """Whose leases this daemon ends now."""
+    return list(await store._readers[0].use(lambda db: bury(db, store.epoch, 0.0)))
 
 
 async def until_claimed(store: PostgresStore) -> list[tuple[str, str]]:
@@ -138,19 +151,36 @@ async def test_a_lease_is_not_ended_under_a_commit_and_none_follows_when_it_was(
         under_way.set()
         await finish.wait()
 
-    async with PostgresStore.open(url) as slow, PostgresStore.open(url) as other:
-        slow.lease._over = True  # it renews no more
-        epoch = slow.lease.epoch
+    async with PostgresStore.open(url) as slow, PostgresStore.open(url, lease_s=60.0) as other:
+        await run_out(slow)
         writing = asyncio.create_task(slow._write(ACME, slowly))
         await under_way.wait()
-        link = other._readers[0]
-        await link.use(lambda db: db.execute("UPDATE daemons SET until = clock_timestamp() WHERE epoch = $1", epoch))
-        assert list(await link.use(lambda db: bury(db, other.epoch, 0.0))) == []
+        meanwhile = await buried_by(other)
         finish.set()
         await writing
-        assert list(await link.use(lambda db: bury(db, other.epoch, 0.0))) == [epoch]
+        assert (meanwhile, await buried_by(other)) == ([], [slow.epoch])
         with pytest.raises(Fenced):
             await slow.append(start())
+
+
+async def test_a_lease_is_not_ended_under_a_verdict_that_waits_for_its_turn(url: str) -> None:
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    async with PostgresStore.open(url) as slow, PostgresStore.open(url, lease_s=60.0) as other:
+        begun = start()
+        await slow.append(begun)
+        await run_out(slow)
+        db = await asyncpg.connect(url)
+        async with db.transaction():
+            await db.execute("SELECT FROM clocks WHERE company_id = $1 FOR UPDATE", ACME)
+            deciding = asyncio.create_task(slow.append(decide(begun.run)))
+            while not await db.fetchval(waiting):
+                pass
+            meanwhile = await buried_by(other)
+        await db.close()
+        await deciding
+        assert (meanwhile, await buried_by(other)) == ([], [slow.epoch])
+        with pytest.raises(Fenced):
+            await slow.append(start("run-2"))
 
 
 async def test_whoever_was_cut_off_itself_ends_nobodys_lease_at_first(url: str) -> None:
