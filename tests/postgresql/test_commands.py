@@ -5,25 +5,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-import pytest
-
 from daemon.stores.postgres import PostgresStore
 from daemon.stores.sqlite import SqliteStore
 from tests.crash.service import command, environment
 from tests.histories import start
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
     from pathlib import Path
 
     from tests.postgres import Server
-
-
-@pytest.fixture
-async def url(postgres: Server, template: str) -> AsyncIterator[str]:
-    made = await postgres.made(template)
-    yield made
-    await postgres.dropped(made)
 
 
 async def test_backup_and_restore_name_the_tools_of_postgresql(url: str, tmp_path: Path) -> None:

@@ -7,23 +7,18 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-import asyncpg
-import pytest
-
 from actors.calls import Request
 from actors.messages import Call, Effect
 from actors.ports import StoreFailed, VersionConflict
 from daemon.audit.log import Logged
 from daemon.sharing import OwnEffects, SharedJournal
 from daemon.stores.postgres import PostgresStore
-from daemon.stores.postgres_lease import bury
-from daemon.stores.postgres_log import Fenced
 from daemon.webhooks.change import changed
 from daemon.webhooks.records import WEBHOOKS_MAX, TooMany, Webhook
 from tests.histories import ACME, NOON, commit, decide, start, work
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import Sequence
 
     from actors.ports import Commit
     from actors.run import Run
@@ -33,35 +28,9 @@ PATIENCE_S = 20.0
 LEASE_S = 1.0
 
 
-@pytest.fixture
-async def url(postgres: Server, template: str) -> AsyncIterator[str]:
-    made = await postgres.made(template)
-    yield made
-    await postgres.dropped(made)
-
-
 def busy(run_id: str = "run-1") -> Commit:
     """A run that is not at rest."""
     return start(run_id, gates=())
-
-
-async def buried(url: str, store: PostgresStore) -> None:
-    """End a daemon's lease as another one would do that finds it run out."""
-    async with PostgresStore.open(url) as other:
-        epoch = store.lease.epoch
-        await other._readers[0].use(lambda db: db.execute("DELETE FROM daemons WHERE epoch = $1", epoch))
-
-
-async def run_out(store: PostgresStore) -> None:
-    """Let a daemon's lease run out, as when it was frozen."""
-    store.lease._over = True  # it renews no more
-    over = "UPDATE daemons SET until = clock_timestamp() WHERE epoch = $1"
-    await store._readers[0].use(lambda db: db.execute(over, store.epoch))
-
-
-async def buried_by(store: PostgresStore) -> list[int]:
-    """Whose leases this daemon ends now."""
-    return list(await store._readers[0].use(lambda db: bury(db, store.epoch, 0.0)))
 
 
 async def until_claimed(store: PostgresStore) -> list[tuple[str, str]]:
@@ -127,69 +96,6 @@ async def test_the_work_of_a_daemon_that_fell_silent_is_claimed(url: str) -> Non
         await silent.append(busy())
         silent.lease._over = True
         assert await until_claimed(other) == [(ACME, "run-1")]
-
-
-async def test_a_daemon_whose_lease_was_ended_writes_nothing_more_and_is_told_so(url: str) -> None:
-    lost = asyncio.Event()
-    async with PostgresStore.open(url, on_failed=lost.set) as store:
-        begun = start()
-        await store.append(begun)
-        await buried(url, store)
-        for write in (store.append(decide(begun.run)), store.append(start("run-2")), store.ping()):
-            with pytest.raises(Fenced):
-                await write
-        assert lost.is_set()
-        assert not store.held
-        assert await store.load(ACME, "run-1") == begun.run
-        assert await store.load(ACME, "run-2") is None
-
-
-async def test_a_lease_is_not_ended_under_a_commit_and_none_follows_when_it_was(url: str) -> None:
-    under_way, finish = asyncio.Event(), asyncio.Event()
-
-    async def slowly(_db: object) -> None:
-        under_way.set()
-        await finish.wait()
-
-    async with PostgresStore.open(url) as slow, PostgresStore.open(url, lease_s=60.0) as other:
-        await run_out(slow)
-        writing = asyncio.create_task(slow._write(ACME, slowly))
-        await under_way.wait()
-        meanwhile = await buried_by(other)
-        finish.set()
-        await writing
-        assert (meanwhile, await buried_by(other)) == ([], [slow.epoch])
-        with pytest.raises(Fenced):
-            await slow.append(start())
-
-
-async def test_a_lease_is_not_ended_under_a_verdict_that_waits_for_its_turn(url: str) -> None:
-    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    async with PostgresStore.open(url) as slow, PostgresStore.open(url, lease_s=60.0) as other:
-        begun = start()
-        await slow.append(begun)
-        await run_out(slow)
-        db = await asyncpg.connect(url)
-        async with db.transaction():
-            await db.execute("SELECT FROM clocks WHERE company_id = $1 FOR UPDATE", ACME)
-            deciding = asyncio.create_task(slow.append(decide(begun.run)))
-            while not await db.fetchval(waiting):
-                pass
-            meanwhile = await buried_by(other)
-        await db.close()
-        await deciding
-        assert (meanwhile, await buried_by(other)) == ([], [slow.epoch])
-        with pytest.raises(Fenced):
-            await slow.append(start("run-2"))
-
-
-async def test_whoever_was_cut_off_itself_ends_nobodys_lease_at_first(url: str) -> None:
-    async with PostgresStore.open(url, lease_s=30.0) as one, PostgresStore.open(url, lease_s=30.0) as other:
-        link = one._readers[0]
-        await link.use(lambda db: db.execute("UPDATE daemons SET until = clock_timestamp() - interval '1 s'"))
-        await one.lease.renew()  # as after a restart of the database: it comes first
-        assert await one.peers() == {one.epoch, other.epoch}
-        assert list(await link.use(lambda db: bury(db, one.epoch, 0.0))) == [other.epoch]
 
 
 class Hands:
@@ -262,18 +168,6 @@ async def test_counts_of_who_came_hold_for_all_daemons_together(url: str) -> Non
         assert await one.hit("bob", 3, 60.0) is None
         assert await one.hit("short", 1, 0.0) is None
         assert await other.hit("short", 1, 0.0) is None
-
-
-async def test_a_daemon_whose_lease_was_ended_serves_no_webhook_and_another_one_does(url: str) -> None:
-    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
-        hook = Webhook(ACME, "hook-1", "https://hooks.test", None, None, b"sealed", NOON, NOON, "ann")
-        await one.add_webhook(hook, Logged(ACME, changed(None, hook, NOON, "ann", "session")), None)
-        assert await one.webhook_queue(*hook.key, NOON, 9) is not None
-        assert await other.webhook_queue(*hook.key, NOON, 9) is None
-        await buried(url, one)
-        assert await one.webhook_queue(*hook.key, NOON, 9) is None
-        assert await other.webhook_queue(*hook.key, NOON, 9) is not None
-        assert await one.webhook_queue(*hook.key, NOON, 9) is None
 
 
 async def test_a_company_has_no_more_webhooks_than_it_may_whichever_daemons_are_asked(url: str) -> None:

@@ -23,16 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from tests.postgres import Server
 
 PURPOSES: tuple[KeyPurpose, ...] = get_args(KeyPurpose)
-
-
-@pytest.fixture
-async def url(postgres: Server, template: str) -> AsyncIterator[str]:
-    made = await postgres.made(template)
-    yield made
-    await postgres.dropped(made)
 
 
 class Site:
