@@ -92,6 +92,7 @@ class Link:
         """Connect there, when it is first needed."""
         self._url = url
         self._connect_s = connect_s
+        self._refusal = ""
         self._quiet_until = 0.0
         self._settings = {**SESSION, **hints}
         self._alone = asyncio.Lock()
@@ -141,15 +142,16 @@ class Link:
         clock = asyncio.get_running_loop().time
         began = clock()
         if began < self._quiet_until:
-            raise StoreFailed("The database could not be reached a moment ago.", "not_applied")
+            raise StoreFailed(self._refusal, "not_applied")
         try:
             async with asyncio.timeout(self._connect_s):
                 db: Db = await asyncpg.connect(
                     self._url, timeout=self._connect_s, command_timeout=COMMAND_S, server_settings=dict(self._settings)
                 )
         except (*TROUBLE, ValueError) as error:
-            self._quiet_until = clock() + min(clock() - began, QUIET_MAX_S)
-            raise failed(error, committing=False) from error
+            failure = failed(error, committing=False)
+            self._refusal, self._quiet_until = str(failure), clock() + min(clock() - began, QUIET_MAX_S)
+            raise failure from error
         try:
             await _check(db)
         except BaseException:
