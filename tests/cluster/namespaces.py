@@ -123,7 +123,7 @@ def why_not() -> str | None:
     tried = subprocess.run(probe, check=False, capture_output=True, text=True, timeout=PROBED_S)
     if tried.returncode == 0:
         return None
-    return (tried.stderr.strip().splitlines() or [f"the attempt ended with {tried.returncode}"])[-1]
+    return (tried.stderr.strip().splitlines() or [f"the attempt ended with {tried.returncode}"])[0]
 
 
 def enter(*arguments: str) -> NoReturn:
