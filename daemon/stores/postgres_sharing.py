@@ -24,6 +24,7 @@ HINT_PAUSE_S = 0.02
 LISTEN_S = 1.0
 HEARD_MAX_S = 1.0
 HEARD_LOOK_S = 0.01
+LEAVE_S = 2.0
 _log = structlog.get_logger("penstock")
 
 
@@ -85,9 +86,10 @@ class Lease:
             self._lost()
 
     async def close(self) -> None:
-        """End this life, unless it was ended already."""
-        with suppress(StoreFailed):
-            await self._link.use(lambda db: postgres_lease.leave(db, self.epoch))
+        """End this life, unless it was ended already; where the database is not to be reached the lease runs out."""
+        with suppress(StoreFailed, TimeoutError):
+            async with asyncio.timeout(LEAVE_S):
+                await self._link.use(lambda db: postgres_lease.leave(db, self.epoch))
         await self._link.close()
 
 
