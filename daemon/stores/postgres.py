@@ -21,7 +21,7 @@ from daemon.stores.postgres_keeping import PostgresKeeping
 from daemon.stores.postgres_link import Db, Link
 from daemon.stores.postgres_log import last_logged, log
 from daemon.stores.postgres_migrations import migrate, whole
-from daemon.stores.postgres_sharing import Hints, Lease, PostgresSharing
+from daemon.stores.postgres_sharing import Hints, Lease
 from daemon.stores.postgres_telling import PostgresTelling
 from daemon.stores.sqlite_rows import text
 from daemon.stores.writer import BATCH_MAX, Writer
@@ -53,7 +53,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class PostgresStore(PostgresKeeping, PostgresTelling, PostgresSharing):
+class PostgresStore(PostgresKeeping, PostgresTelling):
     """The durable store of many processes; make it with `PostgresStore.open`.
 
     Each company's writes go through one of a few connections, so that they stand in line for its clock only once.

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from daemon.stores import postgres_connectors, postgres_shelves
-from daemon.stores.postgres_access import PostgresAccess
 from daemon.stores.postgres_news import drop_rates
+from daemon.stores.postgres_sharing import PostgresSharing
 from daemon.stores.sqlite_rows import text
 from daemon.stores.sqlite_shelves import DROP_MAX
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from daemon.ports import Account, CompanyKey, ConnectorChange, StoredConnector, TemplateDocument
 
 
-class PostgresKeeping(PostgresAccess):
+class PostgresKeeping(PostgresSharing):
     """What the store has of this."""
 
     async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
