@@ -29,7 +29,7 @@ from actors.messages import (
 from actors.run import DONE, RETRY, Run, Visit, evolve
 from actors.template import APPROVED, DENIED, Template
 from actors.turn import Turn
-from actors.values import changed, value
+from actors.values import draft, final, value
 
 STEPS_MAX = 10_000
 OUTCOME_UNKNOWN = "outcome unknown"
@@ -59,14 +59,15 @@ def step(run: Run | None, message: Message, template: Template, steps_max: int =
     elif run is None:
         return Rejected("not_found", "There is no such run.")
     else:
-        turn = Turn(changed(run), message.at, message.connectors, template, steps_max)
+        turn = Turn(draft(run), message.at, message.connectors, template, steps_max)
         rejected = _decide(turn, message)
     if rejected is None:
         turn.flow()
         _renew(turn)
     elif not turn.events:
         return rejected
-    return Step(turn.run, tuple(turn.events), outstanding(turn.run, template), rejected)
+    later = final(turn.run)
+    return Step(later, tuple(turn.events), outstanding(later, template), rejected)
 
 
 def decide(
@@ -113,7 +114,8 @@ def _started(message: Start, template: Template, steps_max: int) -> Turn:
         auto_resolve=message.auto_resolve,
         traceparent=message.traceparent,
     )
-    turn = Turn(evolve(None, started), message.at, message.connectors, template, steps_max, [started])
+    run = draft(evolve(None, started))
+    turn = Turn(run, message.at, message.connectors, template, steps_max, [started])
     turn.enter(template.start, None)
     return turn
 

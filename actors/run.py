@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from datetime import datetime
-from typing import Any, Literal, TypedDict, assert_never
+from typing import Any, Literal, Protocol, assert_never
 
 from actors.calls import Request
 from actors.messages import (
@@ -20,7 +20,7 @@ from actors.messages import (
     VerdictGiven,
 )
 from actors.template import APPROVED, DENIED, Kind, Tier
-from actors.values import change, changed, value
+from actors.values import changed, draft, final, maker, value
 
 Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
 VisitStatus = Literal["waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled"]
@@ -71,6 +71,9 @@ class Visit:
     gate: Gate | None = None
     verdict: Verdict | None = None
     arrived: tuple[str, ...] = ()
+
+
+_new_visit = maker(Visit)
 
 
 @value
@@ -159,34 +162,14 @@ def evolve(run: Run | None, event: Event) -> Run:
     if run is None:
         message = f"{event.type} before run_started"
         raise ValueError(message)
-    later = changed(run)
+    later = draft(run)
     absorb(later, event)
-    return later
+    return final(later)
 
 
-def absorb(run: Run, event: LaterEvent) -> None:
-    """Evolve a run in place: only for a copy that nobody else has seen yet, as a turn makes one for itself."""
-    match event:
-        case StepEntered():
-            changes = _entered(run, event)
-        case CallSettled():
-            changes = _settled(run, event)
-        case StepCleared():
-            changes = _cleared(run, event)
-        case GateOpened():
-            changes = _opened(run, event)
-        case VerdictGiven():
-            changes = _judged(run, event)
-        case RunEnded():
-            changes = _ended(run, event)
-        case _:
-            assert_never(event)
-    changes["version"] = run.version + 1
-    changes["updated_at"] = event.at
-    change(run, changes)
+class Draft(Protocol):
+    """A run that is not final yet, with what events change of it."""
 
-
-class _Changes(TypedDict, total=False):
     version: int
     updated_at: datetime
     facts: dict[str, Any]
@@ -195,7 +178,31 @@ class _Changes(TypedDict, total=False):
     open: tuple[Visit, ...]
     trace: tuple[Visit, ...]
     traceparent: str | None
-    ended: RunEnded
+    ended: RunEnded | None
+
+    def at(self, step_id: str) -> Visit | None:
+        """The open visit of that step, if there is one."""
+
+
+def absorb(run: Any, event: LaterEvent) -> None:
+    """Evolve a run in place: only for a draft, as a turn makes one for itself."""
+    match event:
+        case StepEntered():
+            _entered(run, event)
+        case CallSettled():
+            _settled(run, event)
+        case StepCleared():
+            _cleared(run, event)
+        case GateOpened():
+            _opened(run, event)
+        case VerdictGiven():
+            _judged(run, event)
+        case RunEnded():
+            _ended(run, event)
+        case _:
+            assert_never(event)
+    run.version += 1
+    run.updated_at = event.at
 
 
 def _started(event: RunStarted) -> Run:
@@ -214,34 +221,37 @@ def _started(event: RunStarted) -> Run:
     )
 
 
-def _entered(run: Run, event: StepEntered) -> _Changes:
+def _entered(run: Draft, event: StepEntered) -> None:
     status: VisitStatus = "waiting" if event.waiting else "ready"
     arrived = (event.source,) if event.source is not None else ()
-    visits = {**run.visits, event.step_id: event.visit}
-    here = run.at(event.step_id)
-    if here is not None and here.visit == event.visit:
-        again = changed(here, status=status, arrived=(*here.arrived, *arrived))
-        return {"visits": visits, "open": (*_but(run.open, here), again)}
-    entered = Visit(event.step_id, event.visit, event.kind, event.tier, status, event.at, arrived=arrived)
-    if here is None:
-        return {"visits": visits, "open": (*run.open, entered)}
-    return {"visits": visits, "open": (*_but(run.open, here), entered), "trace": (*run.trace, here)}
+    run.visits = {**run.visits, event.step_id: event.visit}
+    entered, here = None, run.at(event.step_id)
+    if here is not None:
+        run.open = _but(run.open, here)
+        if here.visit == event.visit:
+            entered = changed(here, status=status, arrived=(*here.arrived, *arrived))
+        else:
+            run.trace = (*run.trace, here)
+    if entered is None:
+        entered = _new_visit(event.step_id, event.visit, event.kind, event.tier, status, event.at, arrived=arrived)
+    run.open = (*run.open, entered)
 
 
-def _cleared(run: Run, event: StepCleared) -> _Changes:
+def _cleared(run: Draft, event: StepCleared) -> None:
     visit = _visit(run, event)
     if visit.kind == "task":
         allowed = changed(visit, status="calling", resolved_by=event.by, reason=event.reason, request=event.request)
-        return _still_open(run, allowed)
+        _stay(run, allowed)
+        return
     output = {} if event.branch is None else {"branch": event.branch}
     passed = changed(visit, status="done", resolved_by=event.by, reason=event.reason, ended_at=event.at, output=output)
-    return _closed(run, passed)
+    _close(run, passed)
 
 
-def _settled(run: Run, event: CallSettled) -> _Changes:
+def _settled(run: Draft, event: CallSettled) -> None:
     visit = _visit(run, event)
     failed, cleared = event.error is not None, event.by is not None
-    visit = Visit(
+    visit = _new_visit(
         visit.step_id,
         visit.visit,
         visit.kind,
@@ -260,44 +270,50 @@ def _settled(run: Run, event: CallSettled) -> _Changes:
         arrived=visit.arrived,
     )
     if run.ended is not None:
-        return {"trace": tuple(visit if _same(visit, v) else v for v in run.trace)}
-    if failed:
-        return _still_open(run, visit)
-    fact = event.output
-    if event.signal is not None:
-        fact = {**(fact if isinstance(fact, dict) else {"output": fact}), "signal": event.signal}
-    changes = _closed(run, visit)
-    changes["facts"] = {**run.facts, event.step_id: fact}
-    if event.signal is True:
-        changes["signals"] = (*run.signals, event.step_id)
-    return changes
+        run.trace = tuple(visit if _same(visit, v) else v for v in run.trace)
+    elif failed:
+        _stay(run, visit)
+    else:
+        _close(run, visit)
+        run.facts = {**run.facts, event.step_id: _fact(event)}
+        if event.signal is True:
+            run.signals = (*run.signals, event.step_id)
 
 
-def _opened(run: Run, event: GateOpened) -> _Changes:
+def _fact(event: CallSettled) -> Any:
+    """What a call is known by from now on: its output, and what its signal said."""
+    if event.signal is None:
+        return event.output
+    return {**(event.output if isinstance(event.output, dict) else {"output": event.output}), "signal": event.signal}
+
+
+def _opened(run: Draft, event: GateOpened) -> None:
     """A gate that opens again shows something else, but it is as old as it was, and decides on no later hit."""
     visit = _visit(run, event)
     gate = Gate(event.label, event.reason, event.decisions, event.digest, event.at, event.role, event.signals)
     if visit.gate is not None:
         gate = changed(gate, opened_at=visit.gate.opened_at, signals=visit.gate.signals)
-    return _still_open(run, changed(visit, status="parked", gate=gate, request=event.request))
+    _stay(run, changed(visit, status="parked", gate=gate, request=event.request))
 
 
-def _judged(run: Run, event: VerdictGiven) -> _Changes:
-    verdict = Verdict(event.decision, event.by, event.at, event.comment)
-    visit = changed(_visit(run, event), verdict=verdict, resolved_by=event.by, request=event.request)
-    known: _Changes = {"signals": _undecided(run, visit), "traceparent": event.traceparent or run.traceparent}
+def _judged(run: Draft, event: VerdictGiven) -> None:
+    visit, verdict = _visit(run, event), Verdict(event.decision, event.by, event.at, event.comment)
+    run.signals, run.traceparent = _undecided(run, visit), event.traceparent or run.traceparent
+    known: dict[str, Any] = {"verdict": verdict, "resolved_by": event.by, "request": event.request}
     if visit.kind == "task" and event.decision in (APPROVED, DONE):
-        return {**known, **_still_open(run, changed(visit, status="calling"))}
+        _stay(run, changed(visit, status="calling", **known))
+        return
     status: VisitStatus = "denied" if event.decision == DENIED else "done"
     if visit.kind == "task":
         status = "failed" if event.decision == RETRY else status
-        return {**known, **_closed(run, changed(visit, status=status, ended_at=event.at))}
+        _close(run, changed(visit, status=status, ended_at=event.at, **known))
+        return
     said = {"decision": event.decision, "comment": event.comment}
-    visit = changed(visit, status=status, ended_at=event.at, output=said)
-    return {**known, **_closed(run, visit), "facts": {**run.facts, event.step_id: said}}
+    _close(run, changed(visit, status=status, ended_at=event.at, output=said, **known))
+    run.facts = {**run.facts, event.step_id: said}
 
 
-def _undecided(run: Run, visit: Visit) -> tuple[str, ...]:
+def _undecided(run: Draft, visit: Visit) -> tuple[str, ...]:
     """The hits that a verdict leaves undecided: those that came after its gate had opened."""
     left = list(run.signals)
     for step_id in visit.gate.signals if visit.gate is not None else ():
@@ -306,8 +322,9 @@ def _undecided(run: Run, visit: Visit) -> tuple[str, ...]:
     return tuple(left)
 
 
-def _ended(run: Run, event: RunEnded) -> _Changes:
-    return {"open": (), "trace": (*run.trace, *(_dropped(visit, event) for visit in run.open)), "ended": event}
+def _ended(run: Draft, event: RunEnded) -> None:
+    run.trace = (*run.trace, *(_dropped(visit, event) for visit in run.open))
+    run.open, run.ended = (), event
 
 
 def _dropped(visit: Visit, event: RunEnded) -> Visit:
@@ -318,7 +335,7 @@ def _dropped(visit: Visit, event: RunEnded) -> Visit:
     return changed(visit, status="done" if reached else "cancelled", ended_at=event.at)
 
 
-def _visit(run: Run, event: StepCleared | CallSettled | GateOpened | VerdictGiven) -> Visit:
+def _visit(run: Draft, event: StepCleared | CallSettled | GateOpened | VerdictGiven) -> Visit:
     """The visit that an event is about: open, or of a run that ended while its call was out."""
     for visits in (run.open, reversed(run.trace)):
         for visit in visits:
@@ -337,9 +354,12 @@ def _but(visits: tuple[Visit, ...], gone: Visit) -> tuple[Visit, ...]:
     return tuple([visit for visit in visits if visit.step_id != gone.step_id])
 
 
-def _still_open(run: Run, visit: Visit) -> _Changes:
-    return {"open": tuple([visit if one.step_id == visit.step_id else one for one in run.open])}
+def _stay(run: Draft, visit: Visit) -> None:
+    """Keep a visit open as it is now."""
+    run.open = tuple([visit if one.step_id == visit.step_id else one for one in run.open])
 
 
-def _closed(run: Run, visit: Visit) -> _Changes:
-    return {"open": _but(run.open, visit), "trace": (*run.trace, visit)}
+def _close(run: Draft, visit: Visit) -> None:
+    """Put a visit that has ended into the trace."""
+    run.open = _but(run.open, visit)
+    run.trace = (*run.trace, visit)

@@ -21,13 +21,15 @@ from actors.messages import (
 )
 from actors.run import Run, Visit, absorb
 from actors.template import APPROVED, DENIED, Node, Template
+from actors.values import maker
 
 TURN_STEPS_MAX = 200
+_new_step_entered, _new_call_settled = maker(StepEntered), maker(CallSettled)
 
 
 @dataclass(slots=True)
 class Turn:
-    """The run as it stands within a turn, in a copy of the turn's own, and the events so far."""
+    """The run as it stands within a turn, in a draft of the turn's own, and the events so far."""
 
     run: Run
     at: datetime
@@ -65,7 +67,7 @@ class Turn:
                 visit, arrived = here.visit, len(here.arrived) + 1
             waiting = arrived < len(self.template.entering(step_id))
         self.emit(
-            StepEntered(
+            _new_step_entered(
                 at=self.at,
                 step_id=step_id,
                 visit=visit,
@@ -109,7 +111,7 @@ class Turn:
             sent = None if reason is None else request
             signal = True if hit else None
             self.emit(
-                CallSettled(
+                _new_call_settled(
                     at=self.at,
                     step_id=visit.step_id,
                     visit=visit.visit,

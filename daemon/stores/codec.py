@@ -12,7 +12,7 @@ from actors.calls import Connector
 from actors.canonical import canonical
 from actors.messages import Event, RunStarted
 from actors.run import Run, absorb, evolve
-from actors.values import changed
+from actors.values import draft, final
 from daemon.audit.log import ConnectorChanged, LogEvent
 from daemon.jsonio import canonical_lines, dumps, plain
 
@@ -100,15 +100,15 @@ def decode_state(data: bytes) -> Connector | None:
 
 def fold(events: Iterable[Event], run: Run | None = None) -> Run:
     """The run that a history leads to, from its beginning or from a run on the way."""
-    folded = None if run is None else changed(run)
+    folded = None if run is None else draft(run)
     for event in events:
         if folded is None or isinstance(event, RunStarted):
-            folded = evolve(folded, event)
+            folded = draft(evolve(folded, event))
         else:
             absorb(folded, event)
     if folded is None:
         raise ValueError("a run without a history")
-    return folded
+    return final(folded)
 
 
 def snapshot(commit: Commit) -> bytes | None:
@@ -117,11 +117,11 @@ def snapshot(commit: Commit) -> bytes | None:
     A small run is kept at every commit, a large one whenever its history has grown by a quarter: what is written
     stays in proportion to what happened, and a load never folds more than a fifth of the history.
     """
-    due = _grown(commit.expected_version, commit.run.version)
-    if not due and commit.run.version > SNAPSHOT_EAGER_EVENTS:
+    before, after = commit.expected_version, commit.run.version
+    if after > SNAPSHOT_EAGER_EVENTS and not _grown(before, after):
         return None
     data = encode_run(commit.run)
-    return data if due or len(data) <= SNAPSHOT_BYTES_MAX else None
+    return data if len(data) <= SNAPSHOT_BYTES_MAX or _grown(before, after) else None
 
 
 def _grown(before: int, after: int) -> bool:

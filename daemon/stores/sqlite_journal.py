@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -10,6 +9,7 @@ import structlog
 
 from actors.messages import Event
 from actors.ports import Commit, ReceiptTaken, VersionConflict
+from actors.values import value
 from daemon.audit.chain import HistoryBroken, Walk, extended, genesis
 from daemon.ports import ParkedRun, Recorded
 from daemon.stores import codec
@@ -95,7 +95,7 @@ SELECT * FROM (
 """
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Append:
     """A commit as rows, encoded before it comes to the writer's thread."""
 
@@ -110,13 +110,12 @@ class Append:
         """Encode a commit."""
         run, expected = commit.run, commit.expected_version
         key = (run.company_id, run.id)
-        version, _, *rest, vertical, created_at = standing(run)
-        moved = (version, commit.resting, *rest, *key)
+        moved = (run.version, commit.resting, *_place(run), *key)
         body = codec.snapshot(commit)
         kept = (run.version, codec.SNAPSHOT_SCHEMA, codec.checksum(run.version, body or b""), body)
         return cls(
             commit,
-            run=(*moved, expected) if expected else (*moved, vertical, created_at),
+            run=(*moved, expected) if expected else (*moved, run.vertical, text(run.created_at)),
             events=(*key, run.version, expected + 1, *codec.encode_events(commit.events)),
             snapshot=None if body is None else (*key, *kept),
             receipt=None if commit.receipt is None else receipt_row(commit.receipt, text(now)),
@@ -129,10 +128,13 @@ class Append:
 
 def standing(run: Run) -> tuple[int, bool, str, str, str, str, str]:
     """What the row of a run says of it: version, resting, status, parked, updated_at, vertical, created_at."""
-    parked = "".join(f"|{visit.step_id}" for visit in run.parked)
-    where = f"{parked}|" if parked else ""
-    times = (text(run.updated_at), text(run.created_at))
-    return run.version, run.resting, run.status, where, times[0], run.vertical, times[1]
+    return run.version, run.resting, *_place(run), run.vertical, text(run.created_at)
+
+
+def _place(run: Run) -> tuple[str, str, str]:
+    """Where a run has come to, as its row says it: status, parked, updated_at."""
+    parked = [visit.step_id for visit in run.parked]
+    return run.status, "|".join(("", *parked, "")) if parked else "", text(run.updated_at)
 
 
 def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> None:

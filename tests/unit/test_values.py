@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from actors.values import change, changed, value
+from actors.values import changed, draft, final, maker, value
 from daemon.jsonio import dumps
 
 
@@ -21,6 +21,13 @@ class Point:
     x: int
     y: int = 2
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def sum(self) -> int:
+        return self.x + self.y
+
+    def over(self, bound: int) -> bool:
+        return self.sum > bound
 
 
 @value(kw_only=True)
@@ -82,6 +89,20 @@ def test_values_are_compared_hashed_and_shown_by_their_fields() -> None:
             assert (x, y) == (1, 5)
 
 
+def test_a_maker_makes_what_the_class_makes() -> None:
+    point, named = maker(Point), maker(Named)
+    assert point(1, y=3) == Point(1, 3)
+    assert named(point=Point(1)) == Named(point=Point(1))
+    assert type(point(1)) is Point
+    one, other = point(1), point(1)
+    one.notes.append("mine")
+    assert other.notes == []
+    with pytest.raises(FrozenInstanceError):
+        one.x = 3  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        named("a", Point(1))  # type: ignore[call-arg]
+
+
 def test_a_value_is_a_dataclass() -> None:
     assert is_dataclass(Point(1))
     assert [one.name for one in fields(Point)] == ["x", "y", "notes"]
@@ -114,21 +135,39 @@ def test_a_changed_value_leaves_the_first_as_it_was() -> None:
     assert changed(first).notes is first.notes
 
 
-def test_a_change_in_place_leaves_the_value_frozen() -> None:
-    point = Point(1)
-    change(point, {"x": 7})
-    assert point == Point(7)
+def test_a_draft_is_changed_by_assignment_and_leaves_the_first_as_it_was() -> None:
+    first = Point(1)
+    made: Any = draft(first)
+    made.x, made.y = 7, made.x + 1
+    assert final(made) == Point(7, 2)
+    assert first == Point(1)
+
+
+def test_what_a_draft_has_become_is_frozen() -> None:
+    made: Any = draft(Point(1))
+    with pytest.raises(AttributeError):
+        made.z = 3
+    done = final(made)
+    assert type(done) is Point
     with pytest.raises(FrozenInstanceError):
-        point.x = 8  # type: ignore[misc]
+        made.x = 8
+
+
+def test_a_draft_has_the_properties_and_methods_of_its_value() -> None:
+    made: Any = draft(Point(1, 2))
+    made.x = 3
+    assert (made.sum, made.over(4)) == (5, True)
+    assert (final(made).sum, made.over(5)) == (5, False)
+
+
+def test_only_a_draft_is_made_final() -> None:
+    with pytest.raises(KeyError):
+        final(Point(1))
 
 
 def test_an_unknown_field_cannot_be_changed() -> None:
     with pytest.raises(AttributeError):
         changed(Point(1), z=3)
-    point = Point(1)
-    with pytest.raises(AttributeError):
-        change(point, {"z": 3})
-    assert type(point) is Point
 
 
 def test_a_value_has_no_subclasses() -> None:
