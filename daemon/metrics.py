@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter as Counts
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import chain
 from typing import TypeVar
 
 from prometheus_client import (
@@ -107,18 +105,18 @@ class Metrics:
     def told(self, run: Run, events: Sequence[Event]) -> None:
         """Count a turn, and what became fact by it."""
         self._turns.inc()
-        for kind, number in Counts(event.type for event in events).items():
-            self._event(kind).inc(number)
         for event in events:
+            self._event(event.type).inc()
             match event:
                 case CallSettled() | VerdictGiven():
-                    self._told_of(run, _visit(run, event), event)
+                    self._told_of(run, event)
                 case RunEnded():
                     self._end(run.vertical, event.status).inc()
                 case _:
                     pass
 
-    def _told_of(self, run: Run, visit: Visit, event: CallSettled | VerdictGiven) -> None:
+    def _told_of(self, run: Run, event: CallSettled | VerdictGiven) -> None:
+        visit = _visit(run, event)
         if isinstance(event, VerdictGiven):
             if visit.gate is not None:
                 waited = (event.at - visit.gate.opened_at).total_seconds()
@@ -186,9 +184,12 @@ def _kept(labels: Callable[..., M]) -> Callable[..., M]:
 
 
 def _visit(run: Run, event: CallSettled | VerdictGiven) -> Visit:
-    """The visit that an event is about; it stands near the end of the trace, if it is not open."""
-    visits = chain(run.open, reversed(run.trace))
-    return next(visit for visit in visits if visit.step_id == event.step_id and visit.visit == event.visit)
+    """The visit that an event of the last turn is about: open, or near the end of the trace."""
+    for visits in (run.open, reversed(run.trace)):
+        for visit in visits:
+            if visit.step_id == event.step_id and visit.visit == event.visit:
+                return visit
+    raise LookupError(f"{run.id} has not made the visit {event.step_id}:{event.visit}")
 
 
 def _said_by_human(visit: Visit) -> bool:
