@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
@@ -54,6 +56,17 @@ def test_a_run_flows_to_its_gate_and_after_the_verdict_to_its_end() -> None:
     )
     assert (talk.run.status, talk.run.ended.outcome if talk.run.ended else "") == ("completed", "paid")
     assert talk.steps() == ["check:1 done", "signoff:1 done", "pay:1 done", "end:1 done"]
+
+
+def test_a_message_leaves_the_run_before_it_as_it_was_and_what_it_leads_to_is_final() -> None:
+    talk = Conversation(SIGNOFF).start({"amount": 12})
+    before = talk.run
+    kept = deepcopy(before)
+    talk.resume("signoff")
+    assert before == kept
+    for run in (before, talk.run):
+        with pytest.raises(FrozenInstanceError):
+            run.version = 99  # type: ignore[misc]
 
 
 def test_a_run_starts_once() -> None:
