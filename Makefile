@@ -26,8 +26,8 @@ run: .venv/installed ## serve on 127.0.0.1:8080, data in ./var
 demo: .venv/installed ## drive a process from start to end, in this terminal
 	@$(BIN)/penstock demo
 
-test: .venv/developed ## run all tests, then the coverage gate
-	@$(BIN)/python -m pytest
+test: .venv/developed ## run all tests, those of the pure modules with the coverage gate
+	@$(BIN)/python -m pytest $(addprefix --ignore ,$(PURE_TESTS))
 	@$(MAKE) --no-print-directory coverage
 
 coverage: .venv/developed ## hold the pure modules at 100 % branch coverage
