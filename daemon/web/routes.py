@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import operator
 from contextvars import Context
+from itertools import groupby
 
 import structlog
 from aiohttp import HttpVersion11, web
@@ -23,6 +25,7 @@ from daemon.web.underway import UNDER_WAY, UnderWay
 
 _log = structlog.get_logger("penstock")
 
+# Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
     ("POST", "/auth/register", accounts.register),
     ("POST", "/auth/login", accounts.log_in),
@@ -31,10 +34,10 @@ ROUTES = (
     ("GET", "/process-templates", templates.index),
     ("GET", "/process-templates/{vertical}", templates.show),
     ("GET", "/process-templates/{vertical}/canvas", templates.canvas),
-    ("POST", "/process-runs", runs.start),
-    ("GET", "/process-runs", runs.index),
     ("GET", "/process-runs/{run_id}", runs.show),
     ("POST", "/process-runs/{run_id}/resume", runs.resume),
+    ("POST", "/process-runs", runs.start),
+    ("GET", "/process-runs", runs.index),
     ("POST", "/process-runs/{run_id}/cancel", runs.cancel),
     ("POST", "/process-runs/{run_id}/retry", runs.retry),
     ("GET", "/process-runs/{run_id}/events", events.index),
@@ -88,13 +91,19 @@ def application(services: Services) -> web.Application:
     app[ADMISSION] = _admission(services.settings)
     app[runs.ONCE] = Once(services.store)
     app[accounts.LIMITS] = RateLimits(on=services.settings.rate_limits, shared=services.rates)
-    for method, path, handler in ROUTES:
-        for address in (path, f"{path}/") if path in COLLECTIONS else (path,):
-            if method == "GET":
-                app.router.add_get(address, handler, expect_handler=_expect)
-            else:
-                app.router.add_route(method, address, handler, expect_handler=_expect)
+    _listen(app.router)
     return app
+
+
+def _listen(router: web.UrlDispatcher) -> None:
+    """Add the routes: one resource for each address, since those under one prefix are tried one by one."""
+    for path, rows in groupby(ROUTES, operator.itemgetter(1)):
+        routes = tuple(rows)
+        for address in (f"{path}/", path) if path in COLLECTIONS else (path,):
+            resource = router.add_resource(address)
+            for method, _, handler in routes:
+                for known in ("HEAD", "GET") if method == "GET" else (method,):
+                    resource.add_route(known, handler, expect_handler=_expect)
 
 
 def _admission(settings: Settings) -> Admission:
