@@ -30,10 +30,16 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "daemon/web/problems.py",
         "actors/about.py",
     ),
-    "log and figures": ("daemon/web/access.py", "daemon/metrics.py", "prometheus_client/", "daemon/logs.py"),
+    "log and figures": (
+        "daemon/web/access.py",
+        "daemon/metrics.py",
+        "daemon/tallies.py",
+        "prometheus_client/",
+        "daemon/logs.py",
+    ),
     "token": ("daemon/identity.py", "jwt/"),
     "request": ("daemon/web/bodies.py", "daemon/web/schemas.py", "daemon/web/handlers/", "daemon/web/idempotency.py"),
-    "answer": ("daemon/web/render.py", "daemon/web/replies.py", "daemon/web/shapes.py"),
+    "answer": ("daemon/web/render.py", "daemon/web/rendered.py", "daemon/web/replies.py", "daemon/web/shapes.py"),
     "actor": ("actors/actor.py", "actors/directory.py", "daemon/toolbox.py", "daemon/catalog.py"),
     "decision": (
         "actors/decider.py",
