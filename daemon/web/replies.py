@@ -14,7 +14,6 @@ from aiohttp import web
 from actors.ports import Receipt
 from actors.run import Run
 from daemon.jsonio import dumps
-from daemon.web import render
 from daemon.web.problems import Problem, etag
 
 JSON = "application/json; charset=utf-8"
@@ -39,12 +38,12 @@ def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = N
     return web.Response(body=dumps(value), status=status, headers={**(headers or {}), "Content-Type": JSON})
 
 
-def run_reply(run: Run, status: int, *, created: bool = False) -> Reply:
+def run_reply(run: Run, body: bytes, status: int, *, created: bool = False) -> Reply:
     """A run as an answer, with its entity tag, and if it was created with its address."""
     headers = {"Content-Type": JSON, "ETag": etag(run.version)}
     if created:
         headers["Location"] = f"/process-runs/{run.id}"
-    return Reply(status, dumps(render.run(run)), headers)
+    return Reply(status, body, headers)
 
 
 def problem_reply(problem: Problem, request_id: str) -> Reply:

@@ -18,6 +18,7 @@ from daemon.web.bodies import ARRIVING, Arriving
 from daemon.web.handlers import accounts, audit, connectors, events, runs, service, templates, webhooks
 from daemon.web.idempotency import Once
 from daemon.web.limits import RateLimits
+from daemon.web.rendered import RENDERED, Rendered
 from daemon.web.services import SERVICES, Services
 from daemon.web.siege import Siege
 from daemon.web.traced import traced
@@ -90,6 +91,7 @@ def application(services: Services) -> web.Application:
     app[ARRIVING] = Arriving(services.settings.bodies_bytes_max)
     app[ADMISSION] = _admission(services.settings)
     app[runs.ONCE] = Once(services.store)
+    app[RENDERED] = Rendered()
     app[accounts.LIMITS] = RateLimits(on=services.settings.rate_limits, shared=services.rates)
     _listen(app.router)
     return app

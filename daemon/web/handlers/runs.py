@@ -13,6 +13,7 @@ from actors.messages import Cancel, Command, Rejected, Resume, Retry, Start
 from actors.ports import Receipt, StoreFailed
 from actors.run import Run
 from actors.template import Template
+from daemon.jsonio import dumps
 from daemon.ports import RunQuery
 from daemon.uuids import new_id
 from daemon.web import render
@@ -22,6 +23,7 @@ from daemon.web.bodies import idempotency_key, if_match, page_limit, prefer, rea
 from daemon.web.idempotency import Once, Slip
 from daemon.web.parameters import STATUSES
 from daemon.web.problems import invalid, not_found, rejected
+from daemon.web.rendered import RENDERED
 from daemon.web.replies import Reply, from_cursor, json_reply, next_page, problem_reply, run_reply, to_cursor
 from daemon.web.schemas import Cancellation, NewRun, Nothing, Verdict
 from daemon.web.services import SERVICES, Services
@@ -41,10 +43,10 @@ class Order:
     status: int = 200
     template: Template | None = None
 
-    def reply(self, run: Run) -> Reply:
+    def reply(self, run: Run, body: bytes) -> Reply:
         """The answer: 202 while the run still executes, or when nobody waited for it."""
-        going_on = self.wait_s is None or run.status == "executing"
-        return run_reply(run, 202 if going_on else self.status, created=self.status == web.HTTPCreated.status_code)
+        status = 202 if self.wait_s is None or run.status == "executing" else self.status
+        return run_reply(run, body, status, created=self.status == web.HTTPCreated.status_code)
 
     def refusal(self, refused: Rejected) -> Reply:
         """The answer to a command that was refused."""
@@ -119,7 +121,7 @@ async def retry(request: web.Request) -> web.Response:
 async def show(request: web.Request) -> web.Response:
     """GET /process-runs/{run_id}."""
     run = await find(request)
-    return run_reply(run, 200).response()
+    return run_reply(run, request.app[RENDERED].body(run), 200).response()
 
 
 async def index(request: web.Request) -> web.Response:
@@ -165,25 +167,24 @@ def _order(
 
 async def _give(request: web.Request, order: Order, raw: Any) -> web.Response:
     """Have an order executed, once per Idempotency-Key, and answer it."""
-    services, key = request.app[SERVICES], idempotency_key(request)
+    app, key = request.app, idempotency_key(request)
     if key is None:
-        return (await _execute(services, order, None, request.app[ONCE])).response()
-    once = request.app[ONCE]
+        return (await _execute(app, order, None)).response()
 
     async def execute(slip: Slip) -> Reply:
-        return await _execute(services, order, slip, once)
+        return await _execute(app, order, slip)
 
     async def finish(receipt: Receipt, slip: Slip) -> Reply:
-        run = await _current(services, (order.key[0], receipt.run_id or ""))
+        run = await _current(app[SERVICES], (order.key[0], receipt.run_id or ""))
         if run is None:
             raise not_found()
-        return await _answered(services, order, run, slip, once)
+        return await _answered(app, order, run, slip)
 
     path = request.path.rstrip("/")
-    return (await once.answer((order.key[0], path, key), raw, execute, finish)).response()
+    return (await app[ONCE].answer((order.key[0], path, key), raw, execute, finish)).response()
 
 
-async def _execute(services: Services, order: Order, slip: Slip | None, once: Once) -> Reply:
+async def _execute(app: web.Application, order: Order, slip: Slip | None) -> Reply:
     made: list[Reply] = []
 
     def receipt(run: Run, refused: Rejected | None) -> Receipt:
@@ -193,32 +194,32 @@ async def _execute(services: Services, order: Order, slip: Slip | None, once: On
         if refused is not None:
             made.append(order.refusal(refused))
         elif run.resting or order.wait_s is None:
-            made.append(order.reply(run))
+            made.append(order.reply(run, dumps(render.run(run))))
         return slip.answered(made[0], run.id) if made else slip.open(run.id)
 
     maker = None if slip is None else receipt
-    answer = await services.directory.ask(order.key, order.message, template=order.template, receipt=maker)
+    answer = await app[SERVICES].directory.ask(order.key, order.message, template=order.template, receipt=maker)
     if isinstance(answer, Rejected):
         if answer.code == "not_found":
             raise not_found()
         reply = order.refusal(answer)
         if slip is not None:
-            await once.refuse(slip.answered(reply, order.key[1]))
+            await app[ONCE].refuse(slip.answered(reply, order.key[1]))
         return reply
     if made:
         return made[0]
     if answer.rejected is not None:
         return order.refusal(answer.rejected)
-    return await _answered(services, order, answer.run, slip, once)
+    return await _answered(app, order, answer.run, slip)
 
 
-async def _answered(services: Services, order: Order, run: Run, slip: Slip | None, once: Once) -> Reply:
+async def _answered(app: web.Application, order: Order, run: Run, slip: Slip | None) -> Reply:
     if order.wait_s is not None and not run.resting:
-        run = await _rested(services, run, order.wait_s)
-    reply = order.reply(run)
+        run = await _rested(app[SERVICES], run, order.wait_s)
+    reply = order.reply(run, app[RENDERED].body(run))
     if slip is not None:
         try:
-            await once.keep(slip.answered(reply, run.id))
+            await app[ONCE].keep(slip.answered(reply, run.id))
         except StoreFailed as failed:  # the answer could not be kept, but what it answers has happened
             raise StoreFailed(str(failed), "unknown") from failed
     return reply
