@@ -13,7 +13,7 @@ from actors.actor import Stopped
 from daemon.identity import Principal
 from daemon.web import access, cookies, problems
 from daemon.web.access import PRINCIPAL, REQUEST_ID
-from daemon.web.admission import ADMISSION, NOBODY, PLACE, Place
+from daemon.web.admission import ADMISSION, NOBODY, PLACE, Admission, Place
 from daemon.web.plain import named
 from daemon.web.problems import SERVER, Problem, not_authenticated
 from daemon.web.services import SERVICES, Services
@@ -45,47 +45,44 @@ def request_id_of(request: web.Request) -> str:
 @web.middleware
 async def gateway(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Name the request, learn who makes it, and turn whatever is raised into an answer."""
-    began = time.perf_counter()
+    began, app = time.perf_counter(), request.app
+    services = app[SERVICES]
     request_id = request[REQUEST_ID] = named(request.headers.get("X-Request-ID", ""))
     concern(request_id=request_id)
     try:
-        _admit(request)
-        response = await request.app[UNDER_WAY].run(_placed(handler), request)
+        _admit(request, services)
+        response = await app[UNDER_WAY].run(_served(request, handler, app[ADMISSION]), request)
     except ConnectionError:  # the caller has gone; there is nobody to answer
         raise
     except Exception as error:  # noqa: BLE001 - the top of the request: everybody is answered
         response = _answer(error, request, request_id)
     if not response.prepared:
-        response.headers["X-Request-ID"] = request_id
-        response.headers["Server"] = SERVER
-        if request.app[SERVICES].draining():
+        headers = response.headers
+        headers["X-Request-ID"] = request_id
+        headers["Server"] = SERVER
+        if services.draining():
             response.force_close()
     access.tell(request, response, time.perf_counter() - began)
     return response
 
 
-def _placed(handler: Handler) -> Handler:
-    """The handler, for when the request has a place among those that are worked on."""
-
-    async def served(request: web.Request) -> web.StreamResponse:
-        if request.path == HEALTH:
-            return await handler(request)
-        place = Place(request.app[ADMISSION], company_of(request))
-        await place.take()
-        PLACE.set(place)
-        try:
-            if request.transport is None:
-                raise ConnectionResetError("the caller has gone while waiting")
-            return await handler(request)
-        finally:
-            place.leave()
-
-    return served
+async def _served(request: web.Request, handler: Handler, admission: Admission) -> web.StreamResponse:
+    """Have a request handled as soon as it has a place among those that are worked on; /health needs none."""
+    if request.path == HEALTH:
+        return await handler(request)
+    place = Place(admission, company_of(request))
+    await place.take()
+    PLACE.set(place)
+    try:
+        if request.transport is None:
+            raise ConnectionResetError("the caller has gone while waiting")
+        return await handler(request)
+    finally:
+        place.leave()
 
 
-def _admit(request: web.Request) -> None:
+def _admit(request: web.Request, services: Services) -> None:
     """Let a request through to its handler if its token counts, or if its address needs none."""
-    services = request.app[SERVICES]
     path = request.path
     if path != HEALTH and services.draining():
         raise Stopped

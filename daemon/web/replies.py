@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,6 +13,7 @@ from aiohttp import web
 
 from actors.ports import Receipt
 from actors.run import Run
+from actors.values import value
 from daemon.jsonio import dumps
 from daemon.web.problems import Problem, etag
 
@@ -20,7 +21,7 @@ JSON = "application/json; charset=utf-8"
 NOT_EMPTY = re.compile(r".+", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Reply:
     """An answer before it is on the wire, so that it can be kept and given again byte for byte."""
 

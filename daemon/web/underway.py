@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 
 from aiohttp import web
 
@@ -20,15 +20,13 @@ class UnderWay:
         self._tasks: set[asyncio.Task[object]] = set()
         self._cut: set[asyncio.Task[object]] = set()
 
-    async def run(
-        self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]], request: web.Request
-    ) -> web.StreamResponse:
+    async def run(self, answering: Awaitable[web.StreamResponse], request: web.Request) -> web.StreamResponse:
         """Let a handler answer; where `end` cuts it off, raise what is to be answered instead."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - a handler always runs in a task
         self._tasks.add(task)
         try:
-            return await handler(request)
+            return await answering
         except asyncio.CancelledError:
             if task not in self._cut:
                 raise

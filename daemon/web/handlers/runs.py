@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
@@ -13,6 +12,7 @@ from actors.messages import Cancel, Command, Rejected, Resume, Retry, Start
 from actors.ports import Receipt, StoreFailed
 from actors.run import Run
 from actors.template import Template
+from actors.values import value
 from daemon.jsonio import dumps
 from daemon.ports import RunQuery
 from daemon.uuids import new_id
@@ -32,7 +32,7 @@ ONCE = web.AppKey("once", Once)
 RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-@dataclass(frozen=True, slots=True)
+@value
 class Order:
     """A command on its way from a request to a run, and how its answer is to look."""
 
