@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from aiohttp import web
 
 from daemon import descriptors
-from daemon.web.connections import Runner
 from daemon.web.routes import application
+from daemon.web.runner import Runner
 from daemon.web.services import Services
 from daemon.web.underway import UNDER_WAY
 

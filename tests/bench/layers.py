@@ -22,7 +22,7 @@ PATIENCE_S = 60.0
 DEEPEST_SHOWN = 12
 # The innermost frame that belongs to a layer counts; `file:function` is for files that serve two layers.
 LAYERS: dict[str, tuple[str, ...]] = {
-    "HTTP": ("aiohttp/", "daemon/web/connections.py", "uvloop/", "multidict/", "yarl/"),
+    "HTTP": ("aiohttp/", "daemon/web/connections.py", "daemon/web/runner.py", "uvloop/", "multidict/", "yarl/"),
     "gateway": (
         "daemon/web/auth.py",
         "daemon/web/admission.py",

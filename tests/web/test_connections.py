@@ -17,8 +17,8 @@ from daemon.app import Life, opened
 from daemon.settings import Settings
 from daemon.web.admission import ADMISSION, AHEAD_MAX, Admission
 from daemon.web.bodies import ARRIVING
-from daemon.web.connections import LINGER_S
 from daemon.web.plain import plain
+from daemon.web.runner import LINGER_S
 from daemon.web.server import Door, listening
 from tests.attack.wire import Answer, read
 from tests.load.pump import wire

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from daemon.app import Life, opened
 from daemon.settings import Settings
-from daemon.web.connections import Server
 from daemon.web.lending import Lending
+from daemon.web.runner import Server
 from daemon.web.server import listening
 from tests.load.pump import wire
 from tests.web.test_connections import HEALTH, LOGIN, Entrance, Line, code_of, crowded, entrance, register, until
