@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 
 from daemon.metrics import DECISION_S, REQUEST_S
-from daemon.tallies import Spread, Tally
+from daemon.tallies import Counts, Spreads
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 labels = st.tuples(st.sampled_from(["GET", "POST", 'a "quoted"\nname']), st.sampled_from(["200", "404"]))
@@ -16,31 +16,30 @@ seconds = st.floats(min_value=0, max_value=1e7) | st.sampled_from([*REQUEST_S, *
 
 
 @given(st.lists(labels))
-def test_a_tally_reads_as_a_counter(counted: list[tuple[str, str]]) -> None:
+def test_counts_read_as_a_counter(counted: list[tuple[str, str]]) -> None:
     ours, theirs = CollectorRegistry(), CollectorRegistry()
-    tally, alone = Tally("asked", "How often.", "method", "status"), Tally("turns", "How many.")
+    counts, alone = Counts("asked", "How often.", ("method", "status")), Counts("turns", "How many.")
+    turns = alone.labels()
     counter = Counter("asked", "How often.", ("method", "status"), registry=theirs)
     single = Counter("turns", "How many.", registry=theirs)
-    for collector in (tally, alone):
+    for collector in (counts, alone):
         ours.register(collector)
     for one in counted:
-        tally.count(*one)
+        counts.labels(*one).inc()
         counter.labels(*one).inc()
-        alone.count()
+        turns.inc()
         single.inc()
     assert generate_latest(ours) == generate_latest(theirs)
 
 
 @given(bounds, st.lists(st.tuples(labels, seconds)))
 @example(REQUEST_S, [(("GET", "200"), bound) for bound in REQUEST_S])
-def test_a_spread_reads_as_a_histogram(
-    bounds: tuple[float, ...], observed: list[tuple[tuple[str, str], float]]
-) -> None:
+def test_spreads_read_as_a_histogram(bounds: tuple[float, ...], observed: list[tuple[tuple[str, str], float]]) -> None:
     ours, theirs = CollectorRegistry(), CollectorRegistry()
-    spread = Spread("took_seconds", "How long.", bounds, "method", "status")
+    spreads = Spreads("took_seconds", "How long.", bounds, ("method", "status"))
     histogram = Histogram("took_seconds", "How long.", ("method", "status"), buckets=bounds, registry=theirs)
-    ours.register(spread)
+    ours.register(spreads)
     for one, value in observed:
-        spread.observe(value, *one)
+        spreads.labels(*one).observe(value)
         histogram.labels(*one).observe(value)
     assert generate_latest(ours) == generate_latest(theirs)
