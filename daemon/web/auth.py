@@ -7,17 +7,18 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Middleware
 
 from actors.about import concern
 from actors.actor import Stopped
 from daemon.identity import Principal
 from daemon.web import access, cookies, problems
 from daemon.web.access import PRINCIPAL, REQUEST_ID
-from daemon.web.admission import ADMISSION, NOBODY, PLACE, Admission, Place
+from daemon.web.admission import NOBODY, PLACE, Admission, Place
 from daemon.web.plain import named
 from daemon.web.problems import SERVER, Problem, not_authenticated
 from daemon.web.services import SERVICES, Services
-from daemon.web.underway import UNDER_WAY
+from daemon.web.underway import UnderWay
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 HEALTH = "/health"
@@ -42,35 +43,36 @@ def request_id_of(request: web.Request) -> str:
     return request[REQUEST_ID]
 
 
-@web.middleware
-async def gateway(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Name the request, learn who makes it, and turn whatever is raised into an answer."""
-    began, app = time.perf_counter(), request.app
-    services = app[SERVICES]
-    request_id = request[REQUEST_ID] = named(request.headers.get("X-Request-ID", ""))
-    concern(request_id=request_id)
-    try:
-        _admit(request, services)
-        response = await app[UNDER_WAY].run(_served(request, handler, app[ADMISSION]), request)
-    except ConnectionError:  # the caller has gone; there is nobody to answer
-        raise
-    except Exception as error:  # noqa: BLE001 - the top of the request: everybody is answered
-        response = _answer(error, request, request_id)
-    if not response.prepared:
-        headers = response.headers
-        headers["X-Request-ID"] = request_id
-        headers["Server"] = SERVER
-        if services.draining():
-            response.force_close()
-    access.tell(request, response, time.perf_counter() - began)
-    return response
+def gateway(services: Services, under_way: UnderWay, admission: Admission) -> Middleware:
+    """A middleware that names a request, learns who makes it, and turns whatever is raised into an answer."""
+
+    @web.middleware
+    async def passed(request: web.Request, handler: Handler) -> web.StreamResponse:
+        began = time.perf_counter()
+        request_id = request[REQUEST_ID] = named(request.headers.get("X-Request-ID", ""))
+        concern(request_id=request_id)
+        try:
+            place = Place(admission, _admit(request, services))
+            response = await under_way.run(_served(request, handler, place), request)
+        except ConnectionError:  # the caller has gone; there is nobody to answer
+            raise
+        except Exception as error:  # noqa: BLE001 - the top of the request: everybody is answered
+            response = _answer(error, request, request_id)
+        if not response.prepared:
+            response.headers["X-Request-ID"] = request_id
+            response.headers["Server"] = SERVER
+            if services.draining():
+                response.force_close()
+        access.tell(request, response, time.perf_counter() - began)
+        return response
+
+    return passed
 
 
-async def _served(request: web.Request, handler: Handler, admission: Admission) -> web.StreamResponse:
-    """Have a request handled as soon as it has a place among those that are worked on; /health needs none."""
+async def _served(request: web.Request, handler: Handler, place: Place) -> web.StreamResponse:
+    """Have a request handled as soon as it has its place among those that are worked on; /health needs none."""
     if request.path == HEALTH:
         return await handler(request)
-    place = Place(admission, company_of(request))
     await place.take()
     PLACE.set(place)
     try:
@@ -81,17 +83,18 @@ async def _served(request: web.Request, handler: Handler, admission: Admission) 
         place.leave()
 
 
-def _admit(request: web.Request, services: Services) -> None:
-    """Let a request through to its handler if its token counts, or if its address needs none."""
+def _admit(request: web.Request, services: Services) -> str:
+    """Let a request through to its handler if its token counts, or if its address needs none; returns the company."""
     path = request.path
     if path != HEALTH and services.draining():
         raise Stopped
     if request.match_info.http_exception is not None:
         raise request.match_info.http_exception
     if path.rstrip("/") in _OPEN or path in _OPEN or path.startswith(ASSETS):
-        return
+        return NOBODY
     principal = request[PRINCIPAL] = services.identity.principal(_token(request))
     concern(request_id=request[REQUEST_ID], company_id=principal.company_id)
+    return principal.company_id
 
 
 def _token(request: web.Request) -> str:

@@ -84,12 +84,14 @@ COLLECTIONS = frozenset(
 
 def application(services: Services) -> web.Application:
     """The service as an aiohttp application; each collection answers with and without its trailing slash."""
-    passed: list[Middleware] = [gateway] if services.tracer is None else [traced(services.tracer), gateway]
+    under_way, admission = UnderWay(), _admission(services.settings)
+    passed: list[Middleware] = [] if services.tracer is None else [traced(services.tracer)]
+    passed.append(gateway(services, under_way, admission))
     app = web.Application(middlewares=passed, client_max_size=services.settings.body_bytes_max)
     app[SERVICES] = services
-    app[UNDER_WAY] = UnderWay()
+    app[UNDER_WAY] = under_way
     app[ARRIVING] = Arriving(services.settings.bodies_bytes_max)
-    app[ADMISSION] = _admission(services.settings)
+    app[ADMISSION] = admission
     app[runs.ONCE] = Once(services.store)
     app[RENDERED] = Rendered()
     app[accounts.LIMITS] = RateLimits(on=services.settings.rate_limits, shared=services.rates)

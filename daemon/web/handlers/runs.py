@@ -144,7 +144,10 @@ async def index(request: web.Request) -> web.Response:
 
 async def find(request: web.Request) -> Run:
     """The run that a path names, if it is the company's."""
-    run = await _current(request.app[SERVICES], (principal_of(request).company_id, _run_id(request)))
+    services, company_id = request.app[SERVICES], principal_of(request).company_id
+    run = services.directory.live(company_id, request.match_info["run_id"])
+    if run is None:
+        run = await services.store.load(company_id, _run_id(request))
     if run is None:
         raise not_found()
     return run
