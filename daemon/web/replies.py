@@ -15,6 +15,7 @@ from actors.ports import Receipt
 from actors.run import Run
 from actors.values import value
 from daemon.jsonio import dumps
+from daemon.web.answer import Answer
 from daemon.web.problems import Problem, etag
 
 JSON = "application/json; charset=utf-8"
@@ -29,14 +30,14 @@ class Reply:
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
 
-    def response(self) -> web.Response:
+    def response(self) -> Answer:
         """The answer for the wire."""
-        return web.Response(status=self.status, body=self.body, headers=self.headers)
+        return Answer(status=self.status, body=self.body, headers=self.headers)
 
 
-def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
     """A JSON answer."""
-    return web.Response(body=dumps(value), status=status, headers={**(headers or {}), "Content-Type": JSON})
+    return Answer(body=dumps(value), status=status, headers={**(headers or {}), "Content-Type": JSON})
 
 
 def run_reply(run: Run, body: bytes, status: int, *, created: bool = False) -> Reply:
