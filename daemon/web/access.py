@@ -7,7 +7,7 @@ from aiohttp import web
 
 from daemon.identity import Principal
 from daemon.web.admission import ADMISSION
-from daemon.web.services import SERVICES
+from daemon.web.services import Services
 
 PRINCIPAL = web.RequestKey("principal", Principal)
 REQUEST_ID = web.RequestKey("request_id", str)
@@ -19,9 +19,9 @@ _NO_ROOM = 503
 _log = structlog.get_logger("penstock.access")
 
 
-def tell(request: web.Request, response: web.StreamResponse, seconds: float) -> None:
+def tell(services: Services, request: web.Request, response: web.StreamResponse, seconds: float) -> None:
     """Tell whoever wants to know of a request that is answered."""
-    services, status = request.app[SERVICES], response.status
+    status = response.status
     if services.requested is not None:
         services.requested(request.method, route_of(request), status, seconds)
     wanted = services.settings.access_log

@@ -234,19 +234,13 @@ class Admission:
 
 
 class Place:
-    """The place of one request among those that are worked on."""
+    """The place that one request has taken among those that are worked on."""
 
-    __slots__ = ("_admission", "_company_id", "_held")
+    __slots__ = ("_admission", "_held")
 
-    def __init__(self, admission: Admission, company_id: str) -> None:
-        """Hold none yet."""
+    def __init__(self, admission: Admission) -> None:
+        """Hold what was taken by entering."""
         self._admission = admission
-        self._company_id = company_id
-        self._held = False
-
-    async def take(self) -> None:
-        """Be worked on from now on; Overloaded when that cannot be."""
-        await self._admission.enter(self._company_id)
         self._held = True
 
     def retake(self) -> None:

@@ -52,8 +52,8 @@ def gateway(services: Services, under_way: UnderWay, admission: Admission) -> Mi
         request_id = request[REQUEST_ID] = named(request.headers.get("X-Request-ID", ""))
         concern(request_id=request_id)
         try:
-            place = Place(admission, _admit(request, services))
-            response = await under_way.run(_served(request, handler, place), request)
+            company_id = _admit(request, services)
+            response = await under_way.run(_served(request, handler, admission, company_id), request)
         except ConnectionError:  # the caller has gone; there is nobody to answer
             raise
         except Exception as error:  # noqa: BLE001 - the top of the request: everybody is answered
@@ -63,17 +63,18 @@ def gateway(services: Services, under_way: UnderWay, admission: Admission) -> Mi
             response.headers["Server"] = SERVER
             if services.draining():
                 response.force_close()
-        access.tell(request, response, time.perf_counter() - began)
+        access.tell(services, request, response, time.perf_counter() - began)
         return response
 
     return passed
 
 
-async def _served(request: web.Request, handler: Handler, place: Place) -> web.StreamResponse:
-    """Have a request handled as soon as it has its place among those that are worked on; /health needs none."""
+async def _served(request: web.Request, handler: Handler, admission: Admission, company_id: str) -> web.StreamResponse:
+    """Have a request handled as soon as it has a place among those that are worked on; /health needs none."""
     if request.path == HEALTH:
         return await handler(request)
-    await place.take()
+    await admission.enter(company_id)
+    place = Place(admission)
     PLACE.set(place)
     try:
         if request.transport is None:

@@ -14,6 +14,7 @@ from daemon.identity import InvalidCredentials, NotAuthenticated
 from daemon.jsonio import dumps
 from daemon.passwords import Busy
 from daemon.ports import DiskFull, EmailTaken
+from daemon.web.answer import Answer
 
 RETRY_AFTER_S = 1
 SERVER = "penstock"
@@ -84,9 +85,9 @@ class Problem(Exception):
             }
         )
 
-    def response(self, request_id: str) -> web.Response:
+    def response(self, request_id: str) -> Answer:
         """The answer."""
-        return web.Response(
+        return Answer(
             status=self.status,
             body=self.body(request_id),
             headers=self.headers,

@@ -134,8 +134,8 @@ async def test_without_places_to_wait_the_next_is_refused_at_once() -> None:
 
 async def test_who_waits_for_something_outside_leaves_the_place_to_others() -> None:
     admission = Admission(1, 10)
-    place = Place(admission, "a")
-    await place.take()
+    await admission.enter("a")
+    place = Place(admission)
     token = PLACE.set(place)
     with aside():
         await asyncio.wait_for(admission.enter("b"), 1)
@@ -151,8 +151,8 @@ async def test_who_waits_for_something_outside_leaves_the_place_to_others() -> N
 
 async def test_a_place_is_given_back_once() -> None:
     admission = Admission(1, 0)
-    place = Place(admission, "a")
-    await place.take()
+    await admission.enter("a")
+    place = Place(admission)
     place.leave()
     place.leave()
     await admission.enter("a")
