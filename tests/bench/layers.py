@@ -39,7 +39,13 @@ LAYERS: dict[str, tuple[str, ...]] = {
     ),
     "token": ("daemon/identity.py", "jwt/"),
     "request": ("daemon/web/bodies.py", "daemon/web/schemas.py", "daemon/web/handlers/", "daemon/web/idempotency.py"),
-    "answer": ("daemon/web/render.py", "daemon/web/rendered.py", "daemon/web/replies.py", "daemon/web/shapes.py"),
+    "answer": (
+        "daemon/web/answer.py",
+        "daemon/web/render.py",
+        "daemon/web/rendered.py",
+        "daemon/web/replies.py",
+        "daemon/web/shapes.py",
+    ),
     "actor": ("actors/actor.py", "actors/directory.py", "daemon/toolbox.py", "daemon/catalog.py"),
     "decision": (
         "actors/decider.py",
