@@ -70,6 +70,7 @@ def test_the_room_of_what_was_replaced_is_free_again() -> None:
     assert rendered.body(other) is kept
 
 
+@pytest.mark.sqlite
 async def test_a_verdict_that_lost_against_another_process_is_never_shown(
     ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
