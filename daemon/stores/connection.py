@@ -23,6 +23,7 @@ SQLITE_MIN = (3, 37, 0)
 LOCK_NAME = "penstock.lock"
 FULL = 2
 IN_MEMORY = 2
+STATEMENTS_MAX = 256
 
 _SHARED: Mapping[str, str | int] = {
     "synchronous": FULL,
@@ -118,7 +119,7 @@ async def _open(path: Path) -> AsyncIterator[Connection]:
     if sqlite3.sqlite_version_info < SQLITE_MIN:
         wanted = ".".join(map(str, SQLITE_MIN))
         raise SchemaMismatch(f"SQLite {wanted} or newer is needed; Python uses {sqlite3.sqlite_version} here.")
-    connection = Connection(lambda: sqlite3.connect(path, isolation_level=None), 64)
+    connection = Connection(lambda: sqlite3.connect(path, isolation_level=None, cached_statements=STATEMENTS_MAX), 64)
     with at_opening(path):
         await connection
     try:
