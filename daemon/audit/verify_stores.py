@@ -99,8 +99,11 @@ class _Streams:
 
     def _run(self, key: tuple[str, str], commits: Iterable[Row]) -> Iterator[Finding]:
         found, run, readable, version = self._source.run(*key), None, True, 0
+        kept = None if found is None else found[7]
+        ends = False
         for (_, _, reached, first, _, exact, events), finding in self._walked(key, commits):
             version = reached
+            ends = ends or version == kept
             if finding is not None:
                 yield finding
             try:
@@ -110,8 +113,10 @@ class _Streams:
                 yield Finding(
                     "event", f"{called(key[1])}, event {first}", f"no run can go on like this: {_first_line(error)}"
                 )
-            if run is not None and found is not None and found[7] == run.version:
+            if run is not None and found is not None and kept == run.version:
                 yield from _snapshot(run, found)
+        if kept is not None and not ends:
+            yield Finding("snapshot", f"run {key[1]} of {key[0]!r}", f"it is of version {kept}, where no commit ends")
         yield from _row(key, run, version, found)
 
     def _connectors(self) -> Iterator[Finding]:
@@ -199,8 +204,6 @@ def _row(key: tuple[str, str], run: Run | None, version: int, found: Row | None)
         for name, kept_value, folded in zip(names, found, standing(run), strict=False):
             if kept_value != folded and name != "version":
                 yield Finding("run", where, f"{name} is {kept_value!r}, and its history leads to {folded!r}")
-    if found[7] is not None and not 0 < found[7] <= version:
-        yield Finding("snapshot", where, f"its snapshot is of version {found[7]}, and its history ends at {version}")
 
 
 def _tree(source: AuditSource, company_id: str, keys: Mapping[str, bytes], tally: Tally) -> Iterator[Finding]:

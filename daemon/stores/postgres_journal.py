@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from daemon.audit.chain import HistoryBroken, Walk, genesis
 from daemon.ports import ParkedRun, Performs, Recorded
 from daemon.stores import codec
-from daemon.stores.sqlite_journal import INTEGER_MAX, _usable
+from daemon.stores.sqlite_histories import INTEGER_MAX, usable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,7 +169,7 @@ async def _restored(db: Db, row: Sequence[Any]) -> Standing:
     key = (company_id, run_id)
     if head is None:
         raise HistoryBroken(run_id, version, "the commit that the run stands at is missing")
-    run = _usable(key, *snapshot)
+    run = usable(key, *snapshot)
     if run is not None and run.version == version:
         return Standing(run, Performs(epoch, claimed), head)
     after = 0 if run is None else run.version

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-import structlog
-
-from actors.messages import Event
 from actors.ports import Commit, ReceiptTaken, VersionConflict
 from actors.values import value
-from daemon.audit.chain import HistoryBroken, Walk, extended, genesis
+from daemon.audit.chain import HistoryBroken, extended, genesis
 from daemon.ports import ParkedRun, Recorded
 from daemon.stores import codec
+from daemon.stores.sqlite_histories import INTEGER_MAX, commits, heads, restored
 from daemon.stores.sqlite_log import ADD_COMMITS
 from daemon.stores.sqlite_rows import Rows, text
 from daemon.stores.sqlite_shelves import ADD_RECEIPTS, receipt_row
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from actors.run import Run
     from daemon.ports import RunQuery
 
-INTEGER_MAX = 2**63 - 1
-Events: TypeAlias = tuple[Event, ...]
-_log = structlog.get_logger()
+ENDED_EVENTS_MAX = 16
 
 _INSERT = Rows(
     "INSERT INTO runs (version, resting, status, parked, updated_at, company_id, id, vertical, created_at)",
@@ -38,12 +34,6 @@ _UPDATE = Rows(
     "updated_at = new.column5 FROM (",
     columns=8,
     after=") AS new WHERE company_id = new.column6 AND id = new.column7 AND version = new.column8",
-)
-_HEADS = Rows(
-    "SELECT asked.column1, asked.column2, commits.head FROM (",
-    columns=3,
-    after=") AS asked CROSS JOIN commits ON company_id = asked.column1 AND run_id = asked.column2 "
-    "AND version = asked.column3",
 )
 _SNAPSHOT = Rows(
     "INSERT INTO snapshots (run, version, schema, checksum, body) "
@@ -64,11 +54,6 @@ _LOAD = Rows(
     columns=2,
     after=f") AS asked CROSS JOIN runs ON company_id = asked.column1 AND id = asked.column2 {_SNAPSHOTS}",
 )
-_EVENTS = (
-    "SELECT first_seq, version, head, exact, events FROM commits "
-    "WHERE company_id = ? AND run_id = ? AND version > ? ORDER BY version LIMIT ?"
-)
-_HEAD = "SELECT head FROM commits WHERE company_id = ? AND run_id = ? AND version = ?"
 _VERSION = "SELECT version FROM runs WHERE company_id = ? AND id = ?"
 # One half for each of two partial indexes, runs_unfinished and runs_forgotten; both are short.
 _RESTLESS = """
@@ -111,7 +96,7 @@ class Append:
         run, expected = commit.run, commit.expected_version
         key = (run.company_id, run.id)
         moved = (run.version, commit.resting, *_place(run), *key)
-        body = codec.snapshot(commit)
+        body = _snapshot(commit)
         kept = (run.version, codec.SNAPSHOT_SCHEMA, codec.checksum(run.version, body or b""), body)
         return cls(
             commit,
@@ -124,6 +109,17 @@ class Append:
     def __call__(self, db: sqlite3.Connection) -> None:
         """Write it all, or raise ReceiptTaken or VersionConflict."""
         append_all(db, [self])
+
+
+def _snapshot(commit: Commit) -> bytes | None:
+    """The snapshot to write; none of a run that ended with few events behind the one before, which stays.
+
+    It is larger than that one, and pages of small snapshots are full: to put it there splits them, at a run of long ago
+    each time others. Nothing goes on from an ended run, and whoever reads it folds those few.
+    """
+    if commit.run.ended is not None and commit.expected_version > 0 and len(commit.events) <= ENDED_EVENTS_MAX:
+        return None
+    return codec.snapshot(commit)
 
 
 def standing(run: Run) -> tuple[int, bool, str, str, str, str, str]:
@@ -152,22 +148,21 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> None:
 
 def _chained(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """These commits with the head of each; all heads that they go on from are looked up together."""
-    later = [(company_id, run_id, first - 1) for company_id, run_id, _, first, *_ in rows if first > 1]
-    heads: dict[tuple[str, str], bytes] = {(row[0], row[1]): row[2] for row in _HEADS.read(db, later)}
+    known = heads(db, [(company_id, run_id, first - 1) for company_id, run_id, _, first, *_ in rows if first > 1])
     chained = []
     for company_id, run_id, version, first, events, exact in rows:
         key = (company_id, run_id)
-        head = genesis(*key) if first == 1 else heads.get(key)
-        if head is None:
+        head = genesis(*key) if first == 1 else known.get(key)
+        if not head:
             raise HistoryBroken(run_id, first - 1, "the commit before is missing or has no head")
-        heads[key] = head = extended(head, events.split(b"\n"))
+        known[key] = head = extended(head, events.split(b"\n"))
         chained.append((*key, version, first, head, exact, events))
     return chained
 
 
 def load_all(db: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Run]:
     """The runs of these (company_id, run_id) as committed; those that there are."""
-    return {(row[0], row[1]): _restored(db, *row) for row in _LOAD.read(db, keys)}
+    return {(run.company_id, run.id): run for run in restored(db, _LOAD.read(db, keys))}
 
 
 def find(db: sqlite3.Connection, company_id: str, query: RunQuery) -> Sequence[Run]:
@@ -183,7 +178,7 @@ def find(db: sqlite3.Connection, company_id: str, query: RunQuery) -> Sequence[R
     asked = {condition: value for condition, value in conditions.items() if value is not None}
     statement = " ".join((_RUNS, *asked, "ORDER BY runs.id DESC LIMIT ?"))
     rows = db.execute(statement, (company_id, *asked.values(), _bounded(query.limit))).fetchall()
-    return [_restored(db, *row) for row in rows]
+    return restored(db, rows)
 
 
 def history(db: sqlite3.Connection, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
@@ -191,7 +186,7 @@ def history(db: sqlite3.Connection, company_id: str, run_id: str, after: int, li
     limit, after = _bounded(limit), min(after, INTEGER_MAX)
     found: list[Recorded] = []
     reached = after
-    for first, last, events in _commits(db, (company_id, run_id), after, limit):
+    for first, last, events in commits(db, (company_id, run_id), after, limit):
         reached = last
         found += [Recorded(place, event) for place, event in enumerate(events, first) if place > after]
         if len(found) >= limit:
@@ -200,26 +195,6 @@ def history(db: sqlite3.Connection, company_id: str, run_id: str, after: int, li
     if row is not None and limit and row[0] > reached:
         raise HistoryBroken(run_id, reached + 1, f"the history ends, and the run is at version {row[0]}")
     return found
-
-
-def _commits(db: sqlite3.Connection, key: tuple[str, str], after: int, limit: int) -> Iterator[tuple[int, int, Events]]:
-    """The commits with what came after a place, as first and last seq and events, their chain checked."""
-    walk: Walk | None = None
-    for first, version, head, exact, events in db.execute(_EVENTS, (*key, after, limit)):
-        if walk is None:
-            walk = _walk(db, key, min(first, after + 1))
-        walk.take(first, version, head, events)
-        yield first, version, codec.decode_events(events, exact)
-
-
-def _walk(db: sqlite3.Connection, key: tuple[str, str], first: int) -> Walk:
-    """A walk along a stream that goes on with that event."""
-    if first == 1:
-        return Walk(key[1], genesis(*key))
-    row = db.execute(_HEAD, (*key, first - 1)).fetchone()
-    if row is None or row[0] is None:
-        raise HistoryBroken(key[1], first - 1, "the commit before is missing or has no head")
-    return Walk(key[1], row[0], first - 1)
 
 
 def unfinished(db: sqlite3.Connection) -> Sequence[tuple[str, str]]:
@@ -243,40 +218,6 @@ def parked(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequen
 
 def _behind(after: tuple[str, str], limit: int) -> dict[str, Any]:
     return {"company_id": after[0], "id": after[1], "limit": limit}
-
-
-def _restored(db: sqlite3.Connection, company_id: str, run_id: str, version: int, *snapshot: Any) -> Run:
-    """The run from its snapshot and what came after; from its whole history when the snapshot is not of our kind."""
-    key = (company_id, run_id)
-    run = _usable(key, *snapshot)
-    if run is not None and run.version == version:
-        return run
-    after = 0 if run is None else run.version
-    rows = _commits(db, key, after, INTEGER_MAX)
-    try:
-        run = codec.fold((event for _, _, events in rows for event in events), run)
-    except ValueError as error:
-        raise HistoryBroken(run_id, after + 1, f"no run can have gone on like this: {error}") from error
-    if (run.company_id, run.id, run.version) != (*key, version):
-        what = f"the history leads to {run.id} at version {run.version}, and the run is at {version}"
-        raise HistoryBroken(run_id, run.version, what)
-    return run
-
-
-def _usable(
-    key: tuple[str, str], version: int | None, schema: int | None, checksum: int | None, body: bytes | None
-) -> Run | None:
-    """The run of a snapshot; None when it is not of our kind, or not as it was written."""
-    if body is None or schema != codec.SNAPSHOT_SCHEMA:
-        return None
-    if codec.checksum(version or 0, body) != checksum:
-        _log.error("snapshot_damaged", company_id=key[0], run_id=key[1], version=version)
-        return None
-    try:
-        run = codec.decode_run(body)
-    except ValueError:
-        return None
-    return run if (run.company_id, run.id, run.version) == (*key, version) else None
 
 
 def _bounded(limit: int) -> int:

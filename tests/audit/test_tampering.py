@@ -56,6 +56,16 @@ def test_a_deleted_checkpoint_is_missed_be_it_the_first_or_the_last(made: Past, 
     assert ACME in findings[0].where
 
 
+def test_a_snapshot_of_a_version_where_no_commit_ends_is_a_finding(made: Past, tmp_path: Path) -> None:
+    with closing(plain_copy(made, tmp_path / "copy.db")) as db:
+        behind = "FROM snapshots JOIN runs ON number = run WHERE snapshots.version < runs.version - 1"
+        number, run_id = db.execute(f"SELECT run, id {behind}").fetchone()
+        db.execute("UPDATE snapshots SET version = version + 1 WHERE run = ?", (number,))
+    findings = list(verify_store(tmp_path / "copy.db", made.keys))
+    assert [finding.kind for finding in findings] == ["snapshot"]
+    assert run_id in findings[0].where
+
+
 def test_a_checkpoint_by_an_unknown_key_is_no_evidence(made: Past) -> None:
     findings = list(verify_export(made.exports[ACME], {"another": bytes(32)}))
     assert {finding.kind for finding in findings} == {"signature"}

@@ -35,8 +35,8 @@ In brackets stand the least and the most of all rounds; `client` is how much of 
 
 ### What a transaction holds
 
-The sync in progress is the window in which the next transaction gathers, so that many turns share one. A turn writes
-three rows: where the run stands, its events, its snapshot.
+The sync in progress is the window in which the next transaction gathers, so that many turns share one. A start writes
+three rows: where the run stands, its events, its snapshot. A verdict that ends the run leaves the snapshot as it was.
 
 """
 METHOD = """## How it is measured

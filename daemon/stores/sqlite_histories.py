@@ -1,0 +1,142 @@
+"""Commits read back with their place in the chain checked, and the runs that they lead to from a snapshot on."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import structlog
+
+from actors.messages import Event
+from daemon.audit.chain import HistoryBroken, Walk, genesis
+from daemon.stores import codec
+from daemon.stores.sqlite_rows import Rows
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from actors.run import Run
+
+INTEGER_MAX = 2**63 - 1
+Key: TypeAlias = tuple[str, str]
+Place: TypeAlias = tuple[str, str, int]
+Events: TypeAlias = tuple[Event, ...]
+_log = structlog.get_logger()
+
+_EVENTS = (
+    "SELECT first_seq, version, head, exact, events FROM commits "
+    "WHERE company_id = ? AND run_id = ? AND version > ? ORDER BY version LIMIT ?"
+)
+_HEAD = "SELECT head FROM commits WHERE company_id = ? AND run_id = ? AND version = ?"
+# One row for all that were asked for, since the interpreter changes hands at every row: number:head, …
+_HEADS = Rows(
+    "SELECT group_concat(asked.column4 || ':' || hex(commits.head)) FROM (",
+    columns=4,
+    after=") AS asked CROSS JOIN commits ON company_id = asked.column1 AND run_id = asked.column2 "
+    "AND version = asked.column3",
+)
+_LATER = Rows(
+    "SELECT asked.column1, asked.column2, first_seq, version, head, exact, events FROM (",
+    columns=3,
+    after=") AS asked CROSS JOIN commits ON company_id = asked.column1 AND run_id = asked.column2 "
+    "AND version > asked.column3",
+)
+
+
+def heads(db: sqlite3.Connection, places: Sequence[Place]) -> dict[Key, bytes]:
+    """The head of each (company_id, run_id, version), by run; nothing, or an empty one, where there is none."""
+    asked = [(*place, number) for number, place in enumerate(places)]
+    pairs = (pair.split(":") for (found,) in _HEADS.read(db, asked) for pair in (found or "").split(",") if pair)
+    return {places[int(number)][:2]: bytes.fromhex(head) for number, head in pairs}
+
+
+def commits(db: sqlite3.Connection, key: Key, after: int, limit: int) -> Iterator[tuple[int, int, Events]]:
+    """The commits with what came after a place, as first and last seq and events, their chain checked."""
+    walk: Walk | None = None
+    for first, version, head, exact, events in db.execute(_EVENTS, (*key, after, limit)):
+        if walk is None:
+            walk = _walk(db, key, min(first, after + 1))
+        walk.take(first, version, head, events)
+        yield first, version, codec.decode_events(events, exact)
+
+
+def _walk(db: sqlite3.Connection, key: Key, first: int) -> Walk:
+    """A walk along a stream that goes on with that event."""
+    if first == 1:
+        return Walk(key[1], genesis(*key))
+    row = db.execute(_HEAD, (*key, first - 1)).fetchone()
+    return _behind((*key, first - 1), row[0] if row else None)
+
+
+def _behind(place: Place, head: bytes | None) -> Walk:
+    """A walk along a stream that goes on behind a place."""
+    if not head:
+        raise HistoryBroken(place[1], place[2], "the commit before is missing or has no head")
+    return Walk(place[1], head, place[2])
+
+
+def restored(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> list[Run]:
+    """The runs of these rows of company_id, id, version and snapshot; what came after the snapshots is read together.
+
+    A run comes from its whole history when its snapshot is not of our kind.
+    """
+    found = [(row, usable((row[0], row[1]), *row[3:])) for row in rows]
+    kept = [(row[0], row[1], run.version) for row, run in found if run is not None and run.version != row[2]]
+    later, before = _later(db, kept), heads(db, kept)
+    runs = []
+    for (company_id, run_id, version, *_), run in found:
+        key = (company_id, run_id)
+        if run is None:
+            parts = (events for _, _, events in commits(db, key, 0, INTEGER_MAX))
+            runs.append(_led((*key, version), None, parts))
+        elif run.version == version:
+            runs.append(run)
+        else:
+            walk = _behind((*key, run.version), before.get(key))
+            runs.append(_led((*key, version), run, _taken(walk, later[key])))
+    return runs
+
+
+def _later(db: sqlite3.Connection, places: Sequence[Place]) -> dict[Key, list[tuple[Any, ...]]]:
+    """The commits behind each of these places, by run and in order."""
+    found: dict[Key, list[tuple[Any, ...]]] = defaultdict(list)
+    for company_id, run_id, *commit in _LATER.read(db, places):
+        found[company_id, run_id].append(tuple(commit))
+    for rows in found.values():
+        rows.sort(key=lambda row: row[1])
+    return found
+
+
+def _taken(walk: Walk, rows: Iterable[tuple[Any, ...]]) -> Iterator[Events]:
+    for first, version, head, exact, events in rows:
+        walk.take(first, version, head, events)
+        yield codec.decode_events(events, exact)
+
+
+def _led(place: Place, run: Run | None, parts: Iterable[Events]) -> Run:
+    """The run that these events lead to; HistoryBroken when that is not the one at that place."""
+    _, run_id, version = place
+    after = 0 if run is None else run.version
+    try:
+        led = codec.fold((event for events in parts for event in events), run)
+    except ValueError as error:
+        raise HistoryBroken(run_id, after + 1, f"no run can have gone on like this: {error}") from error
+    if (led.company_id, led.id, led.version) != place:
+        what = f"the history leads to {led.id} at version {led.version}, and the run is at {version}"
+        raise HistoryBroken(run_id, led.version, what)
+    return led
+
+
+def usable(key: Key, version: int | None, schema: int | None, checksum: int | None, body: bytes | None) -> Run | None:
+    """The run of a snapshot; None when it is not of our kind, or not as it was written."""
+    if body is None or schema != codec.SNAPSHOT_SCHEMA:
+        return None
+    if codec.checksum(version or 0, body) != checksum:
+        _log.error("snapshot_damaged", company_id=key[0], run_id=key[1], version=version)
+        return None
+    try:
+        run = codec.decode_run(body)
+    except ValueError:
+        return None
+    return run if (run.company_id, run.id, run.version) == (*key, version) else None
