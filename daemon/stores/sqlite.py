@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
@@ -15,7 +14,7 @@ from daemon.audit.chain import HistoryBroken
 from daemon.folders import make_folder
 from daemon.stores import connection, sqlite_audit, sqlite_connectors, sqlite_journal, sqlite_shelves
 from daemon.stores.engine import SqliteEngine, migrate
-from daemon.stores.loads import Loads
+from daemon.stores.loads import Loads, watched
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite_log import last_logged, log
 from daemon.stores.sqlite_rows import text
@@ -26,7 +25,7 @@ from daemon.stores.upgrade import upgrade
 from daemon.stores.writer import BATCH_MAX, Writer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
     from pathlib import Path
 
     from actors.ports import Commit, Receipt
@@ -65,7 +64,8 @@ class SqliteStore(SqliteTelling):
     ) -> None:
         self._writer = writer
         self._readers = readers
-        self._loads = Loads(lambda keys: self._read(partial(sqlite_journal.load_all, keys=keys)))
+        self._loads = Loads(self._load_all, len(readers), lambda: self._waited)
+        self._waited = False
         self._clock = clock
         self._gauge = gauge
 
@@ -75,7 +75,7 @@ class SqliteStore(SqliteTelling):
         cls,
         path: Path,
         *,
-        readers: int = 2,
+        readers: int = 4,
         batch_max: int = BATCH_MAX,
         free_bytes_min: int = 0,
         on_failed: Callable[[], None] | None = None,
@@ -117,6 +117,10 @@ class SqliteStore(SqliteTelling):
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
         return await self._loads.load(company_id, run_id)
+
+    async def _load_all(self, keys: Sequence[tuple[str, str]]) -> Mapping[tuple[str, str], Run]:
+        runs, self._waited = await self._read(lambda db: watched(lambda: sqlite_journal.load_all(db, keys)))
+        return runs
 
     async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
         """The runs that a query asks for."""
