@@ -122,6 +122,7 @@ async def test_a_fault_before_anybody_is_known_is_logged_with_the_request(
     assert (line["request_id"], "company_id" in line) == (answer.headers["X-Request-ID"], False)
 
 
+@pytest.mark.one_daemon
 async def test_what_a_call_says_names_the_run_the_step_and_the_visit_and_no_request(
     house: House, ann: Person, far: FarSide, monkeypatch: pytest.MonkeyPatch
 ) -> None:
