@@ -238,7 +238,7 @@ def _entered(run: Draft, event: StepEntered) -> None:
 
 
 def _cleared(run: Draft, event: StepCleared) -> None:
-    visit = _visit(run, event)
+    visit = visit_of(run, event)
     if visit.kind == "task":
         allowed = changed(visit, status="calling", resolved_by=event.by, reason=event.reason, request=event.request)
         _stay(run, allowed)
@@ -249,7 +249,7 @@ def _cleared(run: Draft, event: StepCleared) -> None:
 
 
 def _settled(run: Draft, event: CallSettled) -> None:
-    visit = _visit(run, event)
+    visit = visit_of(run, event)
     failed, cleared = event.error is not None, event.by is not None
     visit = _new_visit(
         visit.step_id,
@@ -289,7 +289,7 @@ def _fact(event: CallSettled) -> Any:
 
 def _opened(run: Draft, event: GateOpened) -> None:
     """A gate that opens again shows something else, but it is as old as it was, and decides on no later hit."""
-    visit = _visit(run, event)
+    visit = visit_of(run, event)
     gate = Gate(event.label, event.reason, event.decisions, event.digest, event.at, event.role, event.signals)
     if visit.gate is not None:
         gate = changed(gate, opened_at=visit.gate.opened_at, signals=visit.gate.signals)
@@ -297,7 +297,7 @@ def _opened(run: Draft, event: GateOpened) -> None:
 
 
 def _judged(run: Draft, event: VerdictGiven) -> None:
-    visit, verdict = _visit(run, event), Verdict(event.decision, event.by, event.at, event.comment)
+    visit, verdict = visit_of(run, event), Verdict(event.decision, event.by, event.at, event.comment)
     run.signals, run.traceparent = _undecided(run, visit), event.traceparent or run.traceparent
     known: dict[str, Any] = {"verdict": verdict, "resolved_by": event.by, "request": event.request}
     if visit.kind == "task" and event.decision in (APPROVED, DONE):
@@ -335,7 +335,7 @@ def _dropped(visit: Visit, event: RunEnded) -> Visit:
     return changed(visit, status="done" if reached else "cancelled", ended_at=event.at)
 
 
-def _visit(run: Draft, event: StepCleared | CallSettled | GateOpened | VerdictGiven) -> Visit:
+def visit_of(run: Run | Draft, event: StepCleared | CallSettled | GateOpened | VerdictGiven) -> Visit:
     """The visit that an event is about: open, or of a run that ended while its call was out."""
     for visits in (run.open, reversed(run.trace)):
         for visit in visits:

@@ -22,7 +22,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from actors.messages import CallSettled, Event, RunEnded, VerdictGiven
 from actors.ports import StoreFailed
-from actors.run import Run, Visit
+from actors.run import Run, Visit, visit_of
 from daemon.meters import Sources
 from daemon.tallies import Count, Counts, Spread, Spreads
 
@@ -117,7 +117,7 @@ class Metrics:
                     pass
 
     def _told_of(self, run: Run, event: CallSettled | VerdictGiven) -> None:
-        visit = _visit(run, event)
+        visit = visit_of(run, event)
         if isinstance(event, VerdictGiven):
             if visit.gate is not None:
                 waited = (event.at - visit.gate.opened_at).total_seconds()
@@ -192,15 +192,6 @@ class Metrics:
 def _kept(labels: Callable[..., M]) -> Callable[..., M]:
     """The same, but looked up at a tenth of the price where it was asked for before."""
     return lru_cache(LABELS_MAX)(labels)
-
-
-def _visit(run: Run, event: CallSettled | VerdictGiven) -> Visit:
-    """The visit that an event of the last turn is about: open, or near the end of the trace."""
-    for visits in (run.open, reversed(run.trace)):
-        for visit in visits:
-            if visit.step_id == event.step_id and visit.visit == event.visit:
-                return visit
-    raise LookupError(f"{run.id} has not made the visit {event.step_id}:{event.visit}")
 
 
 def _said_by_human(visit: Visit) -> bool:
