@@ -9,7 +9,6 @@ from daemon.stores import postgres_connectors, postgres_shelves
 from daemon.stores.postgres_news import drop_rates
 from daemon.stores.postgres_sharing import PostgresSharing
 from daemon.stores.sqlite_rows import text
-from daemon.stores.sqlite_shelves import DROP_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,12 +100,7 @@ class PostgresKeeping(PostgresSharing):
     async def drop_receipts(self, before: datetime) -> int:
         """Drop the receipts kept before that time, a bounded number at a time; returns how many."""
         await self._write("", drop_rates)
-        total = 0
-        while True:
-            dropped = await self._write("", lambda db: postgres_shelves.drop_receipts(db, text(before)))
-            total += dropped
-            if dropped < DROP_MAX:
-                return total
+        return await self._dropped(lambda db: postgres_shelves.drop_receipts(db, text(before)))
 
     async def keep_template(self, document: TemplateDocument) -> None:
         """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from daemon.stores import postgres_placed, postgres_webhooks
 from daemon.stores.postgres_access import PostgresAccess
 from daemon.stores.sqlite_rows import text
-from daemon.stores.sqlite_shelves import DROP_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,9 +84,4 @@ class PostgresTelling(PostgresAccess):
 
     async def drop_deliveries(self, before: datetime) -> int:
         """Drop settled deliveries that were made before that time, a bounded number at a time; returns how many."""
-        total = 0
-        while True:
-            dropped = await self._write("", lambda db: postgres_webhooks.drop_deliveries(db, text(before)))
-            total += dropped
-            if dropped < DROP_MAX:
-                return total
+        return await self._dropped(lambda db: postgres_webhooks.drop_deliveries(db, text(before)))

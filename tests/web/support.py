@@ -10,9 +10,13 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+import pytest
 from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient, TestServer
 
+from actors.decider import Step, step
+from actors.messages import Resume
+from actors.ports import Commit, VersionConflict
 from daemon.app import Life, opened
 from daemon.settings import Settings
 from daemon.web.routes import application
@@ -282,3 +286,24 @@ def assert_invalid(answer: Answer, *pointers: str) -> None:
     body = assert_problem(answer, 422, "invalid")
     assert [error["pointer"] for error in body["errors"]] == list(pointers)
     assert all(error["detail"] for error in body["errors"])
+
+
+async def contest(ann: Person, run: Any, decision: str, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Have another process decide on a run at its gate between our decision and our commit; returns its version."""
+    services = ann.house.services
+    before = await services.store.load(ann.session["company"]["id"], run["id"])
+    assert before is not None
+    verdict = Resume(gate="signoff", decision=decision, by="rival", role="owner", at=services.now())
+    rival = step(before, verdict, await services.catalog.pinned(before.template_digest))
+    assert isinstance(rival, Step)
+    journal: Any = services.store
+    append = journal.append
+
+    async def contested(ours: Commit) -> None:
+        monkeypatch.setattr(journal, "append", append)
+        assert decision != "approved" or ours.run.version == rival.run.version  # alike, they lead to the same version
+        await append(Commit(rival.run, rival.events, rival.run.resting))
+        raise VersionConflict
+
+    monkeypatch.setattr(journal, "append", contested)
+    return rival.run.version

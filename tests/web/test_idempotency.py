@@ -9,11 +9,8 @@ from typing import Any
 
 import pytest
 
-from actors.decider import Step, step
-from actors.messages import Resume
-from actors.ports import Commit, VersionConflict
 from daemon.web.idempotency import Once
-from tests.web.support import PASSWORD, Answer, FarSide, House, Person, assert_invalid, assert_problem
+from tests.web.support import PASSWORD, Answer, FarSide, House, Person, assert_invalid, assert_problem, contest
 
 NEW: dict[str, Any] = {"email": "new@new.test", "password": PASSWORD, "company_name": "New"}
 LINE = {"vertical": "line", "inputs": {"amount": 5}}
@@ -133,21 +130,8 @@ async def test_what_was_applied_and_never_answered_is_answered_after_a_restart(
 async def test_who_loses_against_another_process_is_told_so_and_told_so_again(
     ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, services = await ann.start("line", {"amount": 5}), ann.house.services
-    before = await services.store.load(ann.session["company"]["id"], run["id"])
-    assert before is not None
-    denied = Resume(gate="signoff", decision="denied", by="rival", role="owner", at=services.now())
-    rival = step(before, denied, await services.catalog.pinned(before.template_digest))
-    assert isinstance(rival, Step)
-    journal: Any = services.store
-    append = journal.append
-
-    async def contested(_: Commit) -> None:
-        monkeypatch.setattr(journal, "append", append)
-        await append(Commit(rival.run, rival.events, rival.run.resting))
-        raise VersionConflict
-
-    monkeypatch.setattr(journal, "append", contested)
+    run = await ann.start("line", {"amount": 5})
+    await contest(ann, run, "denied", monkeypatch)
     lost = await ann.resume(run, "signoff", Idempotency_Key="k")
     assert assert_problem(lost, 409, "not_parked")["decided"]["by"] == "rival"
     assert_again(lost, await ann.resume(run, "signoff", Idempotency_Key="k"))

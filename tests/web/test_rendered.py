@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from actors.decider import Step, step
-from actors.messages import Resume
-from actors.ports import Commit, VersionConflict
 from daemon.jsonio import dumps
 from daemon.web import render
 from daemon.web.rendered import Rendered
 from tests.histories import ACME, OTHER, decide, start
-from tests.web.support import Person, assert_problem
+from tests.web.support import Person, assert_problem, contest
 
 
 def size(run: Any) -> int:
@@ -74,23 +71,9 @@ def test_the_room_of_what_was_replaced_is_free_again() -> None:
 async def test_a_verdict_that_lost_against_another_process_is_never_shown(
     ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run, services = await ann.start("line", {"amount": 5}), ann.house.services
-    before = await services.store.load(ann.session["company"]["id"], run["id"])
-    assert before is not None
-    approved = Resume(gate="signoff", decision="approved", by="rival", role="owner", at=services.now())
-    rival = step(before, approved, await services.catalog.pinned(before.template_digest))
-    assert isinstance(rival, Step)
-    journal: Any = services.store
-    append = journal.append
-
-    async def contested(commit: Commit) -> None:
-        monkeypatch.setattr(journal, "append", append)
-        assert commit.run.version == rival.run.version
-        await append(Commit(rival.run, rival.events, rival.run.resting))
-        raise VersionConflict
-
-    monkeypatch.setattr(journal, "append", contested)
+    run = await ann.start("line", {"amount": 5})
+    rivals = await contest(ann, run, "approved", monkeypatch)
     assert_problem(await ann.resume(run, "signoff", Idempotency_Key="k"), 409, "not_parked")
     now = await ann.run(run)
-    assert now["version"] == rival.run.version
+    assert now["version"] == rivals
     assert [visit["verdict"]["by"] for visit in now["trace"] if visit["verdict"]] == ["rival"]

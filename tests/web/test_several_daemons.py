@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -56,15 +56,6 @@ async def pair(settings: Settings, aiohttp_client: Clients) -> AsyncIterator[Pai
     yield ann, Person(houses[1], ann.session)
     for house in houses:
         await house.close()
-
-
-async def within(asked: Callable[[], Awaitable[Answer]], fits: Callable[[Answer], bool]) -> Answer:
-    """The answer as soon as it is like that, which it has to be within a second."""
-    until = time.monotonic() + WITHIN_S
-    while not fits(answer := await asked()):
-        assert time.monotonic() < until, answer.raw
-        await asyncio.sleep(0.02)
-    return answer
 
 
 async def test_a_verdict_at_one_is_seen_by_every_read_at_the_other(pair: Pair) -> None:
