@@ -320,7 +320,7 @@ async def _show(settings: Settings, measured: Meters, engine: Engine, store: Sto
 async def _watch_keys(settings: Settings, store: Store, stack: AsyncExitStack) -> None:
     """Write down which keys are in use before anybody is served, and from then on each change."""
     watch = KeyWatch(key_files(settings), store, utc_now)
-    await watch.look()
+    await watch.begin()
     housekeeping.keep(stack, watch.follow())
 
 

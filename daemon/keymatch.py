@@ -1,4 +1,6 @@
-"""Whether a daemon has the keys of those that it shares a database with: looked at before it writes anything.
+"""Whether a daemon has the keys of those that it shares a database with.
+
+That is looked at before it makes or writes anything, and again as it writes down its own.
 
 Two key files belong together when one of them knows the key that the other uses; so a rotation may reach the daemons in
 any order. What the database itself needs are the keys that wrap the companies' keys.
@@ -35,9 +37,7 @@ async def check(files: Mapping[KeyPurpose, Path], others: Others) -> None:
     rings = {purpose: read_ring(path) if path.exists() else KeyRing("", {}) for purpose, path in files.items()}
     if await others.accompanied():
         for purpose, ring in rings.items():
-            last = await others.last_logged(SERVICE, announcement(purpose))
-            if isinstance(last, KeysChanged) and not kin(ring, last.after):
-                raise KeyFileRefused(stranger(files[purpose], purpose))
+            compare(ring, await others.last_logged(SERVICE, announcement(purpose)), files[purpose])
     needed, after = set[str](), ""
     while page := await others.company_keys(rings["secrets"].current, after, PAGE):
         needed |= {key.key_id for key in page}
@@ -49,6 +49,12 @@ async def check(files: Mapping[KeyPurpose, Path], others: Others) -> None:
 def announcement(purpose: KeyPurpose) -> str:
     """What only the entries of the service's own log hold that say which keys are used for this."""
     return f'"purpose":"{purpose}"'
+
+
+def compare(ring: KeyRing, last: LogEvent | None, path: Path) -> None:
+    """KeyFileRefused when these keys have nothing to do with those that the latest entry of the log names."""
+    if isinstance(last, KeysChanged) and not kin(ring, last.after):
+        raise KeyFileRefused(stranger(path, last.purpose))
 
 
 def kin(ring: KeyRing, others: KeysForm) -> bool:

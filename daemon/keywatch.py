@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from actors.ports import StoreFailed
-from daemon.audit.log import SERVICE, KeysChanged, KeysForm, LogEvent, Logged
-from daemon.keymatch import announcement
+from daemon.audit.log import SERVICE, KeysChanged, KeysForm, LogEvent
+from daemon.keymatch import announcement, compare
 from daemon.keyring import KeyFileRefused, KeyPurpose, mark, read_ring
+from daemon.ports import Following
 
 LOOKED_S = 1.0
 VIA = "service"
@@ -20,39 +22,37 @@ VIA = "service"
 class KeyLog(Protocol):
     """The service's own log."""
 
-    async def log(self, logged: Logged) -> None:
-        """Add an event to a company's own log."""
-
-    async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
-        """The latest event of a company's own log whose JSON holds this text."""
+    async def log_after(self, company_id: str, holding: str, following: Following) -> None:
+        """Add to a company's own log what follows on its latest event that holds this text; nobody writes between."""
 
 
 class KeyWatch:
     """Looks at the key files; whoever changed one, and whether the service ran then, it stands in the log from then on.
 
-    What is written are ids. Nobody can say who it was: a file tells no names.
+    What is written are ids. Nobody can say who it was: a file tells no names. What another daemon has written already
+    is not written again.
     """
 
-    def __init__(self, files: Mapping[KeyPurpose, Path], store: KeyLog, now: Callable[[], datetime]) -> None:
+    def __init__(self, files: Mapping[KeyPurpose, Path], log: KeyLog, now: Callable[[], datetime]) -> None:
         """Watch these files; the first look compares with what the log says last."""
         self._files = files
-        self._store = store
+        self._log = log
         self._now = now
         self._seen: dict[KeyPurpose, tuple[int, int, int]] = {}
-        self._known: dict[KeyPurpose, KeysForm | None] = {}
+        self._known: dict[KeyPurpose, KeysForm] = {}
+
+    async def begin(self) -> None:
+        """Write down what has changed before anybody is served; KeyFileRefused where others run with other keys."""
+        for purpose in self._files:
+            with suppress(StoreFailed):  # on a full disk the service still reads; it is looked at again
+                await self._note(purpose, joining=True)
 
     async def look(self) -> None:
         """Write down what has changed; what cannot be read or written now is looked at again."""
         for purpose, path in self._files.items():
-            seen = mark(path)
-            if seen == self._seen.get(purpose):
-                continue
-            try:
-                ring = read_ring(path)
-                await self._note(purpose, KeysForm(current=ring.current, known=tuple(ring.keys)))
-            except (KeyFileRefused, StoreFailed):  # whoever needs the file or the store has said so
-                continue
-            self._seen[purpose] = seen
+            if mark(path) != self._seen.get(purpose):
+                with suppress(KeyFileRefused, StoreFailed):  # whoever needs the file or the store has said so
+                    await self._note(purpose, joining=False)
 
     async def follow(self) -> None:
         """Look every second."""
@@ -60,12 +60,19 @@ class KeyWatch:
             await asyncio.sleep(LOOKED_S)
             await self.look()
 
-    async def _note(self, purpose: KeyPurpose, found: KeysForm) -> None:
-        if purpose not in self._known:
-            last = await self._store.last_logged(SERVICE, announcement(purpose))
-            self._known[purpose] = last.after if isinstance(last, KeysChanged) else None
-        before = self._known[purpose]
-        if found != before:
-            event = KeysChanged(after=found, at=self._now(), before=before, by="", purpose=purpose, via=VIA)
-            await self._store.log(Logged(SERVICE, event))
-            self._known[purpose] = found
+    async def _note(self, purpose: KeyPurpose, *, joining: bool) -> None:
+        path = self._files[purpose]
+        seen, ring = mark(path), read_ring(path)
+        found = KeysForm(current=ring.current, known=tuple(ring.keys))
+
+        def following(last: LogEvent | None, *, accompanied: bool) -> LogEvent | None:
+            if joining and accompanied:
+                compare(ring, last, path)
+            before = last.after if isinstance(last, KeysChanged) else None
+            if found == before:
+                return None
+            return KeysChanged(after=found, at=self._now(), before=before, by="", purpose=purpose, via=VIA)
+
+        if found != self._known.get(purpose):
+            await self._log.log_after(SERVICE, announcement(purpose), following)
+        self._known[purpose], self._seen[purpose] = found, seen

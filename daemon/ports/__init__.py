@@ -1,6 +1,6 @@
 """What the rooms of the daemon need of each other, as records and protocols, so that they need not know each other."""
 
-from daemon.ports.accounts import Account, Accounts, Company, EmailTaken, User
+from daemon.ports.accounts import Account, Accounts, Company, EmailTaken, Following, User
 from daemon.ports.connectors import (
     SESSION,
     CompanyKey,
@@ -29,6 +29,7 @@ __all__ = [
     "DiskFull",
     "EmailTaken",
     "FolderInUse",
+    "Following",
     "ParkedRun",
     "Performs",
     "Rates",

@@ -45,6 +45,13 @@ class Account:
     company: Company
 
 
+class Following(Protocol):
+    """What says what follows on an event in a log."""
+
+    def __call__(self, last: LogEvent | None, *, accompanied: bool) -> LogEvent | None:
+        """The next event, if there is any; `accompanied` when another daemon holds its lease at this moment."""
+
+
 class Accounts(Protocol):
     """Companies, their people, and the tokens that no longer count."""
 
@@ -68,3 +75,9 @@ class Accounts(Protocol):
 
     async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
         """The latest event of a company's own log whose JSON holds this text."""
+
+    async def log_after(self, company_id: str, holding: str, following: Following) -> None:
+        """Add to a company's own log what follows on its latest event that holds this text; nobody writes in between.
+
+        What `following` raises is raised here, and nothing was written.
+        """

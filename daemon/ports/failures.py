@@ -1,4 +1,4 @@
-"""What a store can fail with, beyond what its callers in the actors know."""
+"""What a store can fail with, beside what the actors know of."""
 
 from __future__ import annotations
 

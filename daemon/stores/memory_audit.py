@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 from daemon.audit import merkle
 from daemon.audit.chain import HistoryBroken, Walk, extended, genesis
+from daemon.audit.log import Logged
 from daemon.audit.records import SEAL_MAX, Checkpoint, Entry, Growing, Proven, Sign, leaf
 from daemon.stores import codec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from daemon.audit.log import LogEvent, Logged
+    from daemon.audit.log import LogEvent
+    from daemon.ports import Following
 
 Key = tuple[str, str]
 
@@ -69,6 +71,12 @@ class MemoryLedger:
             if holding.encode() in entry.events:
                 return codec.decode_log(entry.events)[-1]
         return None
+
+    async def log_after(self, company_id: str, holding: str, following: Following) -> None:
+        """Add to a company's own log what follows on its latest event that holds this text."""
+        event = following(await self.last_logged(company_id, holding), accompanied=False)
+        if event is not None:
+            await self.log(Logged(company_id, event))
 
     async def unsealed(self) -> int:
         """How many commits no checkpoint covers yet."""

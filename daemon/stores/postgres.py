@@ -17,11 +17,12 @@ from daemon.stores import postgres_audit, postgres_journal
 from daemon.stores.loads import Loads
 from daemon.stores.postgres_append import Append
 from daemon.stores.postgres_engine import Appended, PostgresEngine
+from daemon.stores.postgres_hints import Hints
 from daemon.stores.postgres_keeping import PostgresKeeping
+from daemon.stores.postgres_lease import Lease
 from daemon.stores.postgres_link import Db, Link
-from daemon.stores.postgres_log import last_logged, log
+from daemon.stores.postgres_log import last_logged, log, log_after
 from daemon.stores.postgres_migrations import migrate, whole
-from daemon.stores.postgres_sharing import Hints, Lease
 from daemon.stores.postgres_telling import PostgresTelling
 from daemon.stores.sqlite_rows import text
 from daemon.stores.writer import BATCH_MAX, Writer
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from daemon.audit.records import Checkpoint, Entry, Proven, Sign
     from daemon.meters import Gauge
     from daemon.ports import (
+        Following,
         ParkedRun,
         Performs,
         Recorded,
@@ -162,6 +164,10 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
     async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
         """The latest event of a company's own log whose JSON holds this text."""
         return await self._read(lambda db: last_logged(db, company_id, holding))
+
+    async def log_after(self, company_id: str, holding: str, following: Following) -> None:
+        """Add to a company's own log what follows on its latest event that holds this text."""
+        await self._write(company_id, lambda db: log_after(db, self.epoch, company_id, holding, following))
 
     async def unsealed(self) -> int:
         """How many commits no checkpoint covers yet, or a few more."""

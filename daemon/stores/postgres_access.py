@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from daemon.meters import Gauge
-    from daemon.stores.postgres_sharing import Lease
+    from daemon.stores.postgres_lease import Lease
     from daemon.stores.writer import Writer
 
 T = TypeVar("T")

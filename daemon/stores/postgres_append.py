@@ -12,7 +12,7 @@ from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.audit.chain import extended, genesis
 from daemon.ports import Performs
 from daemon.stores import codec
-from daemon.stores.postgres_log import Fenced
+from daemon.stores.postgres_lease import Fenced
 from daemon.stores.sqlite_journal import standing
 from daemon.stores.sqlite_rows import text
 

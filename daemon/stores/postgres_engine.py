@@ -11,8 +11,8 @@ import structlog
 
 from actors.ports import StoreFailed
 from daemon.stores.postgres_append import Append, append_all, waves
+from daemon.stores.postgres_lease import Fenced, alive
 from daemon.stores.postgres_link import Db, Link
-from daemon.stores.postgres_log import Fenced, alive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

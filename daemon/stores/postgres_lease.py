@@ -7,17 +7,26 @@ and what is taken from it is taken once.
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from daemon.stores.postgres_log import alive
+import structlog
+
+from actors.ports import StoreFailed
+from daemon.stores.postgres_link import Link
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from daemon.stores.postgres_link import Db
 
 CLAIM_MAX = 256
+RENEWALS = 5
+LEAVE_S = 2.0
+_log = structlog.get_logger("penstock")
 
+_ALIVE = "SELECT epoch FROM daemons WHERE epoch = $1 FOR KEY SHARE"
 _EPOCH = "UPDATE epochs SET last = last + 1 WHERE sole RETURNING last"
 _JOIN = (
     "INSERT INTO daemons (epoch, name, held_from, until) "
@@ -58,6 +67,14 @@ RETURNING runs.company_id, runs.id
 """
 
 
+class Fenced(StoreFailed):
+    """This daemon's lease has ended, and its work is another's: it may write nothing more."""
+
+    def __init__(self) -> None:
+        """Say so; nothing was applied."""
+        super().__init__("Another daemon has taken over from this one; nothing was written.", "not_applied")
+
+
 async def join(db: Db, name: str, lease_s: float) -> int:
     """Begin a life with an epoch that no other ever had."""
     async with db.transaction():
@@ -74,6 +91,12 @@ async def renew(db: Db, epoch: int, lease_s: float) -> bool:
 async def bury(db: Db, epoch: int, held_s: float) -> Sequence[int]:
     """End the leases that have run out, if this one has been held for that long; returns whose."""
     return [row[0] for row in await db.fetch(_BURY, epoch, held_s)]
+
+
+async def alive(db: Db, epoch: int) -> None:
+    """Hold on to this daemon's lease until the transaction ends; Fenced when it is gone."""
+    if await db.fetchval(_ALIVE, epoch) is None:
+        raise Fenced
 
 
 async def leave(db: Db, epoch: int) -> None:
@@ -101,3 +124,68 @@ async def claim(db: Db, epoch: int) -> Sequence[tuple[str, str]]:
         await alive(db, epoch)
         rows = await db.fetch(_CLAIM, epoch, gone, CLAIM_MAX)
     return sorted((row[0], row[1]) for row in rows)
+
+
+class Lease:
+    """This daemon's lease: renewed on a connection of its own, a few times within its length."""
+
+    def __init__(self, url: str, name: str, lease_s: float, lost: Callable[[], None]) -> None:
+        """`lost` is called once, when another daemon has taken over from this one."""
+        self._link = Link(url)
+        self._name = name
+        self._lease_s = lease_s
+        self._lost = lost
+        self._until = 0.0
+        self._over = False
+        self.epoch = 0
+
+    @property
+    def held(self) -> bool:
+        """Whether nobody can have taken over yet, by this machine's own clock."""
+        return not self._over and asyncio.get_running_loop().time() < self._until
+
+    @property
+    def over(self) -> bool:
+        """Whether another daemon has taken over."""
+        return self._over
+
+    async def join(self) -> None:
+        """Begin a life."""
+        began = asyncio.get_running_loop().time()
+        self.epoch = await self._link.use(lambda db: join(db, self._name, self._lease_s), writing=True)
+        self._until = began + self._lease_s
+        _log.info("lease_held", epoch=self.epoch, name=self._name)
+
+    async def keep(self) -> None:
+        """Renew and bury for as long as the daemon lives."""
+        while not self._over:
+            await asyncio.sleep(self._lease_s / RENEWALS)
+            try:
+                async with asyncio.timeout(self._lease_s):
+                    await self.renew()
+            except (StoreFailed, TimeoutError) as failure:
+                _log.warning("lease_not_renewed", reason=str(failure) or "it took too long")
+
+    async def renew(self) -> None:
+        """Renew once, and end the leases of others that have run out."""
+        began = asyncio.get_running_loop().time()
+        if not await self._link.use(lambda db: renew(db, self.epoch, self._lease_s)):
+            self.fence()
+            return
+        self._until = began + self._lease_s
+        for epoch in await self._link.use(lambda db: bury(db, self.epoch, self._lease_s / 2)):
+            _log.warning("daemon_gone", epoch=epoch, hint="its outstanding work is taken over")
+
+    def fence(self) -> None:
+        """Take note that this daemon may do nothing more."""
+        if not self._over:
+            self._over = True
+            _log.error("lease_lost", epoch=self.epoch, hint="this daemon stops; start it again")
+            self._lost()
+
+    async def close(self) -> None:
+        """End this life, unless it was ended already; where the database is not to be reached the lease runs out."""
+        with suppress(StoreFailed, TimeoutError):
+            async with asyncio.timeout(LEAVE_S):
+                await self._link.use(lambda db: leave(db, self.epoch))
+        await self._link.close()

@@ -1,22 +1,23 @@
-"""What every writing transaction on PostgreSQL begins with, and the companies' own logs."""
+"""The companies' own logs on PostgreSQL, and the clocks by which each company's commits are ordered."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from actors.ports import StoreFailed
 from daemon.audit.chain import extended, genesis
+from daemon.audit.log import Logged
 from daemon.stores import codec
+from daemon.stores.postgres_lease import accompanied
 
 if TYPE_CHECKING:
-    from daemon.audit.log import LogEvent, Logged
+    from daemon.audit.log import LogEvent
+    from daemon.ports import Following
     from daemon.stores.postgres_link import Db
 
 CLOCK = (
     "INSERT INTO clocks (company_id, position) VALUES ($1, $2) ON CONFLICT (company_id) DO UPDATE "
     "SET position = clocks.position + excluded.position RETURNING position"
 )
-_ALIVE = "SELECT epoch FROM daemons WHERE epoch = $1 FOR KEY SHARE"
 _LAST = "SELECT version, head FROM commits WHERE company_id = $1 AND run_id = $1 ORDER BY version DESC LIMIT 1"
 _HOLDING = (
     "SELECT events FROM commits WHERE company_id = $1 AND run_id = $1 AND position($2 in events) > 0 "
@@ -28,24 +29,19 @@ _ADD = (
 )
 
 
-class Fenced(StoreFailed):
-    """This daemon's lease has ended, and its work is another's: it may write nothing more."""
-
-    def __init__(self) -> None:
-        """Say so; nothing was applied."""
-        super().__init__("Another daemon has taken over from this one; nothing was written.", "not_applied")
-
-
-async def alive(db: Db, epoch: int) -> None:
-    """Hold on to this daemon's lease until the transaction ends; Fenced when it is gone."""
-    if await db.fetchval(_ALIVE, epoch) is None:
-        raise Fenced
-
-
 async def last_logged(db: Db, company_id: str, holding: str) -> LogEvent | None:
     """The latest event of a company's own log whose JSON holds this text."""
     events = await db.fetchval(_HOLDING, company_id, holding.encode())
     return None if events is None else codec.decode_log(events)[-1]
+
+
+async def log_after(db: Db, epoch: int, company_id: str, holding: str, following: Following) -> None:
+    """Add to a company's own log what follows on its latest event that holds this text."""
+    await db.fetchval(CLOCK, company_id, 0)  # whoever else writes there waits from here on
+    last, others = await last_logged(db, company_id, holding), await accompanied(db, epoch)
+    event = following(last, accompanied=others)
+    if event is not None:
+        await log(db, Logged(company_id, event))
 
 
 async def log(db: Db, logged: Logged) -> None:

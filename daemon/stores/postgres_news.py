@@ -1,8 +1,7 @@
-"""What other daemons have committed: asked for again and again, and hinted at by notifications that may be lost."""
+"""What other daemons have committed: asked for again and again, whether a hint has come or not."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from daemon.stores.postgres_webhooks import plain
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
 
     from daemon.stores.postgres_link import Db
 
-CHANNEL = "penstock"
-PAYLOAD_BYTES_MAX = 7_000
 LATELY_S = 10
 STRAYED_MAX = 1_000
 
@@ -84,17 +81,6 @@ async def heard(db: Db, epoch: int, since: datetime) -> bool:
     """Whether all other daemons that are alive know what was changed before that time."""
     known: bool = await db.fetchval(_HEARD, epoch, since)
     return known
-
-
-async def hint(db: Db, companies: Collection[str]) -> None:
-    """Tell the other daemons that something of these companies was committed; apart from the commit, for its locks."""
-    listed = json.dumps(sorted(companies))
-    await db.execute("SELECT pg_notify($1, $2)", CHANNEL, listed if len(listed) <= PAYLOAD_BYTES_MAX else "[]")
-
-
-def hinted(payload: str) -> frozenset[str] | None:
-    """The companies that a hint names; None when it may be any."""
-    return frozenset(json.loads(payload)) or None
 
 
 async def hit(db: Db, who: str, amount: int, window_s: float) -> float | None:

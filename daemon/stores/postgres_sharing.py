@@ -3,153 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 
 from actors.ports import StoreFailed
 from daemon.stores import postgres_lease, postgres_news
 from daemon.stores.postgres_access import PostgresAccess
-from daemon.stores.postgres_link import HINTS, Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from daemon.stores.postgres_link import Db
+    from daemon.stores.postgres_hints import Hints
 
-RENEWALS = 5
-HINT_PAUSE_S = 0.02
-LISTEN_S = 1.0
 HEARD_MAX_S = 1.0
 HEARD_LOOK_S = 0.01
-LEAVE_S = 2.0
 _log = structlog.get_logger("penstock")
-
-
-class Lease:
-    """This daemon's lease: renewed on a connection of its own, a few times within its length."""
-
-    def __init__(self, url: str, name: str, lease_s: float, lost: Callable[[], None]) -> None:
-        """`lost` is called once, when another daemon has taken over from this one."""
-        self._link = Link(url)
-        self._name = name
-        self._lease_s = lease_s
-        self._lost = lost
-        self._until = 0.0
-        self._over = False
-        self.epoch = 0
-
-    @property
-    def held(self) -> bool:
-        """Whether nobody can have taken over yet, by this machine's own clock."""
-        return not self._over and asyncio.get_running_loop().time() < self._until
-
-    @property
-    def over(self) -> bool:
-        """Whether another daemon has taken over."""
-        return self._over
-
-    async def join(self) -> None:
-        """Begin a life."""
-        began = asyncio.get_running_loop().time()
-        self.epoch = await self._link.use(lambda db: postgres_lease.join(db, self._name, self._lease_s), writing=True)
-        self._until = began + self._lease_s
-        _log.info("lease_held", epoch=self.epoch, name=self._name)
-
-    async def keep(self) -> None:
-        """Renew and bury for as long as the daemon lives."""
-        while not self._over:
-            await asyncio.sleep(self._lease_s / RENEWALS)
-            try:
-                async with asyncio.timeout(self._lease_s):
-                    await self.renew()
-            except (StoreFailed, TimeoutError) as failure:
-                _log.warning("lease_not_renewed", reason=str(failure) or "it took too long")
-
-    async def renew(self) -> None:
-        """Renew once, and end the leases of others that have run out."""
-        began = asyncio.get_running_loop().time()
-        if not await self._link.use(lambda db: postgres_lease.renew(db, self.epoch, self._lease_s)):
-            self.fence()
-            return
-        self._until = began + self._lease_s
-        for epoch in await self._link.use(lambda db: postgres_lease.bury(db, self.epoch, self._lease_s / 2)):
-            _log.warning("daemon_gone", epoch=epoch, hint="its outstanding work is taken over")
-
-    def fence(self) -> None:
-        """Take note that this daemon may do nothing more."""
-        if not self._over:
-            self._over = True
-            _log.error("lease_lost", epoch=self.epoch, hint="this daemon stops; start it again")
-            self._lost()
-
-    async def close(self) -> None:
-        """End this life, unless it was ended already; where the database is not to be reached the lease runs out."""
-        with suppress(StoreFailed, TimeoutError):
-            async with asyncio.timeout(LEAVE_S):
-                await self._link.use(lambda db: postgres_lease.leave(db, self.epoch))
-        await self._link.close()
-
-
-class Hints:
-    """Notifications of commits, sent apart from them, and those of others, heard."""
-
-    def __init__(self, url: str) -> None:
-        """Send and hear there."""
-        self._sending = Link(url)
-        self._hearing = Link(url, hints={**HINTS, "idle_session_timeout": "0"})
-        self._changed: set[str] = set()
-        self._for_all = False
-        self._due = asyncio.Event()
-        self._heard: Callable[[frozenset[str] | None], None] | None = None
-
-    def wrote(self, company_id: str) -> None:
-        """Something of this company was committed here."""
-        self._changed.add(company_id)
-        self._due.set()
-
-    def alert(self) -> None:
-        """Something was committed here that every daemon has to know of."""
-        self._for_all = True
-        self._due.set()
-
-    def tell(self, heard: Callable[[frozenset[str] | None], None]) -> None:
-        """Have this called with the companies of each hint."""
-        self._heard = heard
-
-    async def send(self) -> None:
-        """Send hints for as long as the daemon lives; those of a moment together."""
-        while True:
-            await self._due.wait()
-            self._due.clear()
-            companies: set[str] = set() if self._for_all else self._changed
-            self._changed, self._for_all = set(), False
-            with suppress(StoreFailed):
-                await self._sending.use(lambda db, told=companies: postgres_news.hint(db, told))  # type: ignore[misc]
-            await asyncio.sleep(HINT_PAUSE_S)
-
-    async def hear(self) -> None:
-        """Listen for as long as the daemon lives, on another connection where one was lost."""
-        while True:
-            with suppress(StoreFailed):
-                await self._hearing.use(self._listen)
-            await asyncio.sleep(LISTEN_S)
-
-    async def _listen(self, db: Db) -> None:
-        await db.add_listener(postgres_news.CHANNEL, self._take)
-        while not db.is_closed():
-            await db.fetchval("SELECT 1")
-            await asyncio.sleep(LISTEN_S)
-
-    def _take(self, _db: Any, _pid: int, _channel: str, payload: object) -> None:
-        if self._heard is not None:
-            self._heard(postgres_news.hinted(str(payload)))
-
-    async def close(self) -> None:
-        """Let go of both connections."""
-        await asyncio.gather(self._sending.close(), self._hearing.close())
 
 
 class PostgresSharing(PostgresAccess):

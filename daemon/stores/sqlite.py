@@ -16,7 +16,7 @@ from daemon.stores import connection, sqlite_audit, sqlite_connectors, sqlite_jo
 from daemon.stores.engine import SqliteEngine, migrate
 from daemon.stores.loads import Loads, watched
 from daemon.stores.migrations import read_migrations
-from daemon.stores.sqlite_log import last_logged, log
+from daemon.stores.sqlite_log import last_logged, log, log_after
 from daemon.stores.sqlite_rows import text
 from daemon.stores.sqlite_shelves import DROP_MAX
 from daemon.stores.sqlite_telling import SqliteTelling
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Account,
         CompanyKey,
         ConnectorChange,
+        Following,
         ParkedRun,
         Recorded,
         RunQuery,
@@ -240,6 +241,10 @@ class SqliteStore(SqliteTelling):
     async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
         """The latest event of a company's own log whose JSON holds this text."""
         return await self._read(lambda db: last_logged(db, company_id, holding))
+
+    async def log_after(self, company_id: str, holding: str, following: Following) -> None:
+        """Add to a company's own log what follows on its latest event that holds this text."""
+        await self._writer.submit(lambda db: log_after(db, company_id, holding, following))
 
     async def unsealed(self) -> int:
         """How many commits no checkpoint covers yet, or a few more."""

@@ -12,6 +12,8 @@ from daemon.stores.sqlite_rows import Rows
 if TYPE_CHECKING:
     import sqlite3
 
+    from daemon.ports import Following
+
 ADD_COMMITS = Rows("INSERT INTO commits (company_id, run_id, version, first_seq, head, exact, events)", columns=7)
 _HOLDING = (
     "SELECT events FROM commits WHERE company_id = ? AND run_id = ? AND instr(events, ?) ORDER BY version DESC LIMIT 1"
@@ -23,6 +25,13 @@ def last_logged(db: sqlite3.Connection, company_id: str, holding: str) -> LogEve
     """The latest event of a company's own log whose JSON holds this text."""
     found = db.execute(_HOLDING, (company_id, company_id, holding.encode())).fetchone()
     return None if found is None else codec.decode_log(found[0])[-1]
+
+
+def log_after(db: sqlite3.Connection, company_id: str, holding: str, following: Following) -> None:
+    """Add to a company's own log what follows on its latest event that holds this text."""
+    event = following(last_logged(db, company_id, holding), accompanied=False)
+    if event is not None:
+        log(db, Logged(company_id, event))
 
 
 def log(db: sqlite3.Connection, logged: Logged) -> None:

@@ -9,7 +9,7 @@ import pytest
 from daemon.stores import postgres_append
 from daemon.stores.postgres import PostgresStore
 from daemon.stores.postgres_append import APPEND
-from daemon.stores.postgres_log import Fenced
+from daemon.stores.postgres_lease import Fenced
 from tests.cluster.watching import Watch
 from tests.histories import decide, start
 

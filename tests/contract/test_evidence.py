@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,9 @@ import pytest
 
 from daemon.audit import merkle
 from daemon.audit.chain import extended, genesis, named, unnamed
-from daemon.audit.log import Logged, LoggedOut, LoginRefused
+from daemon.audit.log import LogEvent, Logged, LoggedOut, LoginRefused
 from daemon.audit.records import SEAL_MAX, Checkpoint, leaf
+from daemon.keyring import KeyFileRefused
 from tests.histories import ACME, NOON, OTHER, account, change, decide, start, stored_connector
 
 if TYPE_CHECKING:
@@ -57,6 +59,28 @@ async def test_the_latest_event_of_a_log_that_holds_a_text_is_found(store: Store
     assert found.reason == "2"
     assert await store.last_logged("", '"by":"eve"') is None
     assert await store.last_logged(OTHER, "ann") is None
+
+
+async def test_what_follows_on_an_event_is_added_to_its_log_by_whoever_comes_first(store: Store) -> None:
+    def counted(last: LogEvent | None, *, accompanied: bool) -> LogEvent | None:
+        assert not accompanied
+        number = int(last.reason) + 1 if isinstance(last, LoginRefused) else 0
+        return None if number == 5 else LoginRefused(at=NOON, by="ann", reason=str(number))
+
+    await store.log(Logged("", LoginRefused(at=NOON, by="bob", reason="7")))
+    await asyncio.gather(*(store.log_after("", '"by":"ann"', counted) for _ in range(9)))
+    last = await store.last_logged("", '"by":"ann"')
+    assert isinstance(last, LoginRefused)
+    assert (last.reason, await store.unsealed()) == ("4", 6)
+
+
+async def test_what_is_raised_instead_of_a_following_event_is_heard_and_nothing_is_written(store: Store) -> None:
+    def refused(last: LogEvent | None, *, accompanied: bool) -> LogEvent | None:
+        raise KeyFileRefused(f"{last} {accompanied}")
+
+    with pytest.raises(KeyFileRefused, match="None False"):
+        await store.log_after("", '"by":"ann"', refused)
+    assert await store.unsealed() == 0
 
 
 async def test_sealing_gives_each_company_its_leaves_in_order_and_a_checkpoint(store: Store) -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from daemon.audit.log import Logged
 from daemon.stores.postgres import PostgresStore
-from daemon.stores.postgres_lease import bury
-from daemon.stores.postgres_log import Fenced
+from daemon.stores.postgres_lease import Fenced, bury
 from daemon.webhooks.change import changed
 from daemon.webhooks.records import Webhook
 from tests.histories import ACME, NOON, decide, start

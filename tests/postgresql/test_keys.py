@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, get_args
 
@@ -9,18 +10,20 @@ import asyncpg
 import pytest
 from pydantic import SecretStr
 
+from daemon.audit.log import KeysChanged
 from daemon.connectors.secrets import Vault
 from daemon.keymatch import check
 from daemon.keyring import KeyFileRefused, KeyPurpose, KeyRing, change_ring, open_ring, read_ring
 from daemon.keywatch import KeyWatch
 from daemon.settings import Settings, key_files
+from daemon.stores.codec import decode_log
 from daemon.stores.postgres import PostgresStore
 from daemon.timers import utc_now
 from tests.crash.service import command, environment
 from tests.histories import ACME
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
 
@@ -51,10 +54,22 @@ class Site:
     async def runs(self, name: str) -> PostgresStore:
         """A daemon as far as its store and its keys go."""
         files = key_files(self.settings(name))
-        store = await self.stack.enter_async_context(PostgresStore.open(self.url))
+        store = await self.joined()
         await check(files, store)
-        await KeyWatch(files, store, utc_now).look()
+        await KeyWatch(files, store, utc_now).begin()
         return store
+
+    async def joined(self) -> PostgresStore:
+        """The store of a daemon that has not looked at any keys yet."""
+        return await self.stack.enter_async_context(PostgresStore.open(self.url))
+
+    async def said(self, purpose: KeyPurpose) -> Sequence[KeysChanged]:
+        """What the service's log tells of the keys for this, in order."""
+        db = await asyncpg.connect(self.url)
+        rows = await db.fetch("SELECT events FROM commits WHERE company_id = '' AND run_id = '' ORDER BY version")
+        await db.close()
+        told = [decode_log(row[0])[-1] for row in rows]
+        return [one for one in told if isinstance(one, KeysChanged) and one.purpose == purpose]
 
     async def ran(self, name: str) -> None:
         """A daemon that came and went."""
@@ -96,6 +111,36 @@ async def test_a_daemon_without_keys_does_not_make_its_own_beside_others(site: S
     with pytest.raises(KeyFileRefused, match="give all of them the same key files"):
         await site.runs("second")
     assert not files[purpose].exists()
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+async def test_of_two_with_different_keys_that_begin_in_the_same_moment_one_does_not_start(
+    site: Site, purpose: KeyPurpose
+) -> None:
+    names = ("first", "second")
+    given = [site.given(name) for name in names]
+    replaced(given[1][purpose])
+    stores = [await site.joined() for _ in names]
+    for files, store in zip(given, stores, strict=True):
+        await check(files, store)  # nobody has written anything yet
+    watches = [KeyWatch(files, store, utc_now) for files, store in zip(given, stores, strict=True)]
+    refused = await asyncio.gather(*(watch.begin() for watch in watches), return_exceptions=True)
+    ((started, _),) = [(place, one) for place, one in enumerate(refused) if one is None]
+    assert isinstance(refused[1 - started], KeyFileRefused)
+    assert [one.after.current for one in await site.said(purpose)] == [read_ring(given[started][purpose]).current]
+
+
+async def test_a_rotation_that_reaches_several_daemons_is_written_down_once(site: Site) -> None:
+    files, names = site.given("first"), ("first", "second", "third")
+    watches = [KeyWatch(files, await site.joined(), utc_now) for _ in names]
+    for watch in watches:
+        await watch.begin()
+    for purpose in PURPOSES:
+        change_ring(files[purpose], KeyRing.rotated)
+    await asyncio.gather(*(watch.look() for watch in watches))
+    for purpose in PURPOSES:
+        made, rotated = await site.said(purpose)
+        assert (rotated.before, rotated.after.current) == (made.after, read_ring(files[purpose]).current)
 
 
 @pytest.mark.parametrize("purpose", PURPOSES)
