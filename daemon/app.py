@@ -14,49 +14,38 @@ from pathlib import Path
 
 import structlog
 
-from actors.actor import Surroundings
-from actors.directory import Directory
-from actors.failpoints import reach
-from actors.messages import Outcome
-from actors.ports import Effects, Journal
 from daemon import exits, housekeeping, keymatch
 from daemon.audit.keys import PUBLIC, Signer
 from daemon.audit.sealer import Sealer
 from daemon.catalog import Catalog, load_folder, shipped
-from daemon.conditions import compile_rule
-from daemon.connectors.attempts import Limits
 from daemon.connectors.egress import EgressGuard, parse_hosts, parse_networks
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.secrets import Vault
 from daemon.connectors.traced import TracedConnector
 from daemon.effects import Dispatcher
-from daemon.feed import Feed
+from daemon.engine import Engine, Shelves, hearing, put_together
 from daemon.folders import make_folder
 from daemon.gates import OpenGates
-from daemon.hearing import Hearing, Listeners
 from daemon.identity import Identity
-from daemon.keyring import KeyFileRefused, KeyRing, open_ring
+from daemon.keyring import KeyRing, open_ring
 from daemon.keywatch import KeyWatch
 from daemon.meters import Meters, Sources, meters
 from daemon.notify import Supervisor
 from daemon.passwords import Passwords
 from daemon.ports import SharedStore, Store
-from daemon.rotation import Rotation, prune
+from daemon.rotation import Rotation
 from daemon.settings import Settings, Supervision, key_files
-from daemon.sharing import LeasedShelf, OwnEffects, SharedJournal
 from daemon.stores.sqlite import SqliteStore
 from daemon.sweeper import Sweeper
 from daemon.targets import Targets
-from daemon.timers import Timers, utc_now
+from daemon.timers import utc_now
 from daemon.toolbox import Toolbox
-from daemon.tracing import TracedJournal, Tracer, traced, turns
+from daemon.tracing import Tracer, traced
 from daemon.web.scraping import scraped
 from daemon.web.server import listening
 from daemon.web.services import Services
 from daemon.webhooks.book import Book
-from daemon.webhooks.deliverer import Deliverer
 
-ACTORS_DRAIN_S = 2.0
 _log = structlog.get_logger("penstock")
 
 
@@ -72,28 +61,6 @@ class Life:
         """End; the first reason that is not a wish decides about the code."""
         self.exit_code = self.exit_code or exit_code
         self.stopping.set()
-
-
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """What moves runs: the actors, what performs their effects, and what tells others of their events."""
-
-    directory: Directory
-    dispatcher: Dispatcher
-    timers: Timers
-    feed: Feed
-    deliverer: Deliverer
-    journal: Journal
-
-    async def drain(self, calls_s: float) -> None:
-        """Take nothing new, let calls under way come back within that time, let the actors finish, answer the rest."""
-        reach("drain-begun")
-        self.directory.refuse()
-        self.feed.close()
-        self.timers.close()
-        await asyncio.gather(self.dispatcher.drain(calls_s), self.deliverer.drain(calls_s))
-        await self.directory.drain(ACTORS_DRAIN_S)
-        reach("drained")
 
 
 async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: None) -> int:
@@ -135,20 +102,6 @@ async def opened(settings: Settings, life: Life) -> AsyncIterator[Services]:
         await engine.drain(settings.drain_s)
 
 
-async def prune_vault_keys(settings: Settings) -> tuple[KeyRing, int]:
-    """Drop the vault's earlier keys while the service is stopped; KeyFileRefused as long as one is needed."""
-    if settings.database_url is not None:
-        from daemon.stores.postgres import PostgresStore  # noqa: PLC0415 - as below
-
-        async with PostgresStore.open(settings.database_url.get_secret_value()) as shared:
-            return await prune(settings.vault_key_file or settings.data_dir / "vault.key", shared)
-    path, database = settings.vault_key_file or settings.data_dir / "vault.key", settings.data_dir / "penstock.db"
-    if not database.exists():
-        raise KeyFileRefused(f"{database} is not there, so nobody can say which keys are needed")
-    async with SqliteStore.open(database) as store:
-        return await prune(path, store)
-
-
 async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
     folder, version = settings.data_dir, importlib.metadata.version("penstock")
     measured = meters(on=settings.metrics_port is not None, version=version)
@@ -165,7 +118,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     guard = EgressGuard(parse_networks(settings.egress_allow), parse_hosts(settings.egress_hosts))
     http = await stack.enter_async_context(_client(settings, guard, tracing))
     dispatching = partial(Dispatcher, http=http, vault=vault)
-    engine = _engine(settings, Shelves(store, shared, catalog, toolbox), dispatching, tracing)
+    engine = put_together(settings, Shelves(store, shared, catalog, toolbox), dispatching, tracing)
     identity = await _identity(settings, store, stack)
     await _show(settings, measured, engine, store, stack)
     services = Services(
@@ -192,7 +145,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     stack.push_async_callback(engine.deliverer.drain, 0)
     housekeeping.keep(stack, Rotation(vault_keys, vault).follow())
     if shared is not None:
-        housekeeping.keep(stack, _hearing(shared, engine, identity, toolbox).serve())
+        housekeeping.keep(stack, hearing(shared, engine, identity, toolbox).serve())
     _keep_house(services, engine, store, stack)
     return services, engine
 
@@ -209,18 +162,6 @@ def _keep_house(services: Services, engine: Engine, store: Store, stack: AsyncEx
         engine.deliverer.serve(),
     ):
         housekeeping.keep(stack, work)
-
-
-def _hearing(shared: SharedStore, engine: Engine, identity: Identity, toolbox: Toolbox) -> Hearing:
-    """What brings to the parts of this daemon what the others have done."""
-    journal = engine.journal
-    assert isinstance(journal, SharedJournal)  # noqa: S101 - as `_engine` makes it for a shared store
-    hearing = Hearing(
-        shared,
-        Listeners(journal, engine.directory, engine.dispatcher, engine.feed, engine.deliverer, identity, toolbox),
-    )
-    shared.tell(hearing.hint)
-    return hearing
 
 
 async def _store(
@@ -252,56 +193,6 @@ def _client(settings: Settings, guard: EgressGuard, tracing: Tracer | None) -> H
     if tracing is None:
         return HttpConnector(guard, body_bytes_max=settings.answer_bytes_max)
     return TracedConnector(tracing, guard, body_bytes_max=settings.answer_bytes_max)
-
-
-@dataclass(frozen=True, slots=True)
-class Shelves:
-    """Where what is durable is found."""
-
-    store: Store
-    shared: SharedStore | None
-    catalog: Catalog
-    toolbox: Toolbox
-
-
-def _engine(
-    settings: Settings, shelves: Shelves, dispatching: Callable[..., Dispatcher], tracing: Tracer | None
-) -> Engine:
-    store, shared, toolbox = shelves.store, shelves.shared, shelves.toolbox
-    directory: Directory
-
-    def post(company_id: str, run_id: str, outcome: Outcome) -> None:
-        directory.tell(company_id, run_id, outcome)
-
-    timers, feed = Timers(post, utc_now), Feed()
-    dispatcher = dispatching(
-        shelf=toolbox if shared is None else LeasedShelf(shared),
-        rule=compile_rule,
-        post=post,
-        wake=timers.wake,
-        now=utc_now,
-        limits=Limits(calls_max=settings.calls_max),
-    )
-    journal: Journal = store
-    effects: Effects = dispatcher
-    if shared is not None:
-        journal = own = SharedJournal(shared)
-        effects = OwnEffects(own, dispatcher)
-    around = Surroundings(
-        journal if tracing is None else TracedJournal(journal, tracing),
-        shelves.catalog,
-        toolbox,
-        effects,
-        feed,
-        settings.mailbox_max,
-        settings.steps_max,
-        shared=shared is not None,
-        traced=None if tracing is None else turns(tracing),
-    )
-    directory = Directory(around, idle_s=settings.idle_s, report=_report)
-    deliverer = Deliverer(store, dispatcher.notify, utc_now)
-    feed.tell(lambda run, _: deliverer.happened(run.company_id))
-    return Engine(directory, dispatcher, timers, feed, deliverer, journal)
 
 
 async def _show(settings: Settings, measured: Meters, engine: Engine, store: Store, stack: AsyncExitStack) -> None:
@@ -356,7 +247,3 @@ def _ring(given: Path | None, default: Path) -> tuple[Path, KeyRing]:
     if made:
         _log.warning("key_made", path=str(path), hint="keep a copy apart from the backups of the data folder")
     return path, ring
-
-
-def _report(key: tuple[str, str], error: Exception) -> None:
-    _log.error("not_applied", company_id=key[0], run_id=key[1], error=repr(error), exc_info=error)

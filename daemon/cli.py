@@ -12,17 +12,16 @@ import typer
 from actors.ports import StoreFailed
 from daemon import demo as demonstration
 from daemon import logs
-from daemon.app import prune_vault_keys
 from daemon.app import serve as serve_until_stopped
 from daemon.catalog import TemplateRefused
-from daemon.commands import audit, runs, session, templates, webhooks
+from daemon.commands import audit, keys, runs, session, templates, webhooks
 from daemon.commands.backup import backup, restore
-from daemon.commands.base import AsJson, DataDir, ring_document, tell
+from daemon.commands.base import AsJson, DataDir, tell
 from daemon.commands.base import refused as _refused
 from daemon.commands.base import settings_of as _settings
 from daemon.commands.doctor import doctor
 from daemon.commands.migrate import migrate
-from daemon.keyring import KeyFileRefused, KeyRing, change_ring
+from daemon.keyring import KeyFileRefused
 from daemon.ports import SchemaMismatch
 from daemon.settings import Settings
 
@@ -37,10 +36,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-keys = typer.Typer(help="The keys that sign tokens.", no_args_is_help=True)
-secrets = typer.Typer(help="The keys that seal stored secrets.", no_args_is_help=True)
-app.add_typer(keys, name="keys")
-app.add_typer(secrets, name="secrets")
+keys.register(app)
 app.command()(backup)
 app.command()(restore)
 app.command()(doctor)
@@ -90,45 +86,6 @@ def demo() -> None:
 def version(as_json: AsJson = False) -> None:
     """Say which version this is."""
     tell({"version": demonstration.version()}, demonstration.version(), as_json=as_json)
-
-
-@keys.command("rotate")
-def keys_rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Sign new tokens with a fresh key; tokens signed with earlier ones still count. Needs no restart."""
-    settings = _settings(data_dir=data_dir)
-    path = settings.jwt_keys_file or settings.data_dir / "jwt.keys"
-    ring = _rotated(path)
-    said = f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys count"
-    tell(ring_document(path, ring), said, as_json=as_json)
-
-
-@secrets.command("rotate")
-def secrets_rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Seal with a fresh key; a running service wraps the companies' keys anew at once, a stopped one when it starts."""
-    settings = _settings(data_dir=data_dir)
-    path = settings.vault_key_file or settings.data_dir / "vault.key"
-    ring = _rotated(path)
-    said = f"{path}: {ring.current} wraps the companies' keys from now on; {len(ring.keys)} keys are kept"
-    tell(ring_document(path, ring), said, as_json=as_json)
-
-
-@secrets.command("prune")
-def secrets_prune(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Drop the earlier keys, unless one still wraps a company's key. The service has to be stopped."""
-    try:
-        ring, dropped = asyncio.run(prune_vault_keys(_settings(data_dir=data_dir)))
-    except (StoreFailed, SchemaMismatch, KeyFileRefused, OSError) as refused:
-        raise _refused(refused) from None
-    said = f"{dropped} keys dropped; {ring.current} is kept"
-    tell({"dropped": dropped, "current": ring.current}, said, as_json=as_json)
-
-
-def _rotated(path: Path) -> KeyRing:
-    """The ring in a file, with a fresh key in use."""
-    try:
-        return change_ring(path, KeyRing.rotated)
-    except (KeyFileRefused, OSError) as refused:
-        raise _refused(refused) from None
 
 
 def _run(settings: Settings) -> int:

@@ -13,6 +13,7 @@ from daemon.audit.keys import PUBLIC, read_public, write_public
 from daemon.audit.verify import Finding, Tally, read_checkpoints, verify_export, verify_store
 from daemon.commands.base import AsJson, DataDir, refused, ring_document, settings_of, tell
 from daemon.keyring import KeyFileRefused, KeyRing, change_ring
+from daemon.settings import key_files
 
 audit = typer.Typer(help="The keys that sign checkpoints.", no_args_is_help=True)
 
@@ -56,7 +57,7 @@ def rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Sign checkpoints with a fresh key; earlier ones still verify. Needs no restart."""
     settings = settings_of(data_dir=data_dir)
     try:
-        path = settings.audit_keys_file or settings.data_dir / "audit.keys"
+        path = key_files(settings)["audit"]
         ring = change_ring(path, KeyRing.rotated)
         write_public(settings.data_dir / PUBLIC, ring)
     except (KeyFileRefused, OSError) as error:

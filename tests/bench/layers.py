@@ -66,7 +66,14 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "SQLite": ("daemon/stores/sqlite", "daemon/stores/engine.py", "daemon/stores/trouble.py", "daemon/stores/loads.py"),
     "group commit": ("daemon/stores/writer.py", "daemon/stores/connection.py", "aiosqlite/"),
     "publishing": ("daemon/feed.py", "daemon/effects.py", "daemon/webhooks/", "daemon/timers.py"),
-    "event loop": ("asyncio/", "daemon/cli.py", "daemon/app.py", "daemon/housekeeping.py", "daemon/__main__.py"),
+    "event loop": (
+        "asyncio/",
+        "daemon/cli.py",
+        "daemon/app.py",
+        "daemon/engine.py",
+        "daemon/housekeeping.py",
+        "daemon/__main__.py",
+    ),
 }
 OTHER = "other"
 # Where a thread stands that waits for work; py-spy takes it for busy.

@@ -1,0 +1,73 @@
+"""The commands of the keys: those that sign tokens, and those that seal stored secrets."""
+
+from __future__ import annotations
+
+import asyncio
+
+import typer
+
+from actors.ports import StoreFailed
+from daemon.commands.base import AsJson, DataDir, refused, ring_document, settings_of, tell
+from daemon.keyring import KeyFileRefused, KeyRing, change_ring
+from daemon.ports import SchemaMismatch
+from daemon.rotation import prune as pruned
+from daemon.settings import Settings, key_files
+from daemon.stores.sqlite import SqliteStore
+
+tokens = typer.Typer(help="The keys that sign tokens.", no_args_is_help=True)
+secrets = typer.Typer(help="The keys that seal stored secrets.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the command line."""
+    app.add_typer(tokens, name="keys")
+    app.add_typer(secrets, name="secrets")
+
+
+@tokens.command("rotate")
+def rotate_tokens(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Sign new tokens with a fresh key; tokens signed with earlier ones still count. Needs no restart."""
+    path = key_files(settings_of(data_dir=data_dir))["tokens"]
+    try:
+        ring = change_ring(path, KeyRing.rotated)
+    except (KeyFileRefused, OSError) as error:
+        raise refused(error) from None
+    said = f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys count"
+    tell(ring_document(path, ring), said, as_json=as_json)
+
+
+@secrets.command("rotate")
+def rotate_secrets(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Seal with a fresh key; a running service wraps the companies' keys anew at once, a stopped one when it starts."""
+    path = key_files(settings_of(data_dir=data_dir))["secrets"]
+    try:
+        ring = change_ring(path, KeyRing.rotated)
+    except (KeyFileRefused, OSError) as error:
+        raise refused(error) from None
+    said = f"{path}: {ring.current} wraps the companies' keys from now on; {len(ring.keys)} keys are kept"
+    tell(ring_document(path, ring), said, as_json=as_json)
+
+
+@secrets.command("prune")
+def prune(data_dir: DataDir = None, as_json: AsJson = False) -> None:
+    """Drop the earlier keys, unless one still wraps a company's key. The service has to be stopped."""
+    try:
+        ring, dropped = asyncio.run(_prune(settings_of(data_dir=data_dir)))
+    except (StoreFailed, SchemaMismatch, KeyFileRefused, OSError) as error:
+        raise refused(error) from None
+    said = f"{dropped} keys dropped; {ring.current} is kept"
+    tell({"dropped": dropped, "current": ring.current}, said, as_json=as_json)
+
+
+async def _prune(settings: Settings) -> tuple[KeyRing, int]:
+    """Drop them in the file; KeyFileRefused as long as one is needed, or where nobody can say."""
+    path, database = key_files(settings)["secrets"], settings.data_dir / "penstock.db"
+    if settings.database_url is not None:
+        from daemon.stores.postgres import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
+
+        async with PostgresStore.open(settings.database_url.get_secret_value()) as shared:
+            return await pruned(path, shared)
+    if not database.exists():
+        raise KeyFileRefused(f"{database} is not there, so nobody can say which keys are needed")
+    async with SqliteStore.open(database) as store:
+        return await pruned(path, store)
