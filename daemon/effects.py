@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from traceback import extract_tb
@@ -14,13 +14,13 @@ from typing import Any, Protocol, assert_never
 import structlog
 
 from actors.about import TRACE, concern
-from actors.calls import Connector, Request, prepare
+from actors.calls import Connector
 from actors.failpoints import reach
 from actors.messages import Call, Effect, Outcome, Wake
 from actors.ports import StoreFailed
-from actors.template import ConditionFailed, Node
+from actors.template import ConditionFailed
 from daemon.connectors.attempts import Attempts, Clock, Limits, Plan, Settled
-from daemon.connectors.auth import Masker, secrets_of
+from daemon.connectors.auth import secrets_of
 from daemon.connectors.breaker import Breakers
 from daemon.connectors.clearance import Clearance, Shelf
 from daemon.connectors.headers import headers_of
@@ -33,9 +33,9 @@ from daemon.connectors.outcomes import (
     refused,
     returned,
     succeeded,
-    why_not,
 )
 from daemon.connectors.secrets import Vault
+from daemon.connectors.trials import Trials
 
 _log = structlog.get_logger()
 
@@ -85,6 +85,7 @@ class Dispatcher:
         self._notices = Notices(http, vault, now)
         self._limits, self._clock = limits, clock
         self._attempts = Attempts(limits, clock)
+        self._trials = Trials(http, self._cleared, self._attempts)
         self._breakers = Breakers(
             failures_max=limits.failures_max,
             open_s=limits.open_s,
@@ -149,22 +150,8 @@ class Dispatcher:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def test(self, company_id: str, trial: Connector, secret: str | None = None) -> dict[str, Any]:
-        """Try a connector without any run; says how it went and never fails because of the target.
-
-        The stored secret is used only where the trial has none of its own and goes to the same origin. An open circuit
-        does not hold it back: somebody asks just to see whether the far side is well again.
-        """
-        try:
-            if secret is None:
-                secret = await self._cleared.secret_for(company_id, trial)
-            send = partial(self._http.send, secret=secret, connector=trial, headers={}, timeout_s=trial.timeout_s)
-            answer = await self._attempts.once(partial(send, _trial_request(trial)))
-        except SendFailed as none:
-            return _tested(ok=False, status_code=none.status_code, error=none.detail)
-        ok = succeeded(answer.status)
-        body = Masker(secrets_of(trial, secret)).value(answer.body)
-        error = None if ok else why_not(answer)
-        return _tested(ok=ok, status_code=answer.status, latency_ms=answer.latency_ms, body=body, error=error)
+        """Try a connector without any run; says how it went and never fails because of the target."""
+        return await self._trials.test(company_id, trial, secret)
 
     async def notify(self, notice: Notice) -> Answer:
         """Sign a notice and send it to its webhook, once; SendFailed when there is no answer."""
@@ -292,19 +279,3 @@ class Dispatcher:
         _log.error("call_broke", error=type(error).__name__, where=f"{where.filename}:{where.lineno}")
         detail = "The call broke inside the service."
         return refused(call, "internal_error", detail, at=self._now(), unknown=not call.repeatable)
-
-
-def _tested(
-    *, ok: bool, status_code: int | None, error: str | None, latency_ms: int | None = None, body: Any = None
-) -> dict[str, Any]:
-    """The answer to a test, in the words of the contract."""
-    return {"ok": ok, "status_code": status_code, "latency_ms": latency_ms, "body": body, "error": error}
-
-
-def _trial_request(trial: Connector) -> Request:
-    """What a run without inputs and facts would send; the maps are left out, as there is nothing to map."""
-    bare = replace(trial, query_map=None, body_map=None, reversible=True)
-    request = prepare(Node(trial.tool_id, "task", trial.tool_id), {trial.tool_id: bare}, {}, {})
-    if not isinstance(request, Request):
-        raise TypeError("without maps nothing can be missing")
-    return request

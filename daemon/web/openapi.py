@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.web import schemas, shapes, told_shapes
+from daemon.web import schemas, shapes
 from daemon.web.parameters import ANSWERED, HEADERS, PATH, QUERY
 
 REF = "#/components/schemas/{model}"
@@ -131,7 +131,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "/events/"): Operation(
         "What happens in all runs; with Accept: text/event-stream live",
-        list[told_shapes.PlacedShape],
+        list[shapes.PlacedShape],
         query=("after", "limit"),
         headers=("Last-Event-ID",),
         problems=(422, 503),
@@ -139,32 +139,30 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("POST", "/webhooks/"): Operation(
         "Have events sent to a URL; answers the secret, this once",
-        told_shapes.NewWebhookShape,
+        shapes.NewWebhookShape,
         201,
         schemas.WebhookDefinition,
         (),
         KEYED,
         (400, 408, 413, 415, 422, 503),
     ),
-    ("GET", "/webhooks/"): Operation(
-        "The webhooks", list[told_shapes.WebhookShape], query=PAGED, problems=(400, 422, 503)
-    ),
-    ("GET", "/webhooks/{webhook_id}"): Operation("A webhook", told_shapes.WebhookShape, problems=(404, 503)),
+    ("GET", "/webhooks/"): Operation("The webhooks", list[shapes.WebhookShape], query=PAGED, problems=(400, 422, 503)),
+    ("GET", "/webhooks/{webhook_id}"): Operation("A webhook", shapes.WebhookShape, problems=(404, 503)),
     ("PUT", "/webhooks/{webhook_id}"): Operation(
-        "Change a webhook, and enable it", told_shapes.WebhookShape, 200, schemas.WebhookDefinition, problems=SEND
+        "Change a webhook, and enable it", shapes.WebhookShape, 200, schemas.WebhookDefinition, problems=SEND
     ),
     ("DELETE", "/webhooks/{webhook_id}"): Operation("Forget a webhook", None, 204, problems=(404, 503)),
     ("POST", "/webhooks/{webhook_id}/test"): Operation(
-        "Send a signed test, once and now", told_shapes.WebhookTrialShape, 200, schemas.Nothing, problems=SEND
+        "Send a signed test, once and now", shapes.WebhookTrialShape, 200, schemas.Nothing, problems=SEND
     ),
     ("GET", "/webhooks/{webhook_id}/deliveries"): Operation(
         "What is sent to a webhook, newest first",
-        list[told_shapes.DeliveryShape],
+        list[shapes.DeliveryShape],
         query=PAGED,
         problems=(400, 404, 422, 503),
     ),
     ("POST", "/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver"): Operation(
-        "Have an event sent again", told_shapes.DeliveryShape, 202, schemas.Nothing, (), KEYED, SEND
+        "Have an event sent again", shapes.DeliveryShape, 202, schemas.Nothing, (), KEYED, SEND
     ),
     ("GET", "/health"): Operation("How the service is; 503 when it cannot serve", shapes.HealthShape, open=True),
 }

@@ -44,7 +44,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "daemon/web/render.py",
         "daemon/web/rendered.py",
         "daemon/web/replies.py",
-        "daemon/web/shapes.py",
+        "daemon/web/shapes/",
     ),
     "actor": ("actors/actor.py", "actors/directory.py", "daemon/toolbox.py", "daemon/catalog.py"),
     "decision": (

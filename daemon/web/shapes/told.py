@@ -1,4 +1,4 @@
-"""The shapes of what others are told, and of whom, for the OpenAPI document; `render` makes them."""
+"""The shapes of what others are told, and of whom."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from daemon.placed import EventType
-from daemon.web.shapes import EventShape
+from daemon.web.shapes.runs import EventShape
 
 
 class PlacedShape(TypedDict):

@@ -1,0 +1,125 @@
+"""The shapes of runs and their history."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+
+class PinShape(TypedDict):
+    """The version of a template that a run began with."""
+
+    version: int
+    digest: str
+
+
+class CallShape(TypedDict):
+    """A call as it is sent, or would have been; credentials are masked."""
+
+    tool: str
+    mode: Literal["shadow", "live"]
+    method: str | None
+    url: str | None
+    headers: dict[str, str]
+    body: dict[str, Any] | None
+    connector_version: int | None
+
+
+class GateShape(TypedDict):
+    """What a human is asked."""
+
+    step_id: str
+    label: str
+    kind: str
+    tier: str
+    visit: int
+    decisions: list[str]
+    role: str | None
+    reason: str
+    opened_at: datetime
+    digest: str
+    signals: list[str]
+    effect: CallShape | None
+
+
+class VerdictShape(TypedDict):
+    """What a human answered."""
+
+    decision: str
+    by: str
+    at: datetime
+    comment: str | None
+
+
+class FailureShape(TypedDict):
+    """Why a step or a run failed."""
+
+    code: str
+    detail: str
+    step_id: str | None
+    attempts: int
+    status_code: int | None
+    excerpt: str | None
+
+
+class VisitShape(TypedDict):
+    """One entry of a run into a step."""
+
+    step_id: str
+    visit: int
+    kind: str
+    status: Literal["waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled"]
+    mode: Literal["shadow", "live"] | None
+    tier: str
+    resolved_by: str | None
+    reason: str | None
+    verdict: VerdictShape | None
+    started_at: datetime
+    ended_at: datetime | None
+    request: CallShape | None
+    output: Any
+    attempts: int
+    error: FailureShape | None
+
+
+class EndShape(TypedDict):
+    """How a run ended."""
+
+    at: datetime
+    by: str | None
+    reason: str | None
+
+
+class RunShape(TypedDict):
+    """A run."""
+
+    id: str
+    vertical: str
+    template: PinShape
+    status: Literal["executing", "parked", "completed", "failed", "cancelled"]
+    parked_at: str | None
+    gate: GateShape | None
+    parked_gates: list[str]
+    gates: list[GateShape]
+    auto_resolve: bool
+    inputs: dict[str, Any]
+    facts: dict[str, Any]
+    outcome: str | None
+    error: FailureShape | None
+    trace: list[VisitShape]
+    version: int
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None
+    ended: EndShape | None
+
+
+class EventShape(TypedDict):
+    """A fact of a run's history; each type has further members."""
+
+    seq: int
+    type: str
+    at: datetime
