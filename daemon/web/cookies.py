@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from daemon.web.plain import COOKIE, PAGE
+from daemon.web.plain import PAGE, cookie_at
 from daemon.web.problems import Problem
 from daemon.web.replies import json_reply
 
@@ -28,7 +28,7 @@ def token_of(request: web.Request) -> str:
     """The token in the page's cookie; empty when there is none, or when it is not the page that sends it."""
     if PAGE not in request.headers or not _same_origin(request):
         return ""
-    return request.cookies.get(COOKIE, "")
+    return request.cookies.get(cookie_at(request.host), "")
 
 
 def opened(request: web.Request, session: Mapping[str, Any], status: int, life_s: int) -> web.Response:
@@ -36,15 +36,16 @@ def opened(request: web.Request, session: Mapping[str, Any], status: int, life_s
     shown = {name: value for name, value in session.items() if name not in {"token", "token_type"}}
     response = json_reply(shown, status)
     secure = request.secure or request.headers.get("Origin", "").startswith("https://")
+    name = cookie_at(request.host)
     response.set_cookie(
-        COOKIE, session["token"], max_age=life_s, path="/", httponly=True, samesite="Strict", secure=secure
+        name, session["token"], max_age=life_s, path="/", httponly=True, samesite="Strict", secure=secure
     )
     return response
 
 
-def closed(response: web.Response) -> web.Response:
+def closed(request: web.Request, response: web.Response) -> web.Response:
     """The answer to a log-out: the browser forgets the cookie."""
-    response.del_cookie(COOKIE, path="/", httponly=True, samesite="Strict")
+    response.del_cookie(cookie_at(request.host), path="/", httponly=True, samesite="Strict")
     return response
 
 

@@ -13,6 +13,7 @@ from daemon.uuids import new_id
 
 HEALTH = b"/health"
 COOKIE = "penstock_session"
+"""The name of the cookie, or how it begins where the host is named with a port."""
 PAGE = "Penstock-Page"
 """The header with which alone the cookie counts: no form or image of another site sets it, and a script has to ask."""
 HEADS_KEPT = 512
@@ -22,7 +23,8 @@ _LINE = re.compile(rb"(?:GET|POST|PUT|DELETE) (/[^ ?\n]*)[^ \n]* HTTP/1\.1")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _DIGITS = re.compile(rb"[0-9]{1,9}")
 _NAME = re.compile(rb"[!#-'*+.^`|~\w-]+")
-_IN_COOKIE = re.compile(rb"(?:^|;[ \t]*)%b=([^; \t]+)" % COOKIE.encode())
+_PORT = re.compile(r":([0-9]{1,5})")
+_OURS = re.compile(rb"(?:^|;[ \t]*)(%b(?:_[0-9]+)?)=([^; \t]+)" % COOKIE.encode())
 _LASTING = (b"", b"keep-alive")
 # What a request has to be taken apart for: it may be framed otherwise, or want more than an answer.
 _SPECIAL = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
@@ -63,8 +65,15 @@ def _credentials(fields: dict[bytes, bytes]) -> bytes:
     given = fields.get(b"authorization", b"")
     if given or PAGE.lower().encode() not in fields:
         return given
-    found = _IN_COOKIE.search(fields.get(b"cookie", b""))
-    return b"" if found is None else b"Bearer " + found[1]
+    wanted = cookie_at(fields.get(b"host", b"").decode("latin-1")).encode()
+    tokens = (token for name, token in _OURS.findall(fields.get(b"cookie", b"")) if name == wanted)
+    return next((b"Bearer " + token for token in tokens), b"")
+
+
+def cookie_at(host: str) -> str:
+    """The cookie's name at a host and port: browsers send what one port has set to all others, too."""
+    port = _PORT.fullmatch(host, host.rfind(":"))
+    return COOKIE if port is None else f"{COOKIE}_{port[1]}"
 
 
 def _fields(lines: list[bytes]) -> dict[bytes, bytes] | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from daemon.web.plain import COOKIE
+from daemon.web.plain import cookie_at
 from tests.ui.service import PASSWORD, Company
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -44,7 +45,15 @@ class Window:
     def enter(self, company: Company) -> Self:
         """Be signed in, as after `sign_in`, without the time that it takes to hash a password."""
         self.context.add_cookies(
-            [{"name": COOKIE, "value": company.token, "url": self.url, "httpOnly": True, "sameSite": "Strict"}]
+            [
+                {
+                    "name": cookie_at(urlsplit(self.url).netloc),
+                    "value": company.token,
+                    "url": self.url,
+                    "httpOnly": True,
+                    "sameSite": "Strict",
+                }
+            ]
         )
         self.page.goto(self.url)
         expect(self.page.get_by_role("navigation", name="Main")).to_be_visible()

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from daemon.web.plain import COOKIE, PAGE, plain
+from daemon.web.plain import COOKIE, PAGE, cookie_at, plain
 from tests.web.support import PASSWORD, Answer, House, Person, assert_problem
 
-OWN = {PAGE: "1", "Sec-Fetch-Site": "same-origin"}
+HOST = "penstock.example.com"
+OWN = {"Host": HOST, PAGE: "1", "Sec-Fetch-Site": "same-origin"}
 LOGIN = {"email": "ann@ann.test", "password": PASSWORD}
 
 
@@ -30,7 +31,7 @@ async def cookie(house: House, ann: Person) -> dict[str, str]:
     """What a browser sends by itself once Ann has logged in, whoever makes it send something."""
     value = cookie_of(await entered(house)).value
     house.client.session.cookie_jar.clear()
-    return {"Cookie": f"{COOKIE}={value}"}
+    return {"Cookie": f"{COOKIE}={value}", "Host": HOST}
 
 
 async def test_the_page_gets_its_token_where_no_script_reads_it(house: House, ann: Person) -> None:
@@ -81,14 +82,45 @@ async def test_for_nobody_else_it_counts(house: House, cookie: dict[str, str], h
     assert_problem(started, 401, "not_authenticated")
 
 
-@pytest.mark.one_daemon
 async def test_what_changes_something_has_to_say_where_it_comes_from(house: House, cookie: dict[str, str]) -> None:
     """Over plain HTTP browsers leave out Sec-Fetch-Site; Origin they send with each POST."""
-    own = f"http://{house.client.host}:{house.client.port}"
     silent = {**cookie, PAGE: "1"}
     assert (await house.send("GET", "/auth/me", headers=silent)).status == 200
     assert (await house.send("POST", "/auth/logout", headers=silent)).status == 401
-    assert (await house.send("POST", "/auth/logout", headers={**silent, "Origin": own})).status == 204
+    assert (await house.send("POST", "/auth/logout", headers={**silent, "Origin": f"http://{HOST}"})).status == 204
+
+
+async def test_services_under_two_ports_of_a_host_have_a_session_each(house: House, ann: Person) -> None:
+    ports = {port: {**OWN, "Host": f"localhost:{port}"} for port in (8080, 8081)}
+    jar: dict[str, str] = {}
+    for own in ports.values():
+        answer = await house.send("POST", "/auth/login", LOGIN, headers=own)
+        jar |= {name: one.value for name, one in SimpleCookie(answer.headers["Set-Cookie"]).items()}
+    sent = {"Cookie": "; ".join(f"{name}={token}" for name, token in jar.items())}
+    house.client.session.cookie_jar.clear()
+    assert (await house.send("POST", "/auth/logout", headers={**sent, **ports[8081]})).status == 204
+    asked = [await house.send("GET", "/auth/me", headers={**sent, **own}) for own in ports.values()]
+    assert [answer.status for answer in asked] == [200, 401]
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("penstock.example.com", COOKIE),
+        ("localhost:8080", f"{COOKIE}_8080"),
+        ("[::1]:8080", f"{COOKIE}_8080"),
+        ("[::1]", COOKIE),
+        ("", COOKIE),
+        ("localhost:", COOKIE),
+        ("localhost:x=y; a", COOKIE),
+    ],
+)
+def test_the_cookie_is_named_for_the_port(host: str, name: str) -> None:
+    assert cookie_at(host) == name
+    head = f"GET / HTTP/1.1\r\nHost: {host}\r\nCookie: {COOKIE}_1=no; {name}=t; {COOKIE}_8080x=no\r\n{PAGE}: 1\r\n\r\n"
+    found = plain(head.encode())
+    assert found is not None
+    assert found.authorization == b"Bearer t"
 
 
 async def test_another_site_opens_no_session_in_a_browser(house: House, ann: Person) -> None:

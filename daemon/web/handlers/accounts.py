@@ -70,7 +70,7 @@ async def log_out(request: web.Request) -> web.Response:
     """POST /auth/logout."""
     await request.app[SERVICES].identity.log_out(principal_of(request))
     gone = web.Response(status=204)
-    return cookies.closed(gone) if cookies.token_of(request) else gone
+    return cookies.closed(request, gone) if cookies.token_of(request) else gone
 
 
 async def me(request: web.Request) -> web.Response:
