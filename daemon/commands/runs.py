@@ -47,16 +47,13 @@ def ls(
         return await taken(found, limit)
 
     found = perform(url, token, work)
-    if as_json:
-        shown.say_json(found)
-    else:
-        shown.say(shown.runs(found))
+    shown.answer(found, shown.runs, as_json=as_json)
 
 
 @runs.command("show")
 def show(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """Show a run: where it stands, what it did, what it asks."""
-    _say(perform(url, token, lambda api: api.run(run_id)), as_json)
+    shown.answer(perform(url, token, lambda api: api.run(run_id)), shown.run, as_json=as_json)
 
 
 @runs.command("watch")
@@ -84,7 +81,7 @@ def start(
         found = (await api.template(vertical)).inputs if example else given
         return await api.start(vertical, inputs=found, auto_resolve=auto)
 
-    _say(perform(url, token, work), as_json)
+    shown.answer(perform(url, token, work), shown.run, as_json=as_json)
 
 
 @runs.command("resume")
@@ -112,7 +109,8 @@ def resume(
     if not yes and not typer.confirm(shown.clean(f"{word} at {asked.step_id}?"), err=True):
         raise refused(ValueError("Nothing was decided."), exits.REFUSED)
     decide = partial(Penstock.resume, run_id=run_id, gate=asked.step_id, decision=word, digest=asked.digest)
-    _say(perform(url, token, lambda api: decide(api, comment=comment, output=answered)), as_json)
+    now = perform(url, token, lambda api: decide(api, comment=comment, output=answered))
+    shown.answer(now, shown.run, as_json=as_json)
 
 
 @runs.command("cancel")
@@ -127,20 +125,13 @@ def cancel(
     """End a run where it stands."""
     if not yes and not typer.confirm(f"End {run_id} for good?", err=True):
         raise refused(ValueError("Nothing was ended."), exits.REFUSED)
-    _say(perform(url, token, lambda api: api.cancel(run_id, reason=reason)), as_json)
+    shown.answer(perform(url, token, lambda api: api.cancel(run_id, reason=reason)), shown.run, as_json=as_json)
 
 
 @runs.command("retry")
 def retry(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """Go on from the failed step."""
-    _say(perform(url, token, lambda api: api.retry(run_id)), as_json)
-
-
-def _say(run: Run, as_json: bool) -> None:
-    if as_json:
-        shown.say_json(run)
-    else:
-        shown.say(shown.run(run))
+    shown.answer(perform(url, token, lambda api: api.retry(run_id)), shown.run, as_json=as_json)
 
 
 def _gate(run: Run, named: str | None) -> Gate:

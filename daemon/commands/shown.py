@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import typer
 from pydantic import BaseModel
@@ -16,6 +16,7 @@ from rich.text import Text
 
 from daemon.client import Call, Canvas, Delivery, Event, Gate, Run, Template, TemplateDetail, TraceEntry, Webhook
 
+V = TypeVar("V", bound=BaseModel | Sequence[BaseModel])
 WIDE = 240
 COLORS = {
     "completed": "green",
@@ -45,6 +46,14 @@ def say_json(value: BaseModel | Sequence[BaseModel]) -> None:
         typer.echo(value.model_dump_json(indent=2))
     else:
         typer.echo(json.dumps([one.model_dump(mode="json") for one in value], indent=2, ensure_ascii=False))
+
+
+def answer(value: V, look: Callable[[V], RenderableType], *, as_json: bool) -> None:
+    """Print it: for machines as it came, for people as it looks."""
+    if as_json:
+        say_json(value)
+    else:
+        say(look(value))
 
 
 def text(value: object, style: str = "") -> Text:

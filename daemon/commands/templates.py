@@ -29,10 +29,7 @@ def register(app: typer.Typer) -> None:
 def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """List what the service can run."""
     found = perform(url, token, lambda api: taken(api.templates(), LISTED_MAX))
-    if as_json:
-        shown.say_json(found)
-    else:
-        shown.say(shown.templates(found))
+    shown.answer(found, shown.templates, as_json=as_json)
 
 
 @templates.command("show")

@@ -26,10 +26,7 @@ def register(app: typer.Typer) -> None:
 def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """List the webhooks."""
     found = perform(url, token, lambda api: taken(api.webhooks(), LISTED_MAX))
-    if as_json:
-        shown.say_json(found)
-    else:
-        shown.say(shown.webhooks(found))
+    shown.answer(found, shown.webhooks, as_json=as_json)
 
 
 @webhooks.command("add")
@@ -79,10 +76,7 @@ def deliveries(
         return await taken(api.deliveries(webhook_id), limit)
 
     found = perform(url, token, work)
-    if as_json:
-        shown.say_json(found)
-    else:
-        shown.say(shown.deliveries(found))
+    shown.answer(found, shown.deliveries, as_json=as_json)
 
 
 @webhooks.command("redeliver")
@@ -95,7 +89,4 @@ def redeliver(
 ) -> None:
     """Send an event to a webhook once more."""
     one = perform(url, token, lambda api: api.redeliver(webhook_id, delivery_id))
-    if as_json:
-        shown.say_json(one)
-    else:
-        shown.say(shown.deliveries([one]))
+    shown.answer(one, lambda sent: shown.deliveries([sent]), as_json=as_json)

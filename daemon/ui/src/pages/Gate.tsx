@@ -13,14 +13,8 @@ import { Label, Text } from "../parts/Text";
 import { to } from "../router";
 import type { Canvas, Gate, Json, Run } from "../types";
 import { named, whyItWaits } from "../words";
-import { Changes } from "../parts/Changes";
+import { Changes, type Shown } from "../parts/Changes";
 import { telling, useTitles } from "./Inbox";
-
-/** What somebody has before them: it stays as it is until they ask for what stands now. */
-export interface Shown {
-  run: Run;
-  gate: Gate;
-}
 
 export function GatePage({ run: id, step }: { run: string; step: string }) {
   const { value: run, problem, reload, set } = useRun(id);

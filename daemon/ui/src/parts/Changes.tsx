@@ -1,11 +1,16 @@
 /** What changed at a gate while somebody looked at it: nothing can be decided until they have seen it. */
 
 import { pretty, same } from "../json";
-import type { Shown } from "../pages/Gate";
-import type { Facts, Json } from "../types";
+import type { Facts, Gate, Json, Run } from "../types";
 import { named } from "../words";
 import { Note } from "./Bits";
 import { Label } from "./Text";
+
+/** What somebody has before them: it stays as it is until they ask for what stands now. */
+export interface Shown {
+  run: Run;
+  gate: Gate;
+}
 
 export function Changes({ before, after, onSeen }: { before: Shown; after: Shown; onSeen: () => void }) {
   const changes = between(before, after);
