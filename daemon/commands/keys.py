@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import typer
 
 from actors.ports import StoreFailed
 from daemon.commands.base import AsJson, DataDir, refused, ring_document, settings_of, tell
-from daemon.keyring import KeyFileRefused, KeyRing, change_ring
+from daemon.keyring import KeyFileRefused, KeyPurpose, KeyRing, change_ring
 from daemon.ports import SchemaMismatch
 from daemon.rotation import prune as pruned
 from daemon.settings import Settings, key_files
@@ -27,11 +28,7 @@ def register(app: typer.Typer) -> None:
 @tokens.command("rotate")
 def rotate_tokens(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Sign new tokens with a fresh key; tokens signed with earlier ones still count. Needs no restart."""
-    path = key_files(settings_of(data_dir=data_dir))["tokens"]
-    try:
-        ring = change_ring(path, KeyRing.rotated)
-    except (KeyFileRefused, OSError) as error:
-        raise refused(error) from None
+    path, ring = _rotated("tokens", data_dir)
     said = f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys count"
     tell(ring_document(path, ring), said, as_json=as_json)
 
@@ -39,11 +36,7 @@ def rotate_tokens(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 @secrets.command("rotate")
 def rotate_secrets(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Seal with a fresh key; a running service wraps the companies' keys anew at once, a stopped one when it starts."""
-    path = key_files(settings_of(data_dir=data_dir))["secrets"]
-    try:
-        ring = change_ring(path, KeyRing.rotated)
-    except (KeyFileRefused, OSError) as error:
-        raise refused(error) from None
+    path, ring = _rotated("secrets", data_dir)
     said = f"{path}: {ring.current} wraps the companies' keys from now on; {len(ring.keys)} keys are kept"
     tell(ring_document(path, ring), said, as_json=as_json)
 
@@ -57,6 +50,15 @@ def prune(data_dir: DataDir = None, as_json: AsJson = False) -> None:
         raise refused(error) from None
     said = f"{dropped} keys dropped; {ring.current} is kept"
     tell({"dropped": dropped, "current": ring.current}, said, as_json=as_json)
+
+
+def _rotated(purpose: KeyPurpose, data_dir: Path | None) -> tuple[Path, KeyRing]:
+    """The file of the keys for this, and what is in it once a fresh one is in use."""
+    path = key_files(settings_of(data_dir=data_dir))[purpose]
+    try:
+        return path, change_ring(path, KeyRing.rotated)
+    except (KeyFileRefused, OSError) as error:
+        raise refused(error) from None
 
 
 async def _prune(settings: Settings) -> tuple[KeyRing, int]:

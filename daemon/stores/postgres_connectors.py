@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from daemon.audit.log import Logged
@@ -11,7 +10,7 @@ from daemon.stores import codec
 from daemon.stores.postgres_journal import bounded
 from daemon.stores.postgres_log import log
 from daemon.stores.postgres_shelves import counted
-from daemon.stores.sqlite_connectors import NUMBER_MAX, _key, change_of_row
+from daemon.stores.sqlite_connectors import NUMBER_MAX, _key, change_of_row, stored_of_row
 from daemon.stores.sqlite_rows import text
 
 if TYPE_CHECKING:
@@ -52,17 +51,7 @@ async def connectors_of(db: Db, company_id: str) -> Sequence[StoredConnector]:
         "WHERE company_id = $1 ORDER BY tool_id",
         company_id,
     )
-    return [
-        StoredConnector(
-            company_id=company_id,
-            connector=codec.decode_connector(connector),
-            sealed_secret=sealed_secret,
-            created_at=datetime.fromisoformat(created_at),
-            updated_at=datetime.fromisoformat(updated_at),
-            updated_by=updated_by,
-        )
-        for connector, sealed_secret, created_at, updated_at, updated_by in rows
-    ]
+    return [stored_of_row(company_id, *row) for row in rows]
 
 
 async def _add_change(db: Db, change: ConnectorChange) -> None:

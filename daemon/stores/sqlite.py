@@ -18,7 +18,6 @@ from daemon.stores.loads import Loads, watched
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite_log import last_logged, log, log_after
 from daemon.stores.sqlite_rows import text
-from daemon.stores.sqlite_shelves import DROP_MAX
 from daemon.stores.sqlite_telling import SqliteTelling
 from daemon.stores.trouble import at_opening, check_sound, named, stopped_short
 from daemon.stores.upgrade import upgrade
@@ -219,12 +218,7 @@ class SqliteStore(SqliteTelling):
 
     async def drop_receipts(self, before: datetime) -> int:
         """Drop the receipts kept before that time, a bounded number per batch; returns how many."""
-        total = 0
-        while True:
-            dropped = await self._writer.submit(lambda db: sqlite_shelves.drop_receipts(db, text(before)))
-            total += dropped
-            if dropped < DROP_MAX:
-                return total
+        return await self._dropped(lambda db: sqlite_shelves.drop_receipts(db, text(before)))
 
     async def keep_template(self, document: TemplateDocument) -> None:
         """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""

@@ -45,17 +45,14 @@ def connectors_of(db: sqlite3.Connection, company_id: str) -> Sequence[StoredCon
         "WHERE company_id = ? ORDER BY tool_id",
         (company_id,),
     )
-    return [
-        StoredConnector(
-            company_id=company_id,
-            connector=codec.decode_connector(connector),
-            sealed_secret=sealed_secret,
-            created_at=datetime.fromisoformat(created_at),
-            updated_at=datetime.fromisoformat(updated_at),
-            updated_by=updated_by,
-        )
-        for connector, sealed_secret, created_at, updated_at, updated_by in rows
-    ]
+    return [stored_of_row(company_id, *row) for row in rows]
+
+
+def stored_of_row(company_id: str, connector: bytes, sealed: bytes | None, *rest: str) -> StoredConnector:
+    """A connector as its row has it; the rest is when it was made and changed, and by whom."""
+    made_at, changed_at, by = rest
+    times = datetime.fromisoformat(made_at), datetime.fromisoformat(changed_at)
+    return StoredConnector(company_id, codec.decode_connector(connector), sealed, *times, by)
 
 
 def add_change(db: sqlite3.Connection, change: ConnectorChange) -> None:

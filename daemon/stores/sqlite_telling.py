@@ -90,9 +90,13 @@ class SqliteTelling:
 
     async def drop_deliveries(self, before: datetime) -> int:
         """Drop settled deliveries that were made before that time, a bounded number per batch; returns how many."""
+        return await self._dropped(lambda db: sqlite_webhooks.drop_deliveries(db, text(before)))
+
+    async def _dropped(self, drop: Callable[[sqlite3.Connection], int]) -> int:
+        """Drop rows, at most DROP_MAX in each batch, until none are left; returns how many."""
         total = 0
         while True:
-            dropped = await self._writer.submit(lambda db: sqlite_webhooks.drop_deliveries(db, text(before)))
+            dropped = await self._writer.submit(drop)
             total += dropped
             if dropped < DROP_MAX:
                 return total

@@ -15,8 +15,9 @@ from pathlib import Path
 from tests.crash.export import export
 from tests.crash.lives import KILL, Ending, Endings, Life, failpoints, free_port, traceable
 from tests.crash.provoke import PROVOKED, Stage, provoke, registered
+from tests.crash.service import write_templates
 from tests.crash.wire import Wire
-from tests.crash.world import connectors, write_templates
+from tests.crash.world import TEMPLATES, connectors
 
 PERIOD_S = 3.8  # from one start to the next, on average, as far as the machine allows
 LIFE_S = (0.3, 4.0)
@@ -87,7 +88,7 @@ class Conductor:
 
     async def _perform(self, seconds: float, kills_min: int, *, new_folder: bool) -> Outcome:
         end = time.monotonic() + seconds
-        write_templates(self._folder / "templates")
+        write_templates(self._folder / "templates", TEMPLATES)
         endings = Endings(await failpoints(), self._seed, self.outcome.reached, traced=await traceable())
         async with spawned("tests.crash.ledger", str(self._ledger), self._seed) as ledger:
             far_port = int(await _line(ledger))

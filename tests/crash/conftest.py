@@ -18,8 +18,6 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def far_side() -> AsyncIterator[FarSide]:
-    side = FarSide()
-    await side.server.start_server()
-    yield side
-    side.released.set()
-    await side.server.close()
+    async with FarSide() as side:
+        yield side
+        side.released.set()

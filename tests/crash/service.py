@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,8 @@ from typing import Any, TypeVar
 
 import aiohttp
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+
+from tests.listening import Listener
 
 T = TypeVar("T")
 PROGRAM = (sys.executable, "-m", "daemon")
@@ -49,28 +50,26 @@ TEMPLATES = {
 }
 
 
-def write_templates(folder: Path) -> Path:
-    """A folder with the templates above."""
+def write_templates(folder: Path, templates: Mapping[str, str] = TEMPLATES) -> Path:
+    """A folder with these templates, the ones above unless others are given."""
     folder.mkdir()
-    for vertical, steps in TEMPLATES.items():
+    for vertical, steps in templates.items():
         head = f"vertical: {vertical}\nversion: 1\ntitle: A process\ndescription: It is killed in the middle.\n"
         text = f"{head}inputs_schema: {{type: object}}\nexample: {{}}\nsteps:{steps}"
         (folder / f"{vertical}.yaml").write_text(text, encoding="utf-8")
     return folder
 
 
-class FarSide:
+class FarSide(Listener):
     """A real server that notes the key of each call, and answers none before it is released."""
 
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
         self.released = asyncio.Event()
         self._arrived = asyncio.Event()
-        app = web.Application()
-        app.router.add_post("/{tool}", self._handle)
-        self.server = TestServer(app, host="127.0.0.1")
+        super().__init__("/{tool}")
 
-    async def _handle(self, request: web.Request) -> web.Response:
+    async def handle(self, request: web.Request) -> web.Response:
         self.seen[request.headers["Idempotency-Key"]] += 1
         self._arrived.set()
         await self.released.wait()

@@ -14,10 +14,10 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from daemon.keyring import read_ring
 from tests.crash.service import PERSON, Service, command, environment, serving, together
+from tests.listening import Listener
 from tests.web.collector import Collector
 
 PASSWORD, WRONG = "pässword-canary-1", "wrong-canary-2"
@@ -27,20 +27,14 @@ FIELD, TRIAL = "field-canary-10", "trial-canary-11"
 FORM = {"reversible": True, "retries": 0, "method": "POST", "timeout_s": 5}
 
 
-class Echo:
+class Echo(Listener):
     """A far side that says back whatever it hears, in every way in which things go wrong."""
 
     def __init__(self) -> None:
-        app = web.Application()
-        app.router.add_route("*", "/{how}", self._handle)
-        self.server = TestServer(app, host="127.0.0.1")
+        super().__init__("/{how}")
         self.heard = 0
 
-    @property
-    def url(self) -> str:
-        return str(self.server.make_url("/")).rstrip("/")
-
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         self.heard += 1
         said = {"headers": dict(request.headers), "body": (await request.read()).decode()}
         token = request.headers.get("Authorization", "").partition(" ")[2] or request.headers.get("X-Key", "")
@@ -84,18 +78,14 @@ def forms(secret: str) -> set[bytes]:
 
 @pytest.fixture
 async def echo() -> AsyncIterator[Echo]:
-    one = Echo()
-    await one.server.start_server()
-    yield one
-    await one.server.close()
+    async with Echo() as one:
+        yield one
 
 
 @pytest.fixture
 async def collector() -> AsyncIterator[Collector]:
-    one = Collector()
-    await one.server.start_server()
-    yield one
-    await one.server.close()
+    async with Collector() as one:
+        yield one
 
 
 async def use(service: Service, echo: Echo) -> dict[str, str]:

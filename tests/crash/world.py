@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 TEMPLATES = {
@@ -96,16 +95,6 @@ GUARDED = {
 SHADOWED = frozenset({"look", "file"})
 LIVE = frozenset({"fetch", "mail", "pay", "charge", "transfer", "note", "send", "pay-in"})
 KEYED = frozenset({"fetch", "note", "mail"})
-
-
-def write_templates(folder: Path) -> Path:
-    """A folder with the templates above."""
-    folder.mkdir()
-    for vertical, steps in TEMPLATES.items():
-        head = f"vertical: {vertical}\nversion: 1\ntitle: A process\ndescription: It is killed in the middle.\n"
-        text = f"{head}inputs_schema: {{type: object}}\nexample: {{}}\nsteps:{steps}"
-        (folder / f"{vertical}.yaml").write_text(text, encoding="utf-8")
-    return folder
 
 
 def connectors(port: int) -> dict[str, dict[str, Any]]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 
+from tests.listening import Listener
 from tests.web.support import House
 
 DROPPED = frozenset({"host", "content-length", "transfer-encoding", "connection", "date", "server"})
@@ -37,23 +37,17 @@ def said(status: int, code: str, retry_after: str = "1", **more: Any) -> Fault:
     return Fault("said", status, {"Retry-After": retry_after}, body)
 
 
-class Between:
+class Between(Listener):
     """Forwards to the house; each request takes the next of the faults that were ordered."""
 
     def __init__(self, house: House) -> None:
+        super().__init__()
         self.house = house
         self.faults: list[Fault] = []
         self.seen: list[tuple[str, str, str | None]] = []
         self.last_ids: list[str | None] = []
-        app = web.Application()
-        app.router.add_route("*", "/{tail:.*}", self._handle)
-        self.server = TestServer(app, host="127.0.0.1")
 
-    @property
-    def url(self) -> str:
-        return str(self.server.make_url("")).rstrip("/")
-
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.StreamResponse:
         self.seen.append((request.method, request.path_qs, request.headers.get("Idempotency-Key")))
         self.last_ids.append(request.headers.get("Last-Event-ID"))
         fault = self.faults.pop(0) if self.faults else Fault("none")

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+
+from tests.listening import Listener
 
 
 @dataclass(frozen=True)
@@ -32,10 +33,11 @@ class Arrived:
         return self.noted[name]
 
 
-class Collector:
+class Collector(Listener):
     """Where spans are sent; `raw` is everything that arrived, headers included."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.spans: list[Arrived] = []
         self.resources: list[dict[str, Any]] = []
         self.paths: set[str] = set()
@@ -43,13 +45,6 @@ class Collector:
         self.raw = b""
         self.status = 200
         self.asked = asyncio.Event()
-        app = web.Application()
-        app.router.add_route("*", "/{tail:.*}", self._handle)
-        self.server = TestServer(app, host="127.0.0.1")
-
-    @property
-    def url(self) -> str:
-        return str(self.server.make_url("")).rstrip("/")
 
     def named(self, name: str) -> list[Arrived]:
         """The spans of that name, in the order in which they ended."""
@@ -60,7 +55,7 @@ class Collector:
         (span,) = self.named(name)
         return span
 
-    async def _handle(self, request: web.Request) -> web.Response:
+    async def handle(self, request: web.Request) -> web.Response:
         raw = await request.read()
         self.asked.set()
         if self.status == 200:

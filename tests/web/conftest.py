@@ -110,11 +110,9 @@ async def eve(house: House) -> Person:
 
 @pytest.fixture
 async def far() -> AsyncIterator[FarSide]:
-    side = FarSide()
-    await side.server.start_server()
-    yield side
-    side.open.set()
-    await side.server.close()
+    async with FarSide() as side:
+        yield side
+        side.open.set()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import pytest
 from aiohttp import ClientResponse, web
-from aiohttp.test_utils import TestClient, TestServer
+from aiohttp.test_utils import TestClient
 
 from actors.decider import Step, step
 from actors.messages import Resume
@@ -21,6 +21,7 @@ from daemon.app import Life, opened
 from daemon.settings import Settings
 from daemon.web.routes import application
 from daemon.web.services import Services
+from tests.listening import Listener
 
 PASSWORD = "correct horse"
 PATIENCE_S = 10.0
@@ -237,25 +238,19 @@ class Seen:
     body: Any
 
 
-class FarSide:
+class FarSide(Listener):
     """A real server on the loopback address; while it is `held` it takes requests and does not answer."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.seen: list[Seen] = []
         self.status = 200
         self.answer: Any = {"ok": True}
         self.open = asyncio.Event()
         self.open.set()
         self.arrived = asyncio.Event()
-        app = web.Application()
-        app.router.add_route("*", "/{tail:.*}", self._handle)
-        self.server = TestServer(app, host="127.0.0.1")
 
-    @property
-    def url(self) -> str:
-        return str(self.server.make_url("")).rstrip("/")
-
-    async def _handle(self, request: web.Request) -> web.Response:
+    async def handle(self, request: web.Request) -> web.Response:
         raw = await request.read()
         self.seen.append(Seen(request.method, request.raw_path, request.headers, json.loads(raw) if raw else None))
         self.arrived.set()

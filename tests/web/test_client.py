@@ -43,10 +43,8 @@ def naps() -> Naps:
 
 @pytest.fixture
 async def line(house: House) -> AsyncIterator[Between]:
-    between = Between(house)
-    await between.server.start_server()
-    yield between
-    await between.server.close()
+    async with Between(house) as between:
+        yield between
 
 
 @pytest.fixture

@@ -20,10 +20,8 @@ async def _at_once(_: float) -> None:
 
 @pytest.fixture
 async def line(house: House) -> AsyncIterator[Between]:
-    between = Between(house)
-    await between.server.start_server()
-    yield between
-    await between.server.close()
+    async with Between(house) as between:
+        yield between
 
 
 @pytest.fixture

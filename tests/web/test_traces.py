@@ -30,10 +30,8 @@ QUICK = {"vertical": "quick", "inputs": {"name": "x"}}
 
 @pytest.fixture
 async def collector() -> AsyncIterator[Collector]:
-    one = Collector()
-    await one.server.start_server()
-    yield one
-    await one.server.close()
+    async with Collector() as one:
+        yield one
 
 
 @pytest.fixture
