@@ -27,7 +27,7 @@ from daemon.engine import Engine, Shelves, hearing, put_together
 from daemon.folders import make_folder
 from daemon.gates import OpenGates
 from daemon.identity import Identity
-from daemon.keyring import KeyRing, open_ring
+from daemon.keyring import KeyPurpose, KeyRing, open_ring
 from daemon.keywatch import KeyWatch
 from daemon.meters import Meters, Sources, meters
 from daemon.notify import Supervisor
@@ -103,23 +103,21 @@ async def opened(settings: Settings, life: Life) -> AsyncIterator[Services]:
 
 
 async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
-    folder, version = settings.data_dir, importlib.metadata.version("penstock")
+    files, version = key_files(settings), importlib.metadata.version("penstock")
     measured = meters(on=settings.metrics_port is not None, version=version)
     tracing = await stack.enter_async_context(traced(settings.traces_to, version=version))
     store, shared = await _store(settings, life, measured, stack)
-    if shared is not None:
-        await keymatch.check(key_files(settings), shared)
-    sealer = _sealer(settings, store, measured)
+    keys = await _keys(settings, store, shared, stack)
+    sealer = Sealer(store, Signer(files["audit"], settings.data_dir / PUBLIC, utc_now), measured.sealed)
     stack.push_async_callback(sealer.close)
     catalog = await _catalog(settings, store)
-    vault_keys, ring = _ring(settings.vault_key_file, folder / "vault.key")
-    vault = Vault(ring, store, utc_now)
+    vault = Vault(keys["secrets"], store, utc_now)
     toolbox = Toolbox(store, vault, utc_now, shared=shared is not None)
     guard = EgressGuard(parse_networks(settings.egress_allow), parse_hosts(settings.egress_hosts))
     http = await stack.enter_async_context(_client(settings, guard, tracing))
     dispatching = partial(Dispatcher, http=http, vault=vault)
     engine = put_together(settings, Shelves(store, shared, catalog, toolbox), dispatching, tracing)
-    identity = await _identity(settings, store, stack)
+    identity = await _identity(settings, files["tokens"], store, stack)
     await _show(settings, measured, engine, store, stack)
     services = Services(
         settings=settings,
@@ -140,10 +138,9 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         tracer=tracing,
         rates=shared,
     )
-    await _watch_keys(settings, store, stack)
     _log.info("recovered", runs=await engine.directory.recover())
     stack.push_async_callback(engine.deliverer.drain, 0)
-    housekeeping.keep(stack, Rotation(vault_keys, vault).follow())
+    housekeeping.keep(stack, Rotation(files["secrets"], vault).follow())
     if shared is not None:
         housekeeping.keep(stack, hearing(shared, engine, identity, toolbox).serve())
     _keep_house(services, engine, store, stack)
@@ -189,6 +186,29 @@ async def _store(
     return store, store
 
 
+async def _keys(
+    settings: Settings, store: Store, shared: SharedStore | None, stack: AsyncExitStack
+) -> dict[KeyPurpose, KeyRing]:
+    """The keys: compared with those of other daemons, and written down before anything is signed or sealed by them."""
+    files = key_files(settings)
+    if shared is not None:
+        await keymatch.check(files, shared)
+    given = {"tokens": settings.jwt_keys_file, "secrets": settings.vault_key_file, "audit": settings.audit_keys_file}
+    rings = {purpose: _ring(path, create=given[purpose] is None) for purpose, path in files.items()}
+    watch = KeyWatch(files, store, utc_now)
+    await watch.begin()
+    housekeeping.keep(stack, watch.follow())
+    return rings
+
+
+def _ring(path: Path, *, create: bool) -> KeyRing:
+    """The keys in a file that the settings name, or in one of the data folder, made on the first start."""
+    ring, made = open_ring(path, create=create)
+    if made:
+        _log.warning("key_made", path=str(path), hint="keep a copy apart from the backups of the data folder")
+    return ring
+
+
 def _client(settings: Settings, guard: EgressGuard, tracing: Tracer | None) -> HttpConnector:
     if tracing is None:
         return HttpConnector(guard, body_bytes_max=settings.answer_bytes_max)
@@ -208,22 +228,9 @@ async def _show(settings: Settings, measured: Meters, engine: Engine, store: Sto
     _log.info("measuring", address=address)
 
 
-async def _watch_keys(settings: Settings, store: Store, stack: AsyncExitStack) -> None:
-    """Write down which keys are in use before anybody is served, and from then on each change."""
-    watch = KeyWatch(key_files(settings), store, utc_now)
-    await watch.begin()
-    housekeeping.keep(stack, watch.follow())
-
-
-def _sealer(settings: Settings, store: Store, measured: Meters) -> Sealer:
-    keys, _ = _ring(settings.audit_keys_file, settings.data_dir / "audit.keys")
-    return Sealer(store, Signer(keys, settings.data_dir / PUBLIC, utc_now), measured.sealed)
-
-
-async def _identity(settings: Settings, store: Store, stack: AsyncExitStack) -> Identity:
+async def _identity(settings: Settings, keys: Path, store: Store, stack: AsyncExitStack) -> Identity:
     passwords = Passwords(settings.hashes_max)
     stack.callback(passwords.close)
-    keys, _ = _ring(settings.jwt_keys_file, settings.data_dir / "jwt.keys")
     identity = Identity(store, passwords, keys, token_ttl_s=settings.token_ttl_s, now=utc_now)
     await identity.open()
     return identity
@@ -238,12 +245,3 @@ async def _catalog(settings: Settings, store: Store) -> Catalog:
     catalog = Catalog(entries, store)
     await catalog.open()
     return catalog
-
-
-def _ring(given: Path | None, default: Path) -> tuple[Path, KeyRing]:
-    """The keys in the file that the settings name, or in one that is made in the data folder on the first start."""
-    path = given or default
-    ring, made = open_ring(path, create=given is None)
-    if made:
-        _log.warning("key_made", path=str(path), hint="keep a copy apart from the backups of the data folder")
-    return path, ring

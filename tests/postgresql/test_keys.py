@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 from pydantic import SecretStr
 
+from daemon.app import Life, opened
 from daemon.audit.log import KeysChanged
 from daemon.connectors.secrets import Vault
 from daemon.keymatch import check
@@ -19,6 +20,7 @@ from daemon.settings import Settings, key_files
 from daemon.stores.codec import decode_log
 from daemon.stores.postgres import PostgresStore
 from daemon.timers import utc_now
+from daemon.web.services import Services
 from tests.crash.service import command, environment
 from tests.histories import ACME
 
@@ -128,6 +130,22 @@ async def test_of_two_with_different_keys_that_begin_in_the_same_moment_one_does
     ((started, _),) = [(place, one) for place, one in enumerate(refused) if one is None]
     assert isinstance(refused[1 - started], KeyFileRefused)
     assert [one.after.current for one in await site.said(purpose)] == [read_ring(given[started][purpose]).current]
+
+
+async def test_one_that_does_not_start_has_signed_nothing(site: Site) -> None:
+    names = ("first", "second")
+    given = [site.given(name) for name in names]
+    replaced(given[1]["audit"])
+
+    async def served(name: str) -> Services:
+        return await site.stack.enter_async_context(opened(site.settings(name), Life()))
+
+    both = await asyncio.gather(*map(served, names), return_exceptions=True)
+    ((started, services),) = [(place, one) for place, one in enumerate(both) if isinstance(one, Services)]
+    assert isinstance(both[1 - started], KeyFileRefused)
+    await services.sealer.seal()
+    signed = {one.key_id for one in await services.store.checkpoints("", None, 99)}
+    assert signed == {read_ring(given[started]["audit"]).current}
 
 
 async def test_a_rotation_that_reaches_several_daemons_is_written_down_once(site: Site) -> None:
