@@ -16,13 +16,12 @@ from daemon.jsonio import NotJson, loads
 from daemon.web.admission import aside
 from daemon.web.auth import company_of
 from daemon.web.connections import Connection
-from daemon.web.problems import Problem, invalid
+from daemon.web.problems import ENCODINGS, Problem, invalid, unsupported_encoding
 
 WAIT_MAX_S = 60.0
 LIMIT_DEFAULT = 50
 LIMIT_MAX = 200
 KEY_CHARS_MAX = 255
-ENCODINGS = ("identity", "gzip", "deflate")
 _PREFER_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 _TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _PREFIXES = ("Value error, ", "Assertion failed, ")
@@ -156,11 +155,14 @@ ARRIVING = web.AppKey("arriving", Arriving)
 async def _raw(request: web.Request, body_s: float) -> bytes:
     if not request.body_exists:
         return b""
-    if request.headers.get("Content-Encoding", "identity").lower() not in ENCODINGS:
-        raise Problem("unsupported_media_type", f"A body can be encoded as one of: {', '.join(ENCODINGS)}.")
+    encoding = request.headers.get("Content-Encoding", "identity").lower()
+    if encoding not in ENCODINGS:
+        raise unsupported_encoding()
     try:
         if request.content.is_eof():
             return await request.read()
+        if encoding == "identity" and (request.content_length or 0) > request.client_max_size:
+            raise _too_large(request.client_max_size)  # without waiting for it
         with aside():
             async with asyncio.timeout(body_s):
                 return await request.app[ARRIVING].read(request, request.client_max_size)

@@ -12,14 +12,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
-from aiohttp.http_exceptions import LineTooLong
+from aiohttp.http_exceptions import ContentEncodingError, LineTooLong
 
 from daemon.uuids import new_id
 from daemon.web.admission import NOBODY, PLACE
 from daemon.web.doorman import BYTES_MAX
 from daemon.web.lending import Whose
 from daemon.web.plain import named, plain
-from daemon.web.problems import SERVER, Problem
+from daemon.web.problems import SERVER, Problem, unsupported_encoding
 from daemon.web.refusals import REFUSAL
 
 if TYPE_CHECKING:
@@ -184,6 +184,8 @@ class Connection(web.RequestHandler):
         if status != web.HTTPBadRequest.status_code:
             self.log_exception("unforeseen", exc_info=exc)
             problem = Problem("internal_error", "Something went wrong here; the request id helps to find out what.")
+        elif isinstance(exc, ContentEncodingError):
+            problem = unsupported_encoding()
         elif isinstance(exc, LineTooLong):
             problem = Problem("malformed_request", "A line of the request or a header is too long.")
         else:

@@ -57,7 +57,9 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         problems=(400, 401, 408, 413, 415, 422, 429, 503),
         open=True,
     ),
-    ("POST", "/auth/logout"): Operation("Revoke the token at once and for good", None, 204, problems=(503,)),
+    ("POST", "/auth/logout"): Operation(
+        "Revoke the token at once and for good", None, 204, schemas.Nothing, problems=(400, 408, 413, 415, 422, 503)
+    ),
     ("GET", "/auth/me"): Operation("Who the token stands for", shapes.AccountShape),
     ("GET", "/process-templates/"): Operation(
         "The templates", list[shapes.TemplateShape], query=PAGED, problems=(400, 422)

@@ -18,6 +18,7 @@ from daemon.web.answer import Answer
 
 RETRY_AFTER_S = 1
 SERVER = "penstock"
+ENCODINGS = ("identity", "gzip", "deflate")
 OVERLOADED = "Too much is waiting here already; try again shortly."
 _STATUS = {
     "malformed_json": (400, "Malformed JSON"),
@@ -95,9 +96,9 @@ class Problem(Exception):
         )
 
 
-def not_found() -> Problem:
+def not_found(detail: str = "There is nothing here under this address.") -> Problem:
     """What is unknown and what is another company's look the same."""
-    return Problem("not_found", "There is nothing here under this address.")
+    return Problem("not_found", detail)
 
 
 def invalid(*errors: tuple[str, str]) -> Problem:
@@ -106,6 +107,11 @@ def invalid(*errors: tuple[str, str]) -> Problem:
     where = found[0]["pointer"] or "the whole"
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
     return Problem("invalid", f"Not valid at {where}: {found[0]['detail'].rstrip('.')}{more}.", {"errors": found})
+
+
+def unsupported_encoding() -> Problem:
+    """A body that is packed in a way that is not unpacked here."""
+    return Problem("unsupported_media_type", f"A body can be encoded as one of: {', '.join(ENCODINGS)}.")
 
 
 def not_authenticated(*, sent: bool) -> Problem:

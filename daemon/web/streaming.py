@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 def wants_stream(request: web.Request) -> bool:
     """Whether the caller asks for events as they come."""
-    return request.method == "GET" and "text/event-stream" in request.headers.get("Accept", "")
+    return request.method == "GET" and "text/event-stream" in request.headers.get("Accept", "").lower()
 
 
 def frame(event_id: str, name: str, data: Any) -> bytes:

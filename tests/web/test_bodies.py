@@ -12,6 +12,7 @@ import pytest
 
 from daemon.settings import Settings
 from tests.web.support import House, Person, assert_invalid, assert_problem
+from tests.web.test_connections import LOGIN, code_of, entrance
 
 QUICK = {"vertical": "quick"}
 
@@ -140,24 +141,30 @@ async def test_a_body_that_is_not_compressed_as_it_says_is_400(ann: Person, enco
     assert_problem(answer, 400, "malformed_json")
 
 
-async def test_a_body_in_an_unknown_encoding_is_refused(ann: Person) -> None:
-    answer = await ann.send("POST", "/process-runs/", data=json.dumps(QUICK).encode(), Content_Encoding="lzma")
-    assert_problem(answer, 415, "unsupported_media_type")
+@pytest.mark.parametrize("encoding", [b"lzma", b"x-gzip", b"gzip, gzip", b"br", b"zstd"])
+async def test_a_body_in_an_unknown_encoding_is_refused(settings: Settings, encoding: bytes) -> None:
+    async with entrance(settings) as here:
+        (answer,) = await (await here.line()).ask(LOGIN.replace(b"\r\n", b"\r\nContent-Encoding: %b\r\n" % encoding, 1))
+        assert code_of(answer) == (415, "unsupported_media_type")
+        assert answer.json["detail"] == "A body can be encoded as one of: identity, gzip, deflate."
 
 
 async def test_the_limit_is_one_mebibyte_unless_it_is_set() -> None:
     assert Settings().body_bytes_max == 1024 * 1024
 
 
-async def test_a_body_that_does_not_arrive_in_time_is_408(house: House, ann: Person) -> None:
+@pytest.mark.parametrize(("length", "status"), [(100, 408), (4096, 408), (4097, 413), (10**12, 413)])
+async def test_a_body_that_does_not_arrive_is_408_or_413_where_it_would_be_too_large(
+    house: House, ann: Person, length: int, status: int
+) -> None:
     host, port = house.client.host, house.client.port
     reader, writer = await asyncio.open_connection(host, port)
     writer.write(
-        b"POST /process-runs/ HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n"
-        b"Authorization: Bearer " + ann.token.encode() + b'\r\nX-Request-ID: slow\r\n\r\n{"vertical": '
+        b"POST /process-runs/ HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+        b"Authorization: Bearer %b\r\nX-Request-ID: slow\r\n\r\n" % (length, ann.token.encode()) + b'{"vertical": '
     )
     head = (await reader.readuntil(b"\r\n\r\n")).decode()
-    assert head.startswith("HTTP/1.1 408 ")
+    assert head.startswith(f"HTTP/1.1 {status} ")
     assert "X-Request-ID: slow" in head
     assert "Content-Type: application/problem+json" in head
     writer.close()

@@ -319,6 +319,20 @@ async def test_the_stored_secret_goes_to_the_stored_origin_only(ann: Person, far
     assert not [seen for seen in far.seen[1:] if "Authorization" in seen.headers]
 
 
+async def test_a_test_that_names_no_auth_type_identifies_itself_as_the_stored_connector_does(
+    ann: Person, far: FarSide
+) -> None:
+    await put(ann, base_url=far.url, auth_type="header", auth_header="X-Key", auth_token=SECRET)
+    target = {"base_url": far.url, "method": "GET", "path": "/ping"}
+    await ann.post("/connectors/tool/test", target)
+    await ann.post("/connectors/tool/test", {**target, "auth_type": "none"})
+    await ann.post("/connectors/other/test", target)
+    await put(ann, base_url=far.url.replace("127.0.0.1", "127.0.0.2"), auth_type="bearer", auth_token=SECRET)
+    await ann.post("/connectors/tool/test", target)
+    assert [seen.headers.get("X-Key") for seen in far.seen] == [SECRET, None, None, None]
+    assert not [seen for seen in far.seen if "Authorization" in seen.headers]
+
+
 async def test_a_test_never_shows_the_secret_that_comes_back(ann: Person, far: FarSide) -> None:
     far.answer = {"you sent": f"Bearer {SECRET}"}
     body = {"base_url": far.url, "auth_type": "bearer", "auth_token": SECRET}

@@ -173,6 +173,13 @@ async def test_a_shutdown_ends_the_stream(ann: Person) -> None:
         assert [event async for event in stream] == []
 
 
+@pytest.mark.parametrize("wanted", ["Text/Event-Stream", "application/json;q=0.1, TEXT/EVENT-STREAM"])
+async def test_the_case_of_the_media_type_does_not_matter(ann: Person, wanted: str) -> None:
+    run = await ann.start("quick")
+    async with EventStream(ann, run["id"], Accept=wanted) as stream:
+        assert stream.response.content_type == "text/event-stream"
+
+
 async def test_a_stream_of_an_unknown_run_is_404(ann: Person) -> None:
     unknown = "/process-runs/01990000-0000-7000-8000-000000000000/events"
     assert_problem(await ann.get(unknown, Accept="text/event-stream"), 404, "not_found")

@@ -70,6 +70,14 @@ async def test_logging_out_revokes_this_token_at_once_and_for_good(ann: Person) 
     assert (await other.get("/auth/me")).status == 200
 
 
+async def test_a_log_out_with_a_body_that_does_not_hold_revokes_nothing(ann: Person) -> None:
+    assert_invalid(await ann.post("/auth/logout", {"everywhere": True}), "/everywhere")
+    assert_problem(await ann.send("POST", "/auth/logout", data=b"[]"), 400, "malformed_json")
+    assert (await ann.get("/auth/me")).status == 200
+    assert (await ann.post("/auth/logout", {})).status == 204
+    assert_problem(await ann.get("/auth/me"), 401, "not_authenticated")
+
+
 async def test_an_email_address_has_one_account_whatever_its_case(house: House) -> None:
     assert (await house.send("POST", "/auth/register", {**NEW, "email": "Jo.Doe@Corp.LOCAL"})).status == 201
     again = await house.send("POST", "/auth/register", {**NEW, "email": "jo.doe@corp.local"})

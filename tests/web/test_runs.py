@@ -247,7 +247,6 @@ async def test_only_a_failed_run_can_be_retried(ann: Person) -> None:
         ("retry", {"step": "x"}, "/step"),
         ("resume", {"gate": "signoff"}, "/decision"),
         ("resume", {"decision": "approved"}, "/gate"),
-        ("resume", {"gate": "", "decision": "approved"}, "/gate"),
         ("resume", {"gate": 1, "decision": "approved"}, "/gate"),
         ("resume", {"gate": "signoff", "decision": True}, "/decision"),
         ("resume", {"gate": "signoff", "decision": "approved", "comment": 1}, "/comment"),

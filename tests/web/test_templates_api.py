@@ -107,7 +107,8 @@ async def test_every_canvas_is_whole(ann: Person) -> None:
 async def test_an_unknown_template_is_404_and_cannot_be_started(ann: Person) -> None:
     for path in ("/process-templates/unknown", "/process-templates/unknown/canvas", "/process-templates/Line"):
         assert_problem(await ann.get(path), 404, "not_found")
-    assert_problem(await ann.post("/process-runs/", {"vertical": "unknown"}), 404, "not_found")
+    start = await ann.post("/process-runs/", {"vertical": "unknown"})
+    assert_problem(start, 404, "not_found", detail="There is no template with this vertical.")
 
 
 async def test_the_canvas_of_a_run_stays_when_its_template_has_changed(ann: Person, tmp_path: Path) -> None:

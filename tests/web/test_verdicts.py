@@ -23,7 +23,9 @@ async def run(ann: Person) -> Any:
     return await ann.start("line", {"amount": 5})
 
 
-@pytest.mark.parametrize("gate", ["The sign-off", "look", "pay", "unknown", "SIGNOFF", " signoff", "signoff ", "\x00"])
+@pytest.mark.parametrize(
+    "gate", ["The sign-off", "look", "pay", "unknown", "SIGNOFF", " signoff", "signoff ", "\x00", "", "signoff" * 200]
+)
 async def test_a_gate_on_which_the_run_is_not_parked_is_409(ann: Person, run: Any, gate: str) -> None:
     answer = await ann.resume(run, gate)
     more = {"run_status": "parked", "parked_at": "signoff", "decided": None}
@@ -49,7 +51,7 @@ async def test_an_earlier_gate_is_a_mismatch_that_names_its_verdict(ann: Person)
     assert (body["decided"]["gate"], body["decided"]["decision"]) == ("transfer", "approved")
 
 
-@pytest.mark.parametrize("decision", ["approve", "APPROVED", "yes", "enough", "retry", "done", " approved"])
+@pytest.mark.parametrize("decision", ["approve", "APPROVED", "yes", "enough", "retry", "done", " approved", ""])
 async def test_another_decision_is_422_with_those_that_are_allowed(ann: Person, run: Any, decision: str) -> None:
     answer = await ann.resume(run, "signoff", decision)
     assert_problem(answer, 422, "decision_not_allowed", decisions=["approved", "denied"], retryable=False)

@@ -19,7 +19,7 @@ from daemon.web.idempotency import Slip
 from daemon.web.limits import RateLimits
 from daemon.web.problems import Problem, email_taken
 from daemon.web.replies import JSON, Reply, json_reply, problem_reply
-from daemon.web.schemas import Login, Registration
+from daemon.web.schemas import Login, Nothing, Registration
 from daemon.web.services import SERVICES, Services
 
 LIMITS = web.AppKey("limits", RateLimits)
@@ -68,7 +68,9 @@ async def log_in(request: web.Request) -> web.Response:
 
 async def log_out(request: web.Request) -> web.Response:
     """POST /auth/logout."""
-    await request.app[SERVICES].identity.log_out(principal_of(request))
+    services = request.app[SERVICES]
+    await read(request, Nothing, body_s=services.settings.body_s, optional=True)
+    await services.identity.log_out(principal_of(request))
     gone = web.Response(status=204)
     return cookies.closed(request, gone) if cookies.token_of(request) else gone
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from aiohttp import web
 
 from actors.calls import Connector
 from daemon.conditions import compile_rule
-from daemon.ports import Targets
+from daemon.ports import StoredConnector, Targets
 from daemon.web import render
 from daemon.web.admission import aside
 from daemon.web.auth import principal_of
@@ -82,6 +83,8 @@ async def test(request: web.Request) -> web.Response:
     tool_id = _tool_id(request)
     body, _ = await read(request, ConnectorTrial, body_s=services.settings.body_s)
     trial = _connector(tool_id, body)
+    if "auth_type" not in body.model_fields_set:
+        trial = _as_stored(trial, await services.toolbox.stored(principal.company_id, tool_id))
     _checked(trial, services.targets)
     with aside():
         refusal = await services.targets.refusal(trial.base_url)
@@ -106,6 +109,13 @@ def _connector(tool_id: str, body: ConnectorTarget) -> Connector:
             raise invalid(("/signal_rule", str(error))) from None
     fields = body.model_dump(exclude={"auth_token"})
     return Connector(tool_id=tool_id, version=0, **fields)
+
+
+def _as_stored(trial: Connector, stored: StoredConnector | None) -> Connector:
+    """The trial, identified as the stored connector is; whether its secret may go there is for the tester to say."""
+    if stored is None:
+        return trial
+    return replace(trial, auth_type=stored.connector.auth_type, auth_header=stored.connector.auth_header)
 
 
 def _checked(connector: Connector, targets: Targets) -> None:

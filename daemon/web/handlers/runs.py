@@ -59,7 +59,7 @@ async def start(request: web.Request) -> web.Response:
     body, raw = await read(request, NewRun, body_s=services.settings.body_s)
     entry = services.catalog.current(body.vertical)
     if entry is None:
-        raise not_found()
+        raise not_found("There is no template with this vertical.")
     errors = entry.input_errors(body.inputs)
     if errors:
         raise invalid(*errors)
