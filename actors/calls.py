@@ -161,13 +161,13 @@ def _mapped(
 
 def _url(connector: Connector, query: dict[str, Any]) -> str:
     """The URL as it stands on the wire, so that what is shown is what is sent."""
+    base, _, fixed = connector.base_url.partition("?")
     path = connector.path if not connector.path or connector.path.startswith(("/", "?")) else f"/{connector.path}"
-    url = connector.base_url.rstrip("/") + path if path else connector.base_url
-    url = url if url.isascii() else quote(url, safe=printable)
-    if not query:
-        return url
-    pairs = urlencode({name: _text(value) for name, value in query.items()}, quote_via=quote)
-    return f"{url}{'&' if '?' in url else '?'}{pairs}"
+    url = base.rstrip("/") + path if path else base
+    mapped = urlencode({name: _text(value) for name, value in query.items()}, quote_via=quote)
+    for pairs in filter(None, (fixed, mapped)):
+        url = f"{url}{'&' if '?' in url else '?'}{pairs}"
+    return url if url.isascii() else quote(url, safe=printable)
 
 
 def _text(value: Any) -> str:

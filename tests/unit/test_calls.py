@@ -84,6 +84,9 @@ def test_a_mapped_key_that_is_nowhere_is_missing(name: str) -> None:
         ("https://api.test/v1", "pay/now", "https://api.test/v1/pay/now"),
         ("https://api.test/v1", "?fixed=1", "https://api.test/v1?fixed=1"),
         ("https://api.test", "größe/%2F?a=%20", "https://api.test/gr%C3%B6%C3%9Fe/%2F?a=%20"),
+        ("https://api.test/v1?fixed=1", "", "https://api.test/v1?fixed=1"),
+        ("https://api.test/v1/?fixed=1", "/pay", "https://api.test/v1/pay?fixed=1"),
+        ("https://api.test?fixed=größe", "pay?own=2", "https://api.test/pay?own=2&fixed=gr%C3%B6%C3%9Fe"),
     ],
 )
 def test_a_path_is_joined_to_the_base_with_one_slash(base_url: str, path: str, url: str) -> None:
@@ -113,7 +116,10 @@ def test_a_query_value_is_text_or_canonical_json_percent_encoded(value: Any, sen
 
 
 def test_a_query_goes_behind_one_that_the_path_has_already() -> None:
-    request = prepared(path="/pay?fixed=1", query_map={"how much": "amount", "who": "patient.id"})
+    query_map = {"how much": "amount", "who": "patient.id"}
+    request = prepared(path="/pay?fixed=1", query_map=query_map)
+    assert request.url == "https://api.test/pay?fixed=1&how%20much=12&who=p-1"
+    request = prepared(base_url="https://api.test?fixed=1", path="/pay", query_map=query_map)
     assert request.url == "https://api.test/pay?fixed=1&how%20much=12&who=p-1"
 
 
