@@ -174,9 +174,9 @@ def _snapshot(run: Run, found: Row) -> Iterator[Finding]:
     where = f"run {run.id}, snapshot of version {version}"
     if codec.checksum(version, body, schema) != checksum:
         yield Finding("snapshot", where, "it does not fit its checksum")
-    elif schema == codec.SNAPSHOT_SCHEMA:
+    elif codec.readable(schema):
         try:
-            kept_run = codec.decode_run(body)
+            kept_run = codec.decode_run(body, schema)
         except ValueError:
             yield Finding("snapshot", where, "it cannot be read")
             return

@@ -15,6 +15,7 @@ from actors.run import Run, absorb, evolve
 from actors.values import draft, final
 from daemon.audit.log import ConnectorChanged, LogEvent
 from daemon.jsonio import canonical_lines, dumps, plain
+from daemon.stores.listed import listed, reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,13 +25,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SNAPSHOT_SCHEMA = 2
+SNAPSHOT_SCHEMA = 3
 """Grows with every change of Run, or of what evolve makes of old events; older snapshots are then folded anew."""
+
+NAMED_SCHEMA = 2
+"""What was written before 3, and says the same: each field with its name."""
 
 SNAPSHOT_BYTES_MAX = 32 * 1024
 SNAPSHOT_EAGER_EVENTS = 128
 
-_RUN: TypeAdapter[tuple[Run]] = TypeAdapter(tuple[Run])
+_RUN = reader(Run)
+_NAMED_RUN: TypeAdapter[tuple[Run]] = TypeAdapter(tuple[Run])
 _CONNECTOR: TypeAdapter[tuple[Connector]] = TypeAdapter(tuple[Connector])
 _STATE: TypeAdapter[tuple[Connector | None]] = TypeAdapter(tuple[Connector | None])
 _EVENTS: TypeAdapter[tuple[Event, ...]] = TypeAdapter(tuple[Annotated[Event, Field(discriminator="type")], ...])
@@ -39,12 +44,16 @@ _LOG: TypeAdapter[tuple[LogEvent, ...]] = TypeAdapter(tuple[Annotated[LogEvent, 
 
 def encode_run(run: Run) -> bytes:
     """The snapshot of a run."""
-    return dumps((run,))
+    return listed(run)
 
 
-def decode_run(data: bytes) -> Run:
-    """The run of a snapshot; ValueError when it is none of SNAPSHOT_SCHEMA."""
-    return _decoded(_RUN, data)[0]
+def decode_run(data: bytes, schema: int = SNAPSHOT_SCHEMA) -> Run:
+    """The run of a snapshot; ValueError when it is none of that schema, or of one that is no longer read."""
+    if schema == SNAPSHOT_SCHEMA:
+        return _RUN(data)
+    if schema == NAMED_SCHEMA:
+        return _decoded(_NAMED_RUN, data)[0]
+    raise ValueError(f"snapshots of schema {schema} are not read")
 
 
 def encode_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:
@@ -71,6 +80,11 @@ def encode_log(event: LogEvent) -> bytes:
 def decode_log(data: bytes) -> tuple[LogEvent, ...]:
     """The events of a company's own log in these lines; ValueError when they hold anything else."""
     return _decoded(_LOG, b"[" + data.replace(b"\n", b",") + b"]")
+
+
+def readable(schema: int) -> bool:
+    """Whether a snapshot of that schema can be read."""
+    return schema in (SNAPSHOT_SCHEMA, NAMED_SCHEMA)
 
 
 def checksum(version: int, snapshot: bytes, schema: int = SNAPSHOT_SCHEMA) -> int:

@@ -130,13 +130,13 @@ def _led(place: Place, run: Run | None, parts: Iterable[Events]) -> Run:
 
 def usable(key: Key, version: int | None, schema: int | None, checksum: int | None, body: bytes | None) -> Run | None:
     """The run of a snapshot; None when it is not of our kind, or not as it was written."""
-    if body is None or schema != codec.SNAPSHOT_SCHEMA:
+    if body is None or schema is None or not codec.readable(schema):
         return None
-    if codec.checksum(version or 0, body) != checksum:
+    if codec.checksum(version or 0, body, schema) != checksum:
         _log.error("snapshot_damaged", company_id=key[0], run_id=key[1], version=version)
         return None
     try:
-        run = codec.decode_run(body)
+        run = codec.decode_run(body, schema)
     except ValueError:
         return None
     return run if (run.company_id, run.id, run.version) == (*key, version) else None

@@ -11,7 +11,9 @@ import pytest
 
 from daemon.audit.chain import HistoryBroken, named
 from daemon.audit.records import Checkpoint
+from daemon.jsonio import dumps
 from daemon.ports import RunQuery
+from daemon.stores import codec
 from daemon.stores.sqlite import SqliteStore
 from daemon.stores.sqlite_journal import ENDED_EVENTS_MAX
 from daemon.stores.sqlite_rows import SIZES, Rows
@@ -79,6 +81,38 @@ async def test_a_run_that_ends_with_many_events_has_a_snapshot_of_its_end(path: 
     whole = commit(begun.run, *events, *decide(turn.run).events)
     await written(path, begun, whole)
     assert kept(path) == [whole.run.version]
+
+
+async def test_a_run_is_read_from_a_snapshot_that_names_its_fields_as_those_did_that_were_written_before(
+    path: Path,
+) -> None:
+    begun = start()
+    turn = work(begun.run)
+    ended = decide(turn.run)
+    await written(path, begun, turn)
+    run, body = turn.run, dumps((turn.run,))
+    checksum = codec.checksum(run.version, body, codec.NAMED_SCHEMA)
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("UPDATE snapshots SET schema = ?, checksum = ?, body = ?", (codec.NAMED_SCHEMA, checksum, body))
+        db.execute("UPDATE commits SET events = x'00' WHERE version <= ?", (run.version,))
+    async with SqliteStore.open(path) as store:
+        assert await store.load(ACME, "run-1") == run
+        await store.append(ended)
+        assert await store.load(ACME, "run-1") == ended.run
+        assert await store.find(ACME, RunQuery()) == [ended.run]
+
+
+async def test_a_run_many_commits_behind_its_snapshot_is_read_as_its_last_commit_left_it(path: Path) -> None:
+    turn = start(inputs={"text": "x" * codec.SNAPSHOT_BYTES_MAX})
+    async with SqliteStore.open(path) as store:
+        await store.append(turn)
+        for _ in range(19):
+            turn = work(turn.run)
+            await store.append(turn)
+        assert await store.load(ACME, "run-1") == turn.run
+        assert await store.find(ACME, RunQuery()) == [turn.run]
+    between = "version > (SELECT version FROM snapshots) AND version < (SELECT max(version) FROM commits)"
+    assert beside(path, f"SELECT count(*) >= 2 FROM commits WHERE {between}") == [(1,)]  # noqa: S608
 
 
 async def test_many_ended_runs_are_read_together_in_the_order_asked_for(path: Path) -> None:
