@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import structlog
@@ -35,12 +36,6 @@ _HEADS = Rows(
     columns=4,
     after=") AS asked CROSS JOIN commits ON company_id = asked.column1 AND run_id = asked.column2 "
     "AND version = asked.column3",
-)
-_LATER = Rows(
-    "SELECT asked.column1, asked.column2, first_seq, version, head, exact, events FROM (",
-    columns=3,
-    after=") AS asked CROSS JOIN commits ON company_id = asked.column1 AND run_id = asked.column2 "
-    "AND version > asked.column3",
 )
 
 
@@ -77,35 +72,23 @@ def _behind(place: Place, head: bytes | None) -> Walk:
 
 
 def restored(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> list[Run]:
-    """The runs of these rows of company_id, id, version and snapshot; what came after the snapshots is read together.
+    """The runs of these rows of company_id, id, version, snapshot and commit.
 
-    A run comes from its whole history when its snapshot is not of our kind.
+    Where commits came after the snapshot there is a row for its own and for each of them, the first with its body.
     """
-    found = [(row, usable((row[0], row[1]), *row[3:])) for row in rows]
-    kept = [(row[0], row[1], run.version) for row, run in found if run is not None and run.version != row[2]]
-    later, before = _later(db, kept), heads(db, kept)
-    runs = []
-    for (company_id, run_id, version, *_), run in found:
-        key = (company_id, run_id)
-        if run is None:
-            parts = (events for _, _, events in commits(db, key, 0, INTEGER_MAX))
-            runs.append(_led((*key, version), None, parts))
-        elif run.version == version:
-            runs.append(run)
-        else:
-            walk = _behind((*key, run.version), before.get(key))
-            runs.append(_led((*key, version), run, _taken(walk, later[key])))
-    return runs
+    return [_restored(db, place, list(found)) for place, found in groupby(rows, itemgetter(0, 1, 2))]
 
 
-def _later(db: sqlite3.Connection, places: Sequence[Place]) -> dict[Key, list[tuple[Any, ...]]]:
-    """The commits behind each of these places, by run and in order."""
-    found: dict[Key, list[tuple[Any, ...]]] = defaultdict(list)
-    for company_id, run_id, *commit in _LATER.read(db, places):
-        found[company_id, run_id].append(tuple(commit))
-    for rows in found.values():
-        rows.sort(key=lambda row: row[1])
-    return found
+def _restored(db: sqlite3.Connection, place: Place, rows: Sequence[tuple[Any, ...]]) -> Run:
+    """The run from its snapshot and what came after; from its whole history when the snapshot is not of our kind."""
+    key, version = place[:2], place[2]
+    run = usable(key, *rows[0][3:7])
+    if run is None:
+        return _led(place, None, (events for _, _, events in commits(db, key, 0, INTEGER_MAX)))
+    if run.version == version:
+        return run
+    base, *later = sorted((row[7:] for row in rows), key=itemgetter(1))
+    return _led(place, run, _taken(_behind((*key, run.version), base[2]), later))
 
 
 def _taken(walk: Walk, rows: Iterable[tuple[Any, ...]]) -> Iterator[Events]:

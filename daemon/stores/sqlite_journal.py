@@ -43,17 +43,23 @@ _SNAPSHOT = Rows(
     "ON CONFLICT (run) DO UPDATE SET version = excluded.version, schema = excluded.schema, "
     "checksum = excluded.checksum, body = excluded.body",
 )
+_LATER = "CASE WHEN snapshots.version < commits.version THEN"
 _SELECT = (
-    "SELECT runs.company_id, runs.id, runs.version, "
-    "snapshots.version, snapshots.schema, snapshots.checksum, snapshots.body FROM"
+    "SELECT runs.company_id, runs.id, runs.version, snapshots.version, snapshots.schema, snapshots.checksum, "
+    f"{_LATER} NULL ELSE snapshots.body END, first_seq, commits.version, head, {_LATER} exact END, {_LATER} events END "
+    "FROM"
 )
-_SNAPSHOTS = "LEFT JOIN snapshots ON snapshots.run = runs.number"
-_RUNS = f"{_SELECT} runs {_SNAPSHOTS} WHERE runs.company_id = ?"
+# Where the snapshot is that of the run as it is, NULL for the id keeps SQLite from looking for commits at all.
+_BESIDE = (
+    "LEFT JOIN snapshots ON snapshots.run = runs.number LEFT JOIN commits ON commits.company_id = runs.company_id "
+    "AND run_id = CASE WHEN snapshots.version < runs.version THEN runs.id END AND commits.version >= snapshots.version"
+)
 _LOAD = Rows(
     f"{_SELECT} (",
     columns=2,
-    after=f") AS asked CROSS JOIN runs ON company_id = asked.column1 AND id = asked.column2 {_SNAPSHOTS}",
+    after=f") AS asked CROSS JOIN runs ON runs.company_id = asked.column1 AND runs.id = asked.column2 {_BESIDE}",
 )
+_STANDING = "SELECT number, company_id, id, version FROM runs WHERE company_id = ?"
 _VERSION = "SELECT version FROM runs WHERE company_id = ? AND id = ?"
 # One half for each of two partial indexes, runs_unfinished and runs_forgotten; both are short.
 _RESTLESS = """
@@ -168,17 +174,17 @@ def load_all(db: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> dict[tu
 def find(db: sqlite3.Connection, company_id: str, query: RunQuery) -> Sequence[Run]:
     """The runs that a query asks for, newest first."""
     conditions: dict[str, Any] = {
-        "AND runs.id < ?": query.before,
-        "AND runs.status = ?": query.status,
-        "AND runs.vertical = ?": query.vertical,
-        "AND runs.status = 'parked' AND instr(runs.parked, '|' || ? || '|')": query.parked_at,
+        "AND id < ?": query.before,
+        "AND status = ?": query.status,
+        "AND vertical = ?": query.vertical,
+        "AND status = 'parked' AND instr(parked, '|' || ? || '|')": query.parked_at,
     }
     if query.parked_at is not None and "|" in query.parked_at:
         return []
     asked = {condition: value for condition, value in conditions.items() if value is not None}
-    statement = " ".join((_RUNS, *asked, "ORDER BY runs.id DESC LIMIT ?"))
+    statement = " ".join((_SELECT, "(", _STANDING, *asked, "ORDER BY id DESC LIMIT ?) AS runs", _BESIDE))
     rows = db.execute(statement, (company_id, *asked.values(), _bounded(query.limit))).fetchall()
-    return restored(db, rows)
+    return sorted(restored(db, rows), key=lambda run: run.id, reverse=True)
 
 
 def history(db: sqlite3.Connection, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
