@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from actors.calls import Missing, Request
+from actors.evolve import begun, drafted, finished
 from actors.governance import may_decide
 from actors.messages import (
     Call,
@@ -26,10 +27,10 @@ from actors.messages import (
     VerdictGiven,
     Wake,
 )
-from actors.run import DONE, RETRY, Run, Visit, evolve
+from actors.run import DONE, RETRY, Run, Visit
 from actors.template import APPROVED, DENIED, Template
 from actors.turn import Turn
-from actors.values import draft, final, value
+from actors.values import value
 
 STEPS_MAX = 10_000
 OUTCOME_UNKNOWN = "outcome unknown"
@@ -59,14 +60,14 @@ def step(run: Run | None, message: Message, template: Template, steps_max: int =
     elif run is None:
         return Rejected("not_found", "There is no such run.")
     else:
-        turn = Turn(draft(run), message.at, message.connectors, template, steps_max)
+        turn = Turn(drafted(run), message.at, message.connectors, template, steps_max)
         rejected = _decide(turn, message)
     if rejected is None:
         turn.flow()
         _renew(turn)
     elif not turn.events:
         return rejected
-    later = final(turn.run)
+    later = finished(turn.run)
     return Step(later, tuple(turn.events), outstanding(later, template), rejected)
 
 
@@ -114,8 +115,7 @@ def _started(message: Start, template: Template, steps_max: int) -> Turn:
         auto_resolve=message.auto_resolve,
         traceparent=message.traceparent,
     )
-    run = draft(evolve(None, started))
-    turn = Turn(run, message.at, message.connectors, template, steps_max, [started])
+    turn = Turn(begun(started), message.at, message.connectors, template, steps_max, [started])
     turn.enter(template.start, None)
     return turn
 

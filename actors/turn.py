@@ -7,6 +7,7 @@ from datetime import datetime
 
 from actors.calls import Connectors, Missing, Request, dry_run, prepare, shown
 from actors.canonical import digest
+from actors.evolve import absorb
 from actors.governance import Held, resolve
 from actors.messages import (
     AUTOPILOT,
@@ -19,7 +20,7 @@ from actors.messages import (
     StepCleared,
     StepEntered,
 )
-from actors.run import Run, Visit, absorb
+from actors.run import Run, Visit
 from actors.template import APPROVED, DENIED, Node, Template
 from actors.values import maker
 

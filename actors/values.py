@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar, dataclass_transform, overload
 T = TypeVar("T")
 P = ParamSpec("P")
 _makers: dict[Any, Callable[..., Any]] = {}
+_drafters: dict[Any, Callable[..., Any]] = {}
 _copies: dict[type, Callable[[Any, dict[str, Any]], Any]] = {}
 _drafts: dict[type, Callable[[Any], Any]] = {}
 _finals: dict[type, type] = {}
@@ -50,6 +51,12 @@ def maker(cls: Callable[P, T]) -> Callable[P, T]:
     return made
 
 
+def drafter(cls: Callable[P, T]) -> Callable[P, Any]:
+    """What makes drafts of values of a class, as `maker` makes the values."""
+    made: Callable[P, Any] = _drafters[cls]
+    return made
+
+
 def changed(value: T, **changes: Any) -> T:
     """A copy of a value with these fields changed; its `__init__` is not run again."""
     made: T = _copies[type(value)](value, changes)
@@ -79,7 +86,8 @@ def _write(cls: type, twin: type) -> None:
     made.__annotations__, made.__qualname__ = slow.__annotations__, slow.__qualname__
     cls.__init__ = made  # type: ignore[misc]
     cls.__init_subclass__ = classmethod(scope["__init_subclass__"])  # type: ignore[assignment]
-    _makers[cls], _copies[cls], _drafts[cls] = scope["make"], scope["copy"], scope["draft"]
+    _makers[cls], _drafters[cls] = scope["make"], scope["begin"]
+    _copies[cls], _drafts[cls] = scope["copy"], scope["draft"]
     _finals[twin], MEMBERS[cls] = cls, scope["members"]
 
 
@@ -95,6 +103,10 @@ def _source(known: Sequence[Field[Any]]) -> str:
         " made = _twin()",
         *(f" made.{one.name} = {_given(one)}" for one in known),
         " made.__class__ = _cls",
+        " return made",
+        f"def begin({', '.join(parameters)}):",
+        " made = _twin()",
+        *(f" made.{one.name} = {_given(one)}" for one in known),
         " return made",
         "def copy(value, changes):",
         " made = _twin()",

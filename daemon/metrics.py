@@ -20,9 +20,10 @@ from prometheus_client import (
 )
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
+from actors.evolve import visit_of
 from actors.messages import CallSettled, Event, RunEnded, VerdictGiven
 from actors.ports import StoreFailed
-from actors.run import Run, Visit, visit_of
+from actors.run import Run, Visit
 from daemon.meters import Sources
 from daemon.tallies import Count, Counts, Spread, Spreads
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from actors.calls import Connector
 from actors.decider import STEPS_MAX, Step, step
+from actors.evolve import evolve
 from actors.messages import (
     CallFailed,
     CallReturned,
@@ -21,7 +22,7 @@ from actors.messages import (
     Retry,
     Start,
 )
-from actors.run import Gate, Run, Visit, evolve
+from actors.run import Gate, Run, Visit
 from actors.template import Template
 
 MORNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)

@@ -10,9 +10,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from actors.calls import Connector
 from actors.canonical import canonical
+from actors.evolve import absorb, drafted, evolve, finished
 from actors.messages import Event, RunStarted
-from actors.run import Run, absorb, evolve
-from actors.values import draft, final
+from actors.run import Run
 from daemon.audit.log import ConnectorChanged, LogEvent
 from daemon.jsonio import canonical_lines, dumps, plain
 from daemon.stores.listed import listed, reader
@@ -114,15 +114,15 @@ def decode_state(data: bytes) -> Connector | None:
 
 def fold(events: Iterable[Event], run: Run | None = None) -> Run:
     """The run that a history leads to, from its beginning or from a run on the way."""
-    folded = None if run is None else draft(run)
+    folded = None if run is None else drafted(run)
     for event in events:
         if folded is None or isinstance(event, RunStarted):
-            folded = draft(evolve(folded, event))
+            folded = drafted(evolve(folded, event))
         else:
             absorb(folded, event)
     if folded is None:
         raise ValueError("a run without a history")
-    return final(folded)
+    return finished(folded)
 
 
 def snapshot(commit: Commit) -> bytes | None:

@@ -51,6 +51,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
         "actors/decider.py",
         "actors/turn.py",
         "actors/governance.py",
+        "actors/evolve.py",
         "actors/run.py",
         "actors/messages.py",
         "actors/calls.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from actors.decider import Step, outstanding, step
+from actors.evolve import evolve
 from actors.messages import (
     AUTOPILOT,
     Call,
@@ -18,7 +19,7 @@ from actors.messages import (
     StepEntered,
     VerdictGiven,
 )
-from actors.run import Run, evolve
+from actors.run import Run
 from tests.conversations import Conversation, fold
 
 Key = tuple[str, int]

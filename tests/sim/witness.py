@@ -10,6 +10,7 @@ from actors.actor import Actor
 from actors.calls import Request, shown
 from actors.canonical import digest
 from actors.decider import Step, outstanding
+from actors.evolve import evolve
 from actors.messages import (
     AUTOPILOT,
     Call,
@@ -26,7 +27,7 @@ from actors.messages import (
     Wake,
 )
 from actors.ports import Commit
-from actors.run import RETRY, Run, evolve
+from actors.run import RETRY, Run
 from actors.template import APPROVED, Template
 from tests.conversations import Conversation
 from tests.property.invariants import check_effects, check_history, check_open

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from actors.evolve import evolve
 from actors.messages import RunStarted, StepEntered
-from actors.run import evolve
 from actors.template import Template
 from daemon.sweeper import reason
 from tests.conversations import MORNING, Conversation

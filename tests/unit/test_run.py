@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from actors.calls import Request
+from actors.evolve import evolve
 from actors.messages import (
     CallSettled,
     Event,
@@ -19,7 +20,7 @@ from actors.messages import (
     StepEntered,
     VerdictGiven,
 )
-from actors.run import Gate, Run, Verdict, Visit, evolve
+from actors.run import Gate, Run, Verdict, Visit
 from actors.template import Kind
 from tests.conversations import MORNING, fold
 
@@ -296,5 +297,16 @@ def test_a_run_starts_only_once() -> None:
 
 @pytest.mark.parametrize("event", [cleared("a"), settled("a"), opened("a"), verdict("a")])
 def test_no_event_names_a_visit_that_was_never_made(event: Event) -> None:
-    with pytest.raises(ValueError, match=f"{event.type} names a visit that the run has not made: a:1"):
+    with pytest.raises(ValueError, match=f"{event.type} names a visit that is not open: a:1"):
         after(entered("b"), entered("a", 2), event)
+
+
+@pytest.mark.parametrize("event", [cleared("a"), settled("a"), opened("a"), verdict("a")])
+def test_no_event_names_a_visit_that_is_over(event: Event) -> None:
+    with pytest.raises(ValueError, match=f"{event.type} names a visit that is not open: a:1"):
+        after(entered("a"), settled("a"), event)
+
+
+def test_a_late_outcome_names_a_visit_that_the_run_has_made() -> None:
+    with pytest.raises(ValueError, match="call_settled names a visit that the run has not made: b:1"):
+        after(*CALLING, CANCELLED, settled("b"))

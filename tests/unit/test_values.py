@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from actors.values import changed, draft, final, maker, value
+from actors.values import changed, draft, drafter, final, maker, value
 from daemon.jsonio import dumps
 
 
@@ -158,6 +158,13 @@ def test_a_draft_has_the_properties_and_methods_of_its_value() -> None:
     made.x = 3
     assert (made.sum, made.over(4)) == (5, True)
     assert (final(made).sum, made.over(5)) == (5, False)
+
+
+def test_a_drafter_makes_drafts_as_a_call_of_the_class_makes_values() -> None:
+    made = drafter(Point)(1)
+    made.y = 5
+    assert final(made) == Point(1, 5)
+    assert final(drafter(Named)(point=Point(1))) == Named(point=Point(1))
 
 
 def test_only_a_draft_is_made_final() -> None:
