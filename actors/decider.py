@@ -30,7 +30,7 @@ from actors.messages import (
 from actors.run import DONE, RETRY, Run, Visit
 from actors.template import APPROVED, DENIED, Template
 from actors.turn import Turn
-from actors.values import value
+from actors.values import maker, value
 
 STEPS_MAX = 10_000
 OUTCOME_UNKNOWN = "outcome unknown"
@@ -48,6 +48,9 @@ class Step:
     events: tuple[Event, ...]
     effects: tuple[Effect, ...]
     rejected: Rejected | None = None
+
+
+_new_step, _new_run_started, _new_verdict_given = maker(Step), maker(RunStarted), maker(VerdictGiven)
 
 
 def step(run: Run | None, message: Message, template: Template, steps_max: int = STEPS_MAX) -> Step | Rejected:
@@ -68,7 +71,7 @@ def step(run: Run | None, message: Message, template: Template, steps_max: int =
     elif not turn.events:
         return rejected
     later = finished(turn.run)
-    return Step(later, tuple(turn.events), outstanding(later, template), rejected)
+    return _new_step(later, tuple(turn.events), outstanding(later, template), rejected)
 
 
 def decide(
@@ -102,7 +105,7 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
 
 
 def _started(message: Start, template: Template, steps_max: int) -> Turn:
-    started = RunStarted(
+    started = _new_run_started(
         at=message.at,
         run_id=message.run_id,
         company_id=message.company_id,
@@ -154,7 +157,7 @@ def _resume(turn: Turn, message: Resume) -> Rejected | None:
         return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
     sent = None if isinstance(request, Missing) else request
     turn.emit(
-        VerdictGiven(
+        _new_verdict_given(
             at=turn.at,
             step_id=visit.step_id,
             visit=visit.visit,

@@ -123,7 +123,7 @@ class Run:
     @property
     def steps(self) -> int:
         """How many steps the run has entered."""
-        return sum(self.visits.values())
+        return len(self.open) + len(self.trace)
 
     def at(self, step_id: str) -> Visit | None:
         """The open visit of that step, if there is one."""

@@ -25,7 +25,8 @@ from actors.template import APPROVED, DENIED, Node, Template
 from actors.values import maker
 
 TURN_STEPS_MAX = 200
-_new_step_entered, _new_call_settled = maker(StepEntered), maker(CallSettled)
+_new_step_entered, _new_step_cleared = maker(StepEntered), maker(StepCleared)
+_new_call_settled, _new_gate_opened = maker(CallSettled), maker(GateOpened)
 
 
 @dataclass(slots=True)
@@ -125,7 +126,9 @@ class Turn:
             )
             self.leave(visit.step_id, APPROVED)
         elif reason is not None:
-            self.emit(StepCleared(at=self.at, step_id=visit.step_id, visit=visit.visit, reason=reason, request=request))
+            self.emit(
+                _new_step_cleared(at=self.at, step_id=visit.step_id, visit=visit.visit, reason=reason, request=request)
+            )
 
     def prepare(self, node: Node) -> Request | Missing:
         """The request of a task as things stand now."""
@@ -136,7 +139,7 @@ class Turn:
         node = self.template.node(visit.step_id)
         seen = self.digest(visit, request)
         self.emit(
-            GateOpened(
+            _new_gate_opened(
                 at=self.at,
                 step_id=visit.step_id,
                 visit=visit.visit,

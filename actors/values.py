@@ -45,7 +45,7 @@ def value(cls: type[T] | None = None, /, *, kw_only: bool = False) -> type[T] | 
 def maker(cls: Callable[P, T]) -> Callable[P, T]:
     """What makes values of a class as a call of the class does, at a third of the price, since it is a plain function.
 
-    It is for values that are made by the dozen: the interpreter packs what a class is called with into a dictionary.
+    It is for values that nearly every turn makes: the interpreter packs what a class is called with into a dictionary.
     """
     made: Callable[P, T] = _makers[cls]
     return made
