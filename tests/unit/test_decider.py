@@ -67,6 +67,9 @@ def test_a_message_leaves_the_run_before_it_as_it_was_and_what_it_leads_to_is_fi
     for run in (before, talk.run):
         with pytest.raises(FrozenInstanceError):
             run.version = 99  # type: ignore[misc]
+        for visit in (*run.open, *run.trace):
+            with pytest.raises(FrozenInstanceError):
+                visit.status = "done"  # type: ignore[misc]
 
 
 def test_a_run_starts_once() -> None:
