@@ -46,7 +46,7 @@ def said_by(program: str) -> list[str]:
 
 
 def test_rings_of_garbage_never_become_many() -> None:
-    assert 1_000 < int(said_by(TANGLED)[0]) <= 10_001
+    assert 1_000 < int(said_by(TANGLED)[0]) < 11_000
 
 
 def test_what_stays_is_looked_at_twice_at_most_and_then_let_be() -> None:
