@@ -69,7 +69,7 @@ class Connection(web.RequestHandler):
     @property
     def idle(self) -> bool:
         """Whether it waits for a request and answers none."""
-        return self._waiter is not None and not self._waiter.done() and not self._lent
+        return self._waiter is not None and not self._waiter.done() and not self._lent and not self.writing_paused
 
     @property
     def descriptor(self) -> int:
@@ -135,6 +135,8 @@ class Connection(web.RequestHandler):
             data = self._refused(data)
             if not data:
                 return
+        elif self._is_answered(data):
+            return
         self._take(data)
 
     def _take(self, data: bytes) -> None:
@@ -162,6 +164,8 @@ class Connection(web.RequestHandler):
         """Everything is read."""
         self._read()
         super().resume_writing()
+        if self.idle and self._wire is not None and not self._wire.is_closing():
+            self._wire.resume_reading()
 
     def cut(self) -> None:
         """End it now, whatever the other side does."""
@@ -213,7 +217,7 @@ class Connection(web.RequestHandler):
 
     def _refused(self, data: bytes) -> bytes:
         """Refuse the whole requests that are there as far as they are to be refused; returns the rest."""
-        while data and self.idle and self._head_of != self._request_count and not self.writing_paused:
+        while data and self.idle and self._head_of != self._request_count:
             one = plain(data)
             company_id = None if one is None else self._company(one.authorization)
             if one is None or company_id is None:
@@ -229,11 +233,27 @@ class Connection(web.RequestHandler):
                 return b""
             data = data[one.size :]
             self._admission.refused += 1
-            self._request_count += 1
-            self._next_keepalive_close_time = self._loop.time() + self._settings.idle_connection_s
-            assert self._wire is not None  # noqa: S101 - it receives
-            self._wire.write(REFUSAL.to(named(one.request_id)))
+            self._say(REFUSAL.to(named(one.request_id)))
         return data
+
+    def _is_answered(self, data: bytes) -> bool:
+        """Answer a read at once, if nothing comes before it and nobody waits for a turn; returns whether it was one."""
+        if not self.idle or self._head_of == self._request_count or self._admission.waiting or self._whose is not None:
+            return False
+        answer = None if self._services.draining() else self._house.reads.answer(data)
+        if answer is not None:
+            self._house.used(self)
+            self._say(answer)
+        return answer is not None
+
+    def _say(self, answer: bytes) -> None:
+        """Answer a request that was not taken apart; the next is heard when that is read."""
+        self._request_count += 1
+        self._next_keepalive_close_time = self._loop.time() + self._settings.idle_connection_s
+        assert self._wire is not None  # noqa: S101 - it receives
+        self._wire.write(answer)
+        if self.writing_paused:
+            self._wire.pause_reading()
 
     def _lends(self, data: bytes) -> bool:
         """Have the doorman refuse what has arrived and what comes next, unless something is still to be written."""
@@ -306,7 +326,7 @@ class Connection(web.RequestHandler):
         self._wire.abort()
 
     def _process_keepalive(self) -> None:
-        if self._lent:  # the doorman looks after it, and gives it back
+        if self._lent or self.writing_paused:  # the doorman looks after it, and gives it back; or it is still read from
             self._next_keepalive_close_time = self._loop.time() + self._settings.idle_connection_s
         super()._process_keepalive()
         if self._force_close:

@@ -23,11 +23,12 @@ _LINE = re.compile(rb"(?:GET|POST|PUT|DELETE) (/[^ ?\n]*)[^ \n]* HTTP/1\.1")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _DIGITS = re.compile(rb"[0-9]{1,9}")
 _NAME = re.compile(rb"[!#-'*+.^`|~\w-]+")
+_CONTENT = re.compile(rb"[\t -~\x80-\xff]*")
 _PORT = re.compile(r":([0-9]{1,5})")
 _OURS = re.compile(rb"(?:^|;[ \t]*)(%b(?:_[0-9]+)?)=([^; \t]+)" % COOKIE.encode())
 _LASTING = (b"", b"keep-alive")
-# What a request has to be taken apart for: it may be framed otherwise, or want more than an answer.
-_SPECIAL = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
+SPECIAL = frozenset({b"transfer-encoding", b"expect", b"upgrade"})
+"""What a request has to be taken apart for: it may be framed otherwise, or want more than an answer."""
 
 
 @value
@@ -50,11 +51,11 @@ def plain(data: bytes) -> Plain | None:
 def _of_head(head: bytes) -> Plain | None:
     """What a head says; who sends too much often says the same."""
     first, *lines = head.split(b"\r\n")
-    line, fields = _LINE.fullmatch(first), _fields(lines)
-    if line is None or line[1] == HEALTH or fields is None or not fields.keys().isdisjoint(_SPECIAL):
+    line, fields = _LINE.fullmatch(first), fields_of(lines)
+    if line is None or line[1] == HEALTH or fields is None or not fields.keys().isdisjoint(SPECIAL):
         return None
     length = fields.get(b"content-length", b"0")
-    if fields.get(b"connection", b"").lower() not in _LASTING or not _DIGITS.fullmatch(length):
+    if not is_lasting(fields) or not _DIGITS.fullmatch(length):
         return None
     request_id = fields.get(b"x-request-id", b"").decode("latin-1")
     return Plain(len(head) + len(END) + int(length), _credentials(fields), request_id)
@@ -76,12 +77,17 @@ def cookie_at(host: str) -> str:
     return COOKIE if port is None else f"{COOKIE}_{port[1]}"
 
 
-def _fields(lines: list[bytes]) -> dict[bytes, bytes] | None:
+def is_lasting(fields: dict[bytes, bytes]) -> bool:
+    """Whether the connection stays open behind a request with these fields."""
+    return fields.get(b"connection", b"").lower() in _LASTING
+
+
+def fields_of(lines: list[bytes]) -> dict[bytes, bytes] | None:
     """The fields by name; None where one is there twice, or a line is none that everybody would read alike."""
     fields: dict[bytes, bytes] = {}
     for line in lines:
         name, colon, content = line.partition(b":")
-        if not colon or b"\n" in content or not _NAME.fullmatch(name):
+        if not colon or not _CONTENT.fullmatch(content) or not _NAME.fullmatch(name):
             return None
         fields[name.lower()] = content.strip(b" \t")
     return fields if len(fields) == len(lines) else None

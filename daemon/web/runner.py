@@ -11,6 +11,8 @@ from aiohttp import web
 from daemon.web.admission import ADMISSION
 from daemon.web.connections import Connection
 from daemon.web.lending import Lending
+from daemon.web.prompt import PromptReads
+from daemon.web.rendered import RENDERED
 from daemon.web.services import SERVICES
 
 LINGER_S = 5.0
@@ -24,6 +26,7 @@ class Server(web.Server):
         """Handle requests like another server."""
         super().__init__(like.request_handler, request_factory=like.request_factory, **like._kwargs)  # noqa: SLF001 - the application gives them to nobody else
         self.services, self.admission = app[SERVICES], app[ADMISSION]
+        self.reads = PromptReads(self.services, app[RENDERED])
         settings = self.services.settings
         self.lending = Lending(self.admission, settings.idle_connection_s, self.services.draining)
         self.unread_bytes_free = settings.unread_bytes_max

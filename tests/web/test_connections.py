@@ -62,8 +62,8 @@ async def until(true: Callable[[], bool]) -> None:
 class Entrance:
     """A service that listens, and connections to it, all closed in the end."""
 
-    def __init__(self, door: Door) -> None:
-        self.door = door
+    def __init__(self, door: Door, life: Life) -> None:
+        self.door, self.life = door, life
         self.lines: list[Line] = []
 
     @property
@@ -89,8 +89,9 @@ class Entrance:
 @asynccontextmanager
 async def entrance(settings: Settings, **how: Any) -> AsyncIterator[Entrance]:
     own = settings.model_copy(update={"port": 0, **how})
-    async with opened(own, Life()) as services, listening(services) as door:
-        one = Entrance(door)
+    life = Life()
+    async with opened(own, life) as services, listening(services) as door:
+        one = Entrance(door, life)
         try:
             yield one
         finally:

@@ -85,7 +85,7 @@ async def test_a_service_that_stops_has_all_of_them_back_and_says_so(settings: S
     life = Life()
     narrow = settings.model_copy(update={"port": 0, "requests_max": 1, "requests_waiting_max": 0})
     async with opened(narrow, life) as services, listening(services) as door:
-        here = Entrance(door)
+        here = Entrance(door, life)
         await here.admission.enter("somebody")
         line = await lent_line(here)
         assert len(lending(here)._lent) == 1
