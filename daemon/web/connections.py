@@ -238,7 +238,7 @@ class Connection(web.RequestHandler):
 
     def _is_answered(self, data: bytes) -> bool:
         """Answer a read at once, if nothing comes before it and nobody waits for a turn; returns whether it was one."""
-        if not self.idle or self._head_of == self._request_count or self._admission.waiting or self._whose is not None:
+        if not self.idle or self._head_of == self._request_count or self._admission.waiting:
             return False
         answer = None if self._services.draining() else self._house.reads.answer(data)
         if answer is not None:

@@ -26,7 +26,7 @@ from tests.attack.wire import Answer
 from tests.load.pump import wire
 from tests.web.collector import Collector
 from tests.web.figures import Page
-from tests.web.test_connections import Entrance, entrance, register, until
+from tests.web.test_connections import Entrance, code_of, entrance, register, until
 
 pytestmark = [pytest.mark.one_daemon, pytest.mark.sqlite]
 DATE = re.compile(rb"Date: [^\r]+\r\n")
@@ -203,7 +203,7 @@ async def test_a_read_while_the_service_stops_is_refused(here: Here) -> None:
     assert (await line.read()).status == 200
     here.entrance.life.draining = True
     (answer,) = await line.ask(here.read())
-    assert (answer.status, answer.json["code"]) == (503, "draining")
+    assert code_of(answer) == (503, "draining")
 
 
 async def test_where_each_request_is_logged_a_read_is_too(settings: Settings) -> None:
@@ -240,7 +240,9 @@ def has_heard(connection: web.RequestHandler, requests: int) -> bool:
     return connection._request_count == requests
 
 
-async def test_who_does_not_read_what_is_answered_is_not_heard_until_it_has(here: Here) -> None:
+@asynccontextmanager
+async def slow_reader(here: Here) -> AsyncIterator[tuple[socket.socket, web.RequestHandler, int]]:
+    """Who asks for a large run until an answer is stuck: its socket, its connection, and how many answers are due."""
     large, loop = await started(here.entrance, here.bearer, text="x" * 200_000), asyncio.get_running_loop()
     with socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
@@ -253,14 +255,56 @@ async def test_who_does_not_read_what_is_answered_is_not_heard_until_it_has(here
             slow.send(here.read(large))
             sent += 1
             await until(partial(has_heard, heard, sent))
+        assert here.taken_apart == taken_apart
         slow.send(here.read(large) * 2)
+        yield slow, heard, sent - 1 + 2
+
+
+async def caught_up(slow: socket.socket, answers: int) -> None:
+    """Read all that is due."""
+    found = b""
+    while found.count(b"HTTP/1.1 200 OK") < answers or len(found) < answers * 200_000:
+        found += await asyncio.get_running_loop().sock_recv(slow, 1_000_000)
+
+
+async def test_who_does_not_read_what_is_answered_is_not_heard_until_it_has(here: Here) -> None:
+    async with slow_reader(here) as (slow, heard, answers):
         await here.ask(here.read())
-        assert has_heard(heard, sent)
+        assert has_heard(heard, answers - 1)
         assert heard._unread == heard._wire.get_write_buffer_size() <= 210_000  # type: ignore[attr-defined]
-        assert here.taken_apart == taken_apart + 1  # for /auth/me of another connection
-        answers, found = sent - 1 + 2, b""
-        while found.count(b"HTTP/1.1 200 OK") < answers or len(found) < answers * 200_000:
-            found += await loop.sock_recv(slow, 1_000_000)
+        await caught_up(slow, answers)
+
+
+async def test_who_still_reads_is_not_idle(settings: Settings) -> None:
+    async with (
+        house(settings, connections_max=4, idle_connection_s=0.2) as here,
+        slow_reader(here) as (slow, _, answers),
+    ):
+        idle = [await here.entrance.line() for _ in range(4)]
+        assert await idle[0].ended()
+        assert await idle[-1].ended()
+        await caught_up(slow, answers)
+
+
+async def test_who_reads_runs_is_not_the_one_that_is_idle_longest(settings: Settings) -> None:
+    async with house(settings, connections_max=4) as here:
+        first, second = [await here.entrance.line(here.read()) for _ in range(2)]
+        assert [(await line.read()).status for line in (first, second)] == [200, 200]
+        assert [answer.status for answer in await first.ask(here.read())] == [200]
+        for _ in range(3):
+            assert (await (await here.entrance.line(here.read())).read()).status == 200
+        assert await second.ended()
+        assert [answer.status for answer in await first.ask(here.read())] == [200]
+
+
+async def test_what_looks_like_a_read_in_a_body_is_none(here: Here) -> None:
+    line = await here.entrance.line(here.me)
+    await line.read()
+    start = wire("POST", "/process-runs/", here.read(), here.bearer)
+    line.writer.write(start.removesuffix(here.read()))
+    await until(lambda: any(one._current_request for one in here.entrance.connections))
+    line.writer.write(here.read())
+    assert code_of(await line.read()) == (400, "malformed_json")
 
 
 NAMES = """Accept Accept-Encoding Connection Content-Encoding Content-Length Content-Type Cookie Date Expect Host
