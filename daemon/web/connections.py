@@ -16,6 +16,7 @@ from aiohttp.http_exceptions import ContentEncodingError, LineTooLong
 
 from daemon.uuids import new_id
 from daemon.web.admission import NOBODY, PLACE
+from daemon.web.answer import Answer
 from daemon.web.doorman import BYTES_MAX
 from daemon.web.lending import Whose
 from daemon.web.plain import named, plain
@@ -204,12 +205,26 @@ class Connection(web.RequestHandler):
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
         """Answer."""
-        answered = await super().finish_response(request, resp, start_time)
+        whole = resp.whole(request) if isinstance(resp, Answer) and not self._upgraded else None
+        if whole is None:
+            answered = await super().finish_response(request, resp, start_time)
+        else:
+            await self._write(whole)
+            answered = resp, self.transport is None
         if self._expected:
             self._came(entered=PLACE.get() is not None)
         if self._whose is not None:
             self._loop.call_soon(self._loop.call_soon, self._rests)
         return answered
+
+    async def _write(self, answer: bytes) -> None:
+        """Write an answer, if its caller is still there, and wait until it is taken."""
+        if self.transport is None or self.transport.is_closing():
+            return
+        self.transport.write(answer)
+        if self._paused:
+            with suppress(ConnectionError):
+                await self._drain_helper()
 
     def hurry(self) -> None:
         """Do not wait for the rest of a body that was too slow already."""

@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from itertools import product
 
 import pytest
 from aiohttp import web
-from aiohttp.test_utils import TestServer
+from aiohttp.typedefs import Handler
 
+from daemon.app import Life, opened
+from daemon.settings import Settings
+from daemon.web.admission import ADMISSION, Admission
 from daemon.web.answer import Answer
+from daemon.web.rendered import RENDERED, Rendered
+from daemon.web.runner import Runner
+from daemon.web.services import SERVICES
+from tests.web.test_connections import until
 
 HEADERS = {"Content-Type": "application/json; charset=utf-8", "ETag": '"1"', "Server": "penstock"}
 BODIES = (b'{"a": "\xc3\xa4"}', b"", b"x" * 300_000)
@@ -33,13 +41,24 @@ async def handle(request: web.Request) -> web.Response:
     return made
 
 
+@asynccontextmanager
+async def served(settings: Settings, handle: Handler) -> AsyncIterator[Runner]:
+    """A service on connections of ours, in which all that is asked goes to one handler."""
+    async with opened(settings, Life()) as services:
+        app = web.Application()
+        app[SERVICES], app[ADMISSION], app[RENDERED] = services, Admission(1, 1), Rendered()
+        app.router.add_route("*", "/{tail:.*}", handle)
+        runner = Runner(app, 10)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield runner
+        await runner.cleanup()
+
+
 @pytest.fixture
-async def port() -> AsyncIterator[int]:
-    app = web.Application()
-    app.router.add_route("*", "/{tail:.*}", handle)
-    async with TestServer(app) as server:
-        assert server.port is not None
-        yield server.port
+async def port(settings: Settings) -> AsyncIterator[int]:
+    async with served(settings, handle) as runner:
+        yield runner.addresses[0][1]
 
 
 LAST = "GET /theirs/200/1/closed HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -77,3 +96,51 @@ async def test_several_answers_follow_each_other_on_one_connection(port: int) ->
     ours = await said(port, *(f"GET /ours/{end}" for end in ends), LAST)
     assert ours == await said(port, *(f"GET /theirs/{end}" for end in ends), LAST)
     assert ours.count(b"HTTP/1.1 200 OK\r\n") == len(ends) + 1
+
+
+async def test_who_does_not_read_an_answer_is_not_answered_again(settings: Settings) -> None:
+    asked: list[web.Request] = []
+
+    async def large(request: web.Request) -> web.Response:
+        asked.append(request)
+        return Answer(body=b"x" * 8_000_000)
+
+    async with served(settings, large) as runner:
+        reader, writer = await asyncio.open_connection("127.0.0.1", runner.addresses[0][1], limit=1_000)
+        writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 2)
+        await until(lambda: any(one.writing_paused for one in connections(runner)))
+        await said(runner.addresses[0][1], LAST.replace("200/1", "200/0"))
+        assert len(asked) == 2  # one here, one from the other connection
+        for _ in range(2):
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert b"Content-Length: 8000000\r\n" in head
+            await reader.readexactly(8_000_000)
+        assert len(asked) == 3
+        writer.close()
+
+
+async def test_an_answer_to_who_has_gone_is_dropped(settings: Settings, caplog: pytest.LogCaptureFixture) -> None:
+    entered, gone = asyncio.Event(), asyncio.Event()
+
+    async def held(_: web.Request) -> web.Response:
+        entered.set()
+        await gone.wait()
+        return Answer(body=b"x")
+
+    async with served(settings, held) as runner:
+        _, writer = await asyncio.open_connection("127.0.0.1", runner.addresses[0][1])
+        writer.write(LAST.encode())
+        await entered.wait()
+        (connection,) = connections(runner)
+        task = connection._task_handler
+        assert task is not None
+        writer.transport.abort()
+        await until(lambda: connection.transport is None)
+        gone.set()
+        await task
+    assert not caplog.records
+
+
+def connections(runner: Runner) -> list[web.RequestHandler]:
+    assert runner.server is not None
+    return runner.server.connections
