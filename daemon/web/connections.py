@@ -252,23 +252,26 @@ class Connection(web.RequestHandler):
         return data
 
     def _is_answered(self, data: bytes) -> bool:
-        """Answer a read at once, if nothing comes before it and nobody waits for a turn; returns whether it was one."""
+        """Answer a read at once, if nothing comes before it and nobody waits for a turn; returns whether it was one.
+
+        Nothing more is heard from who has not taken the answer.
+        """
         if not self.idle or self._head_of == self._request_count or self._admission.waiting:
             return False
         answer = None if self._services.draining() else self._house.reads.answer(data)
         if answer is not None:
             self._house.used(self)
             self._say(answer)
+            if self.writing_paused and self._wire is not None and not self._wire.is_closing():
+                self._wire.pause_reading()
         return answer is not None
 
     def _say(self, answer: bytes) -> None:
-        """Answer a request that was not taken apart; the next is heard when that is read."""
+        """Answer a request that was not taken apart."""
         self._request_count += 1
         self._next_keepalive_close_time = self._loop.time() + self._settings.idle_connection_s
         assert self._wire is not None  # noqa: S101 - it receives
         self._wire.write(answer)
-        if self.writing_paused:
-            self._wire.pause_reading()
 
     def _lends(self, data: bytes) -> bool:
         """Have the doorman refuse what has arrived and what comes next, unless something is still to be written."""

@@ -7,8 +7,9 @@ import json
 import re
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from errno import ECONNRESET
 from functools import partial
 from typing import Any
 
@@ -273,6 +274,17 @@ async def test_who_does_not_read_what_is_answered_is_not_heard_until_it_has(here
         assert has_heard(heard, answers - 1)
         assert heard._unread == heard._wire.get_write_buffer_size() <= 210_000  # type: ignore[attr-defined]
         await caught_up(slow, answers)
+
+
+async def test_prompt_answers_that_nobody_reads_have_a_bound_together(settings: Settings) -> None:
+    async with house(settings, unread_bytes_max=1_048_576) as here, AsyncExitStack() as stack:
+        large = await started(here.entrance, here.bearer, text="x" * 900_000)
+        deaf = [stack.enter_context(socket.socket()) for _ in range(2)]
+        for one in deaf:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+            one.connect(("127.0.0.1", here.entrance.port))
+            one.send(here.read(large))
+        await until(lambda: any(one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == ECONNRESET for one in deaf))
 
 
 async def test_who_still_reads_is_not_idle(settings: Settings) -> None:
