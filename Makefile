@@ -16,9 +16,9 @@ PURE_TESTS := tests/unit tests/property tests/golden
 .PHONY: help install run demo test test-ui test-postgres coverage check ui ui-check screenshots load bench crash cluster throughput effects sim power startup linear tamper attack prefix openapi schemathesis lock clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
-install: $(if $(PREFIX),prefix,.venv/installed) ## make .venv and install the service into it, or into PREFIX= with its units; TRACING=1 for traces, too
+install: $(if $(PREFIX),prefix,.venv/$(if $(TRACING),traced,installed)) ## make .venv and install the service into it, or into PREFIX= with its units; TRACING=1 for traces, too
 
 run: .venv/installed ## serve on 127.0.0.1:8080, data in ./var
 	@$(BIN)/penstock serve --data-dir ./var
@@ -113,6 +113,7 @@ clean: ## remove what was made: .venv and caches; ./var stays
 
 # An environment that is there is kept, so that this upgrades, too. The units name the prefix that they stand in.
 prefix:
+	@case "$(PREFIX)" in /*) ;; *) echo "PREFIX names a folder from the root on, such as /opt/penstock, and not $(PREFIX)" >&2; exit 1 ;; esac
 	@test -x "$(PREFIX)/bin/python" || "$(PYTHON)" -m venv "$(PREFIX)"
 	@$(PREFIX_PIP) --require-hashes --requirement requirements$(if $(TRACING),-tracing).txt
 	@$(PREFIX_PIP) --no-build-isolation --no-deps --force-reinstall .
@@ -130,6 +131,10 @@ prefix:
 .venv/installed: .venv/made requirements.txt pyproject.toml
 	@$(PIP) --require-hashes --requirement requirements.txt
 	@$(PIP) --no-build-isolation --no-deps --editable .
+	@touch $@
+
+.venv/traced: .venv/installed requirements-tracing.txt
+	@$(PIP) --require-hashes --requirement requirements-tracing.txt
 	@touch $@
 
 # In an environment of its own: what it needs is nothing that the service or its tests do.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
+import structlog
 import typer
 
 from actors.ports import StoreFailed
@@ -23,7 +25,7 @@ from daemon.commands.doctor import doctor
 from daemon.commands.migrate import migrate
 from daemon.keyring import KeyFileRefused
 from daemon.ports import SchemaMismatch
-from daemon.settings import Settings
+from daemon.settings import Settings, unknown_variables
 
 try:
     from uvloop import new_event_loop
@@ -69,11 +71,12 @@ def serve(
         log_level=log_level,
     )
     logs.configure(settings.log_level)
+    for name, meant in unknown_variables().items():
+        structlog.get_logger("penstock").warning("no_setting", variable=name, meant=meant)
     try:
-        code = _run(settings)
+        _run(settings)
     except (StoreFailed, SchemaMismatch, TemplateRefused, KeyFileRefused, OSError, ValueError) as refused:
         raise _refused(refused) from None
-    raise typer.Exit(code)
 
 
 @app.command()
@@ -88,9 +91,19 @@ def version(as_json: AsJson = False) -> None:
     tell({"version": demonstration.version()}, demonstration.version(), as_json=as_json)
 
 
-def _run(settings: Settings) -> int:
+def _run(settings: Settings) -> NoReturn:
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        return runner.run(serve_until_stopped(settings, _announce))
+        _leave(runner.run(serve_until_stopped(settings, _announce)))
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process now: all is closed, but a name that is still looked up has a thread that cannot be called off.
+
+    An ordinary exit would wait for it, and where no name server answers that is longer than a stop may take.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def _announce(address: str) -> None:

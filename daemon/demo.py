@@ -52,7 +52,8 @@ async def _loop(session: ClientSession) -> dict[str, Any]:
     )
     for _ in range(GATES_MAX):
         for step in run["trace"]:
-            _say(f"{step['step_id']}: {step['status']}, {step['mode'] or step['kind']}, by {step['resolved_by']}")
+            by = "" if step["resolved_by"] is None else f", by {step['resolved_by']}"
+            _say(f"{step['step_id']}: {step['status']}, {step['mode'] or step['kind']}{by}")
         if run["status"] != "parked":
             break
         gate = run["gate"]

@@ -168,7 +168,8 @@ def key_files(settings: Settings) -> dict[KeyPurpose, Path]:
 def unknown_variables() -> dict[str, str | None]:
     """The variables that look like settings and are none, each with the one that it was probably meant to be."""
     prefix = str(Settings.model_config["env_prefix"])
-    known = [prefix + name.upper() for name in Settings.model_fields]
-    known += [name.upper() for name in Remote.model_fields if name.upper().startswith(prefix)]
-    unknown = [name for name in sorted(os.environ) if name.upper().startswith(prefix) and name.upper() not in known]
-    return {name: next(iter(get_close_matches(name.upper(), known, 1, 0.8)), None) for name in unknown}
+    known = [name.upper() for name in Settings.model_fields]
+    known += [name.upper().removeprefix(prefix) for name in Remote.model_fields if name.upper().startswith(prefix)]
+    given = {name: name.upper().removeprefix(prefix) for name in sorted(os.environ) if name.upper().startswith(prefix)}
+    close = {name: get_close_matches(given[name], known, 1) for name in given if given[name] not in known}
+    return {name: prefix + found[0] if found else None for name, found in close.items()}

@@ -15,6 +15,8 @@ from daemon.commands.base import AsJson, DataDir, refused, ring_document, settin
 from daemon.keyring import KeyFileRefused, KeyRing, change_ring
 from daemon.settings import key_files
 
+SQLITE = b"SQLite format 3\0"
+
 audit = typer.Typer(help="The keys that sign checkpoints.", no_args_is_help=True)
 
 
@@ -40,6 +42,7 @@ def verify(
         kept = None if against is None else read_checkpoints(against)
         if file is not None and key is not None:
             with file.open("rb") as lines:
+                _no_database(file, lines.peek(len(SQLITE))[: len(SQLITE)])
                 found = _told(verify_export(lines, read_public(key), kept, tally), quiet=as_json)
         else:
             folder = data_dir or Path()
@@ -67,6 +70,12 @@ def rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
         f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys count",
         as_json=as_json,
     )
+
+
+def _no_database(file: Path, begins: bytes) -> None:
+    """Refuse a database, such as a backup, where an export is meant: it would be thousands of findings."""
+    if begins == SQLITE:
+        raise ValueError(f"{file} is a database and no export: restore it into a folder, and name that by --data-dir")
 
 
 def _told(findings: Iterator[Finding], *, quiet: bool) -> list[str]:

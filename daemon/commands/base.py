@@ -60,10 +60,17 @@ def ring_document(path: Path, ring: KeyRing) -> dict[str, Any]:
 
 def refused(error: Exception, code: int | None = None) -> typer.Exit:
     """Say why not, and the exit that goes with it: of the disk's errors, of the settings', or the one that is given."""
-    _err.print(f"penstock: {error}", markup=False, highlight=False)
+    _err.print(f"penstock: {said(error)}", markup=False, highlight=False)
     if code is None:
         code = exits.STORE_FAILED if _of_the_store(error) else exits.CONFIG
     return typer.Exit(code)
+
+
+def said(error: Exception) -> str:
+    """What an error says to people: of a file its name and why, not Python's words for it."""
+    if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def _of_the_store(error: BaseException | None) -> bool:

@@ -160,7 +160,9 @@ def _json(flag: str, given: str) -> Any:
         elif given.startswith("@"):
             given = Path(given[1:]).read_text(encoding="utf-8")
         return json.loads(given)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise refused(error, exits.REFUSED) from None
+    except ValueError as error:
         raise refused(ValueError(f"{flag} is no JSON: {error}."), exits.REFUSED) from None
 
 

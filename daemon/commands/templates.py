@@ -12,7 +12,7 @@ from daemon import exits
 from daemon.catalog import TemplateRefused, load_text
 from daemon.client import Canvas, Penstock, TemplateDetail
 from daemon.commands import shown
-from daemon.commands.base import AsJson
+from daemon.commands.base import AsJson, said
 from daemon.commands.remote import Token, Url, complete_vertical, perform, taken
 
 LISTED_MAX = 10_000
@@ -65,5 +65,5 @@ def _checked(file: Path) -> tuple[bool, str]:
     try:
         entry = load_text(file.read_text(encoding="utf-8"), str(file))
     except (TemplateRefused, OSError) as error:
-        return False, str(error)
+        return False, said(error)
     return True, f"{file}: {entry.template.vertical} version {entry.template.version} is sound"

@@ -13,6 +13,7 @@ PRINCIPAL = web.RequestKey("principal", Principal)
 REQUEST_ID = web.RequestKey("request_id", str)
 SLOW_S = 1.0
 NO_ROUTE = "unknown"
+RUNS = "/process-runs/"
 STREAM = "text/event-stream"
 _FAULT = 500
 _NO_ROOM = 503
@@ -28,7 +29,7 @@ def tell(services: Services, request: web.Request, response: web.StreamResponse,
     if wanted == "all" or (wanted == "errors" and (status >= _FAULT or _slow(response, seconds))):
         if status == _NO_ROOM and request.app[ADMISSION].crowded:  # they are counted; one line each would be too many
             return
-        _write(request, status, seconds)
+        _write(request, response, seconds)
 
 
 def route_of(request: web.Request) -> str:
@@ -42,9 +43,15 @@ def _slow(response: web.StreamResponse, seconds: float) -> bool:
     return seconds >= SLOW_S and response.content_type != STREAM
 
 
-def _write(request: web.Request, status: int, seconds: float) -> None:
+def _run_of(request: web.Request, response: web.StreamResponse) -> str | None:
+    """The run that a request is about: the one that it names, or that it has begun."""
+    begun = response.headers.get("Location", "").partition(RUNS)[2]
+    return request.match_info.get("run_id") or begun or None
+
+
+def _write(request: web.Request, response: web.StreamResponse, seconds: float) -> None:
+    status, principal, run_id = response.status, request.get(PRINCIPAL), _run_of(request, response)
     write = _log.warning if status >= _FAULT else _log.info
-    principal, run_id = request.get(PRINCIPAL), request.match_info.get("run_id")
     write(
         "request",
         request_id=request[REQUEST_ID],

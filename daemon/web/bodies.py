@@ -25,6 +25,7 @@ KEY_CHARS_MAX = 255
 _PREFER_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 _TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _PREFIXES = ("Value error, ", "Assertion failed, ")
+_SHOULD = re.compile(r"\A[A-Z][a-z]+ should ")
 B = TypeVar("B", bound=BaseModel)
 
 
@@ -105,7 +106,7 @@ def page_limit(request: web.Request) -> int:
     if text is None:
         return LIMIT_DEFAULT
     if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= LIMIT_MAX:
-        raise invalid(("/limit", f"is a whole number from 1 to {LIMIT_MAX}"))
+        raise invalid(("/limit", f"has to be a whole number from 1 to {LIMIT_MAX}"))
     return int(text)
 
 
@@ -115,7 +116,7 @@ def number(request: web.Request, name: str, default: int) -> int:
     if text is None:
         return default
     if not re.fullmatch(r"[0-9]{1,18}", text):
-        raise invalid((f"/{name}", "is a whole number from 0"))
+        raise invalid((f"/{name}", "has to be a whole number from 0"))
     return int(text)
 
 
@@ -187,4 +188,5 @@ def _pointer(location: tuple[int | str, ...]) -> str:
 def _sentence(message: str) -> str:
     for prefix in _PREFIXES:
         message = message.removeprefix(prefix)
+    message = _SHOULD.sub("has to ", message)
     return message[:1].lower() + message[1:]

@@ -104,9 +104,9 @@ def not_found(detail: str = "There is nothing here under this address.") -> Prob
 def invalid(*errors: tuple[str, str]) -> Problem:
     """Fields that do not hold, each as a JSON pointer and a sentence."""
     found = [{"pointer": pointer, "detail": detail} for pointer, detail in errors]
-    where = found[0]["pointer"] or "the whole"
+    where = f" at {found[0]['pointer']}" if found[0]["pointer"] else ""
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    return Problem("invalid", f"Not valid at {where}: {found[0]['detail'].rstrip('.')}{more}.", {"errors": found})
+    return Problem("invalid", f"Not valid{where}: {found[0]['detail'].rstrip('.')}{more}.", {"errors": found})
 
 
 def unsupported_encoding() -> Problem:

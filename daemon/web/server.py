@@ -16,6 +16,7 @@ from daemon import descriptors
 from daemon.web.routes import application
 from daemon.web.runner import Runner
 from daemon.web.services import Services
+from daemon.web.sites import begin
 from daemon.web.underway import UNDER_WAY
 
 BACKLOG = 4_096
@@ -86,8 +87,9 @@ async def listening(services: Services, lent: Sequence[int] = ()) -> AsyncIterat
     await runner.setup()
     door = Door(runner, bool(lent))
     try:
+        settings = services.settings
         for site in _sites(runner, services, lent):
-            await site.start()
+            await begin(site, f"{settings.host}:{settings.port}", "PENSTOCK_PORT or PENSTOCK_HOST")
         await open_wide(runner)
         yield door
     finally:

@@ -54,6 +54,12 @@ def test_each_finding_is_a_line_that_names_the_place(folder: Path) -> None:
     assert "chain: run-ann-1, event 4: " in changed.output
 
 
+def test_a_database_is_not_taken_for_an_export_full_of_findings(folder: Path) -> None:
+    refused = penstock("verify", folder / "penstock.db", "--key", folder / "audit.pub")
+    assert (refused.exit_code, refused.stdout) == (78, "")
+    assert "is a database and no export" in refused.stderr
+
+
 @pytest.mark.parametrize("arguments", [[], ["export.jsonl"], ["export.jsonl", "--data-dir", "."]])
 def test_a_verification_of_nothing_in_particular_is_refused(arguments: list[str]) -> None:
     assert penstock("verify", *arguments).exit_code == 78

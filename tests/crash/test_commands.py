@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
@@ -59,6 +60,35 @@ async def test_the_demonstration_ends_well() -> None:
     code, out, err = await command("demo", env=dict(os.environ))
     assert (code, err) == (0, "")
     assert "completed with the outcome authorized" in out
+    assert "None" not in out
+
+
+@pytest.mark.parametrize("variable", ["port", "metrics_port"])
+async def test_an_address_that_is_taken_is_named_and_the_variable_that_changes_it(folder: Path, variable: str) -> None:
+    async with serving(folder) as service:
+        port = service.address.rpartition(":")[2]
+        settings = {"data_dir": str(folder / "other"), variable: port}
+        ports = () if variable == "port" else ("--port", "0")
+        code, out, err = await command("serve", *ports, env=environment(folder, **settings))
+    assert (code, out) == (EXIT_CONFIG, "")
+    (refusal,) = [line for line in err.splitlines() if not line.startswith("{")]
+    assert refusal.startswith(f"penstock: 127.0.0.1:{port} cannot be listened on: Address already in use.")
+    assert f"PENSTOCK_{variable.upper()}" in refusal
+
+
+async def test_a_folder_that_is_not_there_is_named_before_the_reason(folder: Path) -> None:
+    nowhere = str(folder / "nowhere")
+    code, _, err = await command("serve", "--port", "0", env=environment(folder, templates_dir=nowhere))
+    assert code == EXIT_CONFIG
+    assert err.splitlines()[-1] == f"penstock: {nowhere}: No such file or directory"
+
+
+async def test_a_variable_that_is_no_setting_is_warned_of_at_the_start(folder: Path) -> None:
+    async with serving(folder, egress_host="api.example.com") as service:
+        said = [json.loads(line) for line in service.log.read_text(encoding="utf-8").splitlines()]
+    (warned,) = [line for line in said if line["event"] == "no_setting"]
+    assert (warned["level"], warned["variable"]) == ("warning", "PENSTOCK_EGRESS_HOST")
+    assert warned["meant"] == "PENSTOCK_EGRESS_HOSTS"
 
 
 async def test_templates_are_checked_before_they_are_used(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,6 +15,13 @@ import pytest
 from tests.crash.service import FarSide, Service, serving, together
 
 STOPPED_WITHIN_S = 10.0
+# A name that no server answers for is looked up by a thread that cannot be called off; this one is as deaf.
+DEAF = """
+import threading, time
+threading.Thread(target=time.sleep, args=(120,)).start()
+from daemon.cli import app
+app()
+"""
 HELD, STUCK = 60, 10
 IDLE, STREAMS, CALLERS = 20, 10, 8
 
@@ -140,3 +148,11 @@ async def test_sigterm_answers_every_kind_of_caller_in_ten_seconds(folder: Path,
         await asyncio.gather(*callers)
     assert set(statuses) <= {200, 503}
     assert "Traceback" not in service.log.read_text(encoding="utf-8")
+
+
+async def test_a_name_that_is_still_looked_up_does_not_hold_up_the_end(folder: Path) -> None:
+    async with serving(folder, program=(sys.executable, "-c", DEAF)) as service:
+        service.process.terminate()
+        async with asyncio.timeout(STOPPED_WITHIN_S):
+            assert await service.process.wait() == 0
+    assert '"stopped"' in service.log.read_text(encoding="utf-8")

@@ -70,6 +70,14 @@ class TestWithAllRequests:
             "status": 200,
         }
 
+    async def test_the_line_of_a_start_names_the_run_that_it_has_begun(self, ann: Person) -> None:
+        with capture_logs() as logs:
+            run = await ann.start("quick")
+            await ann.put("/webhooks/none", {})
+        begun, other = (log for log in logs if log["event"] == "request")
+        assert begun["run_id"] == run["id"]
+        assert "run_id" not in other
+
     async def test_who_is_not_known_has_no_company_not_even_the_one_before(self, house: House, ann: Person) -> None:
         with capture_logs(processors=[about]) as logs:
             await ann.get("/process-runs/")

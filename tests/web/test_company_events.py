@@ -61,7 +61,9 @@ async def test_the_list_goes_on_after_a_place_and_in_pages(ann: Person) -> None:
 @pytest.mark.parametrize("after", ["x", "", "1", "-1", "1-", "1-2-3", "1.5", "٣-1", f"{'9' * 19}-1"])
 async def test_a_place_that_is_none_is_422(ann: Person, after: str) -> None:
     assert_invalid(await ann.get(f"/events?after={after}"), "/after")
-    assert_invalid(await ann.get("/events", Accept="text/event-stream", Last_Event_ID=after), "")
+    answer = await ann.get("/events", Accept="text/event-stream", Last_Event_ID=after)
+    assert_invalid(answer, "")
+    assert answer.json["detail"].startswith("Not valid: Last-Event-ID has to be the id of an event")
 
 
 async def test_a_stream_begins_at_the_present_and_sends_what_comes(ann: Person) -> None:

@@ -164,6 +164,12 @@ async def test_an_email_address_is_checked_for_its_form_only(house: House, email
     assert (answer.status, answer.json["user"]["email"]) == (201, email)
 
 
+async def test_what_a_field_has_to_be_is_said_in_words_for_people(house: House) -> None:
+    answer = await house.send("POST", "/auth/register", {**NEW, "password": "short"})
+    assert answer.json["errors"] == [{"pointer": "/password", "detail": "has to have at least 8 characters"}]
+    assert answer.json["detail"] == "Not valid at /password: has to have at least 8 characters."
+
+
 async def test_each_missing_field_of_a_registration_is_named(house: House) -> None:
     assert_invalid(await house.send("POST", "/auth/register", {}), "/email", "/password", "/company_name")
     assert_invalid(await house.send("POST", "/auth/login", {}), "/email", "/password")

@@ -107,6 +107,8 @@ async def test_templates_are_checked_without_a_service(operator: Operator) -> No
     result = await operator.says("templates", "check", sound, broken, "--json")
     assert result.exit_code == REFUSED
     assert [one["sound"] for one in json.loads(result.stdout)] == [True, False]
+    missing = operator.home.parent / "missing.yaml"
+    assert (await operator.says("templates", "check", missing)).stderr == f"{missing}: No such file or directory\n"
 
 
 async def test_a_run_is_started_listed_shown_and_cancelled(operator: Operator) -> None:
@@ -132,6 +134,8 @@ async def test_inputs_come_from_a_flag_a_file_a_pipe_or_the_example(operator: Op
     assert (await operator.reads(*start, "--example", "--no-auto"))["inputs"] == {"amount": 10}
     for wrong in ("{", "[]", f"@{tmp_path}/none"):
         assert (await operator.says(*start, "--inputs", wrong)).exit_code == REFUSED
+    missing = await operator.says(*start, "--inputs", f"@{tmp_path}/none")
+    assert missing.stderr == f"penstock: {tmp_path}/none: No such file or directory\n"
 
 
 async def test_only_so_many_runs_are_listed_as_were_asked_for(operator: Operator, ann: Person) -> None:
@@ -262,7 +266,8 @@ def test_the_variables_of_the_commands_are_known(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PENSTOCK_TOKEN", "t")
     assert unknown_variables() == {}
     monkeypatch.setenv("PENSTOCK_TOKENS", "t")
-    assert unknown_variables() == {"PENSTOCK_TOKENS": "PENSTOCK_TOKEN"}
+    monkeypatch.setenv("PENSTOCK_BOGUS", "1")
+    assert unknown_variables() == {"PENSTOCK_TOKENS": "PENSTOCK_TOKEN", "PENSTOCK_BOGUS": None}
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Remote().tokens_file == tmp_path / ".config" / "penstock" / "tokens"

@@ -117,7 +117,7 @@ def _last_seen(request: web.Request) -> int:
     if text is None:
         return number(request, "after", 0)
     if not _SEQ.fullmatch(text):
-        raise invalid(("", "Last-Event-ID is the id of an event"))
+        raise invalid(("", "Last-Event-ID has to be the id of an event"))
     return int(text)
 
 
@@ -129,6 +129,6 @@ def _after(request: web.Request) -> Place | None:
         return None
     place = BEGINNING if text == "0" else Place.parse(text)
     if place is None:
-        where = "/after" if seen is None else ""
-        raise invalid((where, "is the id of an event, or 0 for the beginning"))
+        where, name = ("/after", "") if seen is None else ("", "Last-Event-ID ")
+        raise invalid((where, f"{name}has to be the id of an event, or 0 for the beginning"))
     return place

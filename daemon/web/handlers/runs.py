@@ -129,7 +129,7 @@ async def index(request: web.Request) -> web.Response:
     services, principal = request.app[SERVICES], principal_of(request)
     limit, status = page_limit(request), request.query.get("status")
     if status is not None and status not in STATUSES:
-        raise invalid(("/status", f"is one of {', '.join(STATUSES)}"))
+        raise invalid(("/status", f"has to be one of {', '.join(STATUSES)}"))
     query = RunQuery(
         limit=limit + 1,
         before=from_cursor(request, "runs", RUN_ID),
