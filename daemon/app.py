@@ -20,6 +20,7 @@ from daemon.audit.sealer import Sealer
 from daemon.catalog import Catalog, load_folder, shipped
 from daemon.connectors.egress import EgressGuard, parse_hosts, parse_networks
 from daemon.connectors.http import HttpConnector
+from daemon.connectors.lookups import Lookups
 from daemon.connectors.secrets import Vault
 from daemon.connectors.traced import TracedConnector
 from daemon.effects import Dispatcher
@@ -114,7 +115,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     vault = Vault(keys["secrets"], store, utc_now)
     toolbox = Toolbox(store, vault, utc_now, shared=shared is not None)
     guard = EgressGuard(parse_networks(settings.egress_allow), parse_hosts(settings.egress_hosts))
-    http = await stack.enter_async_context(_client(settings, guard, tracing))
+    http, lookups = await _client(settings, guard, tracing, stack)
     dispatching = partial(Dispatcher, http=http, vault=vault)
     engine = put_together(settings, Shelves(store, shared, catalog, toolbox), dispatching, tracing)
     identity = await _identity(settings, files["tokens"], store, stack)
@@ -128,7 +129,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         catalog=catalog,
         toolbox=toolbox,
         tester=engine.dispatcher,
-        targets=Targets(guard),
+        targets=Targets(guard, lookups),
         webhooks=Book(store, vault, engine.dispatcher.notify, engine.deliverer.look, utc_now),
         identity=identity,
         feed=engine.feed,
@@ -209,10 +210,17 @@ def _ring(path: Path, *, create: bool) -> KeyRing:
     return ring
 
 
-def _client(settings: Settings, guard: EgressGuard, tracing: Tracer | None) -> HttpConnector:
+async def _client(
+    settings: Settings, guard: EgressGuard, tracing: Tracer | None, stack: AsyncExitStack
+) -> tuple[HttpConnector, Lookups]:
+    """The client of all calls, and what looks up the names of their hosts."""
+    lookups, bytes_max = Lookups(), settings.answer_bytes_max
+    stack.push_async_callback(lookups.close)
     if tracing is None:
-        return HttpConnector(guard, body_bytes_max=settings.answer_bytes_max)
-    return TracedConnector(tracing, guard, body_bytes_max=settings.answer_bytes_max)
+        http = HttpConnector(guard, body_bytes_max=bytes_max, resolver=lookups)
+    else:
+        http = TracedConnector(tracing, guard, body_bytes_max=bytes_max, resolver=lookups)
+    return await stack.enter_async_context(http), lookups
 
 
 async def _show(settings: Settings, measured: Meters, engine: Engine, store: Store, stack: AsyncExitStack) -> None:

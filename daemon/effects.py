@@ -235,7 +235,7 @@ class Dispatcher:
             return failed(call, Settled(none, 0), at=self._now())
         plan = Plan(call.repeatable, connector.retries, connector.timeout_s)
         settled = await self._attempts.settle(
-            partial(self._attempt, flight), plan, lambda: not (flight.halted or self._draining)
+            call.company_id, partial(self._attempt, flight), plan, lambda: not (flight.halted or self._draining)
         )
         secrets, result = secrets_of(connector, secret), settled.result
         if isinstance(result, Answer) and succeeded(result.status):

@@ -100,7 +100,9 @@ class Settings(BaseSettings):
     idle_s: Annotated[float, Field(ge=0)] = Field(10.0, description="how long a run at rest stays in memory")
     batch_max: Annotated[int, Field(ge=1)] = Field(256, description="commits in one transaction")
     steps_max: Annotated[int, Field(ge=1)] = Field(10_000, description="steps that a run may enter")
-    calls_max: Annotated[int, Field(ge=1)] = Field(256, description="connector calls under way at once")
+    calls_max: Annotated[int, Field(ge=1)] = Field(
+        256, description="connector calls under way at once, at most three quarters of them of one company"
+    )
     hashes_max: Annotated[int, Field(ge=1)] = Field(1, description="passwords hashed at once")
     body_bytes_max: Annotated[int, Field(ge=1024)] = Field(1_048_576, description="size of a request body")
     bodies_bytes_max: Annotated[int, Field(ge=2_097_152)] = Field(

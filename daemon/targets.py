@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 
-from aiohttp import ThreadedResolver
+from aiohttp.abc import AbstractResolver
 
 from daemon.connectors.egress import EgressGuard, EgressRefused, is_address
 from daemon.connectors.origin import BadUrl
@@ -16,9 +16,10 @@ RESOLVE_S = 5.0
 class Targets:
     """Asks the guard about a URL and what its host resolves to; the guard at the connection has the last word."""
 
-    def __init__(self, guard: EgressGuard, resolve_s: float = RESOLVE_S) -> None:
+    def __init__(self, guard: EgressGuard, resolver: AbstractResolver, resolve_s: float = RESOLVE_S) -> None:
         """Ask this guard, and wait so long for the addresses of a name."""
         self._guard = guard
+        self._resolver = resolver
         self._resolve_s = resolve_s
 
     def mistake(self, text: str) -> str | None:
@@ -38,18 +39,10 @@ class Targets:
             host = url.raw_host or ""
             if not is_address(host):
                 async with asyncio.timeout(self._resolve_s):
-                    found = await _addresses(host, url.port or 0)
-                self._guard.check_name(host, found)
+                    found = await self._resolver.resolve(host, url.port or 0, socket.AF_UNSPEC)
+                self._guard.check_name(host, [one["host"] for one in found])
         except (BadUrl, EgressRefused) as refused:
             return str(refused)
         except (OSError, UnicodeError):
             return None
         return None
-
-
-async def _addresses(host: str, port: int) -> list[str]:
-    resolver = ThreadedResolver()
-    try:
-        return [found["host"] for found in await resolver.resolve(host, port, socket.AF_UNSPEC)]
-    finally:
-        await resolver.close()

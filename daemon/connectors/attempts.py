@@ -12,6 +12,7 @@ from itertools import count
 
 from daemon.connectors.breaker import CIRCUIT_OPEN
 from daemon.connectors.http import PASSING, Answer, SendFailed
+from daemon.connectors.room import Room
 
 REPEATED_STATUSES = frozenset({429, 502, 503, 504})
 TIMEOUT_S_MIN = 0.001  # none at all would mean no limit
@@ -74,21 +75,21 @@ class Attempts:
         """Pause as `limits` say, on this clock."""
         self._limits = limits
         self._clock = clock
-        self._slots = asyncio.Semaphore(limits.calls_max)
+        self._room = Room(limits.calls_max)
 
-    async def once(self, send: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def once(self, company_id: str, send: Callable[[], Awaitable[Answer]]) -> Answer:
         """One attempt, as soon as there is room."""
-        async with self._slots:
+        async with self._room.of(company_id):
             return await send()
 
     async def settle(
-        self, send: Callable[[float], Awaitable[Answer]], plan: Plan, go_on: Callable[[], bool]
+        self, company_id: str, send: Callable[[float], Awaitable[Answer]], plan: Plan, go_on: Callable[[], bool]
     ) -> Settled:
         """Call `send` with the seconds that it has; `go_on` is asked before each further attempt."""
         end, sent = math.inf, 0
         settled: Settled | None = None
         for turn in count(1):
-            async with self._slots:
+            async with self._room.of(company_id):
                 now = self._clock.monotonic()
                 end = min(end, now + self._limits.step_deadline_s)
                 if settled is not None and now >= end:

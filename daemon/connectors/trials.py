@@ -34,7 +34,7 @@ class Trials:
             if secret is None:
                 secret = await self._cleared.secret_for(company_id, trial)
             send = partial(self._http.send, secret=secret, connector=trial, headers={}, timeout_s=trial.timeout_s)
-            answer = await self._attempts.once(partial(send, _request(trial)))
+            answer = await self._attempts.once(company_id, partial(send, _request(trial)))
         except SendFailed as none:
             return _tested(ok=False, status_code=none.status_code, error=none.detail)
         ok = succeeded(answer.status)

@@ -15,7 +15,7 @@ from typing import Protocol
 
 import structlog
 
-from actors.about import TRACE
+from actors.about import TRACE, concern
 from actors.ports import StoreFailed
 from daemon.audit.log import Logged
 from daemon.placed import Place, Placed, Placements, shown_placed
@@ -129,6 +129,7 @@ class Deliverer:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _work(self, key: Key) -> None:
+        concern(company_id=key[0])
         TRACE.set(None)  # it is about all that has happened, and not only what it was called for
         try:
             while key in self._asked and not self._draining:

@@ -67,6 +67,23 @@ async def test_calls_beyond_the_bound_wait_their_turn(far: FarSide, http: HttpCo
     assert (len(far.seen), peak <= 2) == (8, True)
 
 
+async def test_calls_of_one_company_that_hang_leave_room_for_another(far: FarSide, http: HttpConnector) -> None:
+    house, stuck = House(far, http, calls_max=4), asyncio.Semaphore(0)
+
+    async def deaf(request: web.Request) -> web.StreamResponse:
+        stuck.release()
+        return await hang(request)
+
+    connector = house.connect(timeout_s=60)
+    far.answers = [deaf] * 3
+    house.perform(*(house.call(visit=visit) for visit in range(5)))
+    for _ in range(3):
+        await asyncio.wait_for(stuck.acquire(), 10)
+    answer = await asyncio.wait_for(house.dispatcher.test("other", connector), 10)
+    assert (answer["ok"], len(far.seen)) == (True, 4)
+    await house.dispatcher.drain(0)
+
+
 async def test_a_fault_of_our_own_never_leaves_the_run_waiting(house: House) -> None:
     house.connect()
     house.shelf.error = RuntimeError("canary")

@@ -6,6 +6,7 @@ import re
 import socket
 
 import pytest
+from aiohttp import ThreadedResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from daemon.connectors.egress import (
@@ -276,8 +277,8 @@ async def test_a_name_with_any_refused_address_or_none_is_refused(name: str) -> 
 
 
 async def test_the_question_before_a_test_does_not_wait_for_a_slow_name() -> None:
-    assert await Targets(EgressGuard()).refusal("http://localhost/") is not None
-    assert await Targets(EgressGuard(), resolve_s=0).refusal("http://localhost/") is None
+    assert await Targets(EgressGuard(), ThreadedResolver()).refusal("http://localhost/") is not None
+    assert await Targets(EgressGuard(), ThreadedResolver(), resolve_s=0).refusal("http://localhost/") is None
 
 
 def test_a_socket_is_made_only_for_an_allowed_address() -> None:
