@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -151,8 +152,7 @@ class Exchange:
 
     def lost(self, error: Exception) -> Unreachable:
         """What it means to a caller that the connection failed."""
-        why = "it did not answer in time" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
-        return Unreachable(f"The service at {self.base} cannot be reached: {why}.")
+        return Unreachable(f"The service at {self.base} cannot be reached: {_why(error)}")
 
     @asynccontextmanager
     async def _request(self, ask: Ask, limits: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
@@ -167,3 +167,18 @@ class Exchange:
             ask.method, url, json=ask.body, headers=headers, timeout=limits, allow_redirects=False
         ) as response:
             yield response
+
+
+def _why(error: Exception) -> str:
+    """The reason as the end of a sentence, without the library's own."""
+    match error:
+        case TimeoutError():
+            return "it did not answer in time."
+        case aiohttp.ClientSSLError():
+            return "there is no TLS with it; is it http://?"
+        case aiohttp.ClientConnectorError(os_error=OSError(errno=int(number))) if number > 0:
+            return f"{os.strerror(number).lower()}."
+        case aiohttp.ClientConnectorError(os_error=OSError(strerror=str(said))):
+            return f"{said.lower()}."
+        case _:
+            return f"{str(error) or type(error).__name__}."

@@ -172,11 +172,18 @@ async def test_other_refusals_are_not_asked_for_again(api: Penstock, line: Betwe
 async def test_a_service_that_is_not_there_is_unreachable(unused_tcp_port: int, naps: Naps) -> None:
     patience = Patience(tries_max=3, sleep=naps.sleep)
     async with Penstock(f"http://127.0.0.1:{unused_tcp_port}", "t", patience=patience) as api:
-        with pytest.raises(Unreachable, match="cannot be reached"):
+        with pytest.raises(Unreachable, match=r"cannot be reached: connection refused\."):
             await api.me()
         with pytest.raises(Unreachable, match="cannot be reached"):
             await api.health()
     assert len(naps.slept_s) == 2
+
+
+async def test_a_service_without_tls_is_not_reached_by_https(far: FarSide, naps: Naps) -> None:
+    secure = far.url.replace("http://", "https://")
+    async with Penstock(secure, "t", patience=Patience(tries_max=1, sleep=naps.sleep)) as api:
+        with pytest.raises(Unreachable, match="is it http://"):
+            await api.me()
 
 
 async def test_what_is_no_service_of_this_kind_is_said_to_be_none(far: FarSide, naps: Naps) -> None:
