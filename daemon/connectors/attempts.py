@@ -12,7 +12,7 @@ from itertools import count
 
 from daemon.connectors.breaker import CIRCUIT_OPEN
 from daemon.connectors.http import PASSING, Answer, SendFailed
-from daemon.connectors.room import Room
+from daemon.room import Room
 
 REPEATED_STATUSES = frozenset({429, 502, 503, 504})
 TIMEOUT_S_MIN = 0.001  # none at all would mean no limit

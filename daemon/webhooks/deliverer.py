@@ -20,6 +20,7 @@ from actors.ports import StoreFailed
 from daemon.audit.log import Logged
 from daemon.placed import Place, Placed, Placements, shown_placed
 from daemon.ports import Recorded
+from daemon.room import Room
 from daemon.webhooks.attempt import Notify, attempt, message
 from daemon.webhooks.change import disabled
 from daemon.webhooks.records import WINDOW_MAX, Delivery, Queue, Webhook, WebhookShelf
@@ -40,7 +41,10 @@ class Outbox(WebhookShelf, Placements, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The bounds of deliveries: attempts under way at once, over all and for each webhook; how many wait in line."""
+    """The bounds of deliveries: attempts under way at once, over all and for each webhook; how many wait in line.
+
+    Of all attempts a company has three quarters at most, so that receivers of one that hang leave room for others.
+    """
 
     flights_max: int = 64
     flights_each_max: int = 4
@@ -65,7 +69,7 @@ class Deliverer:
         self._notify = notify
         self._now = now
         self._limits = limits
-        self._slots = asyncio.Semaphore(limits.flights_max)
+        self._room = Room(limits.flights_max)
         self._known: dict[str, set[str]] = {}
         self._asked: set[Key] = set()
         self._working: dict[Key, asyncio.Task[None]] = {}
@@ -191,7 +195,7 @@ class Deliverer:
         return True
 
     async def _deliver(self, hook: Webhook, delivery: Delivery) -> None:
-        async with self._slots:
+        async with self._room.of(hook.company_id):
             if self._draining:
                 return
             body = await self._body(delivery)

@@ -256,6 +256,28 @@ async def test_so_many_attempts_are_under_way_at_once_and_no_more(post: Post, re
     assert (receiver.inside_max, len(receiver.got)) == (3, 20)
 
 
+async def test_receivers_of_one_company_that_hang_leave_room_for_another(post: Post, receiver: Receiver) -> None:
+    slow = Receiver()
+    await slow.server.start_server(shutdown_timeout=0.01)
+    post.limits = Limits(flights_max=4)
+    await post.restart()
+    for _ in range(2):
+        await post.hook(slow.url())
+    await post.hook(receiver.url(), company=OTHER)
+    slow.open.clear()
+    await post.happen("run-1")
+    assert await slow.holding(3, post) == 3
+    await post.happen("run-2", OTHER)
+    async with asyncio.timeout(PATIENCE_S):
+        while len(receiver.got) < 5:
+            receiver.arrived.clear()
+            await receiver.arrived.wait()
+    assert slow.inside == 3
+    slow.open.set()
+    await post.rest()
+    await slow.server.close()
+
+
 async def test_a_receiver_that_is_unwell_gets_one_at_a_time_and_all_when_it_is_well(
     post: Post, receiver: Receiver
 ) -> None:
