@@ -32,12 +32,12 @@ class Lookups(AbstractResolver):
         self,
         threads_max: int = THREADS_MAX,
         share_max: int = SHARE_MAX,
-        look_up: Callable[..., list[Any]] = socket.getaddrinfo,
+        look_up: Callable[..., list[Any]] | None = None,
     ) -> None:
-        """Ask `look_up`, which may block."""
+        """Ask `look_up`, which may block; by default the system."""
         self._pool = ThreadPoolExecutor(threads_max, "lookup")
         self._share_max = share_max
-        self._look_up = look_up
+        self._look_up = look_up or socket.getaddrinfo
         self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     async def resolve(

@@ -31,6 +31,7 @@ class Outside:
         self.port = 0
         self.came = 0
         self.connects: list[Any] = []
+        self.asked: set[str] = set()
         self.first = dict(FIRST)
 
     async def listen(self) -> list[asyncio.Server]:
@@ -51,6 +52,7 @@ class Outside:
         name.encode("idna")
         if name not in NAMES:
             return _real_getaddrinfo(host, port, family, socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+        self.asked.add(name)
         found = self.first.pop(name, NAMES[name])
         if not found:
             raise socket.gaierror(socket.EAI_NODATA, "no address")
@@ -154,6 +156,7 @@ async def test_with_nothing_allowed_no_form_of_an_inner_target_is_connected_to(
         except AssertionError as error:
             raise AssertionError(f"{url!a}: {error}") from error
         assert (outside.came, inner(ann, outside)) == (0, []), url
+    assert outside.asked or not group.startswith("names"), "names are looked up here, and not in the world"
 
 
 @pytest.mark.parametrize("group", [group for group in FORMS if group != "names that change their minds"])
