@@ -204,6 +204,23 @@ def test_the_units_and_the_guide_travel_with_the_source(tmp_path: Path) -> None:
     assert wanted <= names
 
 
+def make(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(("make", *arguments), cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_a_prefix_that_the_units_could_not_name_is_refused() -> None:
+    refused = make("install", "PREFIX=somewhere/else")
+    assert refused.returncode != 0
+    assert "and not somewhere/else" in refused.stderr
+    assert not (ROOT / "somewhere").exists()
+
+
+@pytest.mark.parametrize("prefix", [(), ("PREFIX=/opt/penstock",)])
+def test_the_extra_for_traces_is_installed_with_and_without_a_prefix(prefix: tuple[str, ...]) -> None:
+    assert "requirements-tracing.txt" in make("--dry-run", "--always-make", "install", "TRACING=1", *prefix).stdout
+    assert "requirements-tracing.txt" not in make("--dry-run", "--always-make", "install", *prefix).stdout
+
+
 async def test_the_service_works_within_the_system_calls_of_the_unit(capfd: pytest.CaptureFixture[str]) -> None:
     if confinable(capfd):
         confined = (sys.executable, "-m", "tests.crash.confined", sys.executable, "-m", "daemon", "demo")
