@@ -124,10 +124,13 @@ class Settings(BaseSettings):
         20_000, description="requests that may wait for their turn, at most half of them of one company"
     )
     requests_wait_s: Annotated[float, Field(gt=0)] = Field(
-        5.0, description="wait for a turn that can be borne; where it lasts longer, requests are refused"
+        5.0, description="wait for a turn that can be borne; where it stays longer, requests are refused"
     )
     requests_burst_s: Annotated[float, Field(ge=0)] = Field(
-        10.0, description="how long the wait for a turn may be longer than that before any request is refused"
+        2.0, description="how long the wait for a turn may stay longer than that before any request is refused"
+    )
+    requests_siege_wait_s: Annotated[float, Field(gt=0)] = Field(
+        0.5, description="wait for a turn of those that are not refused then"
     )
     requests_late_s: Annotated[float, Field(gt=0)] = Field(
         30.0, description="a request that has waited longer for its turn is refused instead"

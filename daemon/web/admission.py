@@ -18,8 +18,8 @@ from daemon.web.siege import Siege
 NOBODY = ""
 REFILLED = 7 / 8
 LATE_S = 30.0
-ARRIVED_S = 1.0
 AHEAD_MAX = 128
+SHORTENED_AT_ONCE = 8
 
 
 class Holder(Protocol):
@@ -61,14 +61,13 @@ class Admission:
         self._held: dict[str, deque[tuple[float, Holder, bytes]]] = {}
         self._queues: OrderedDict[str, deque[tuple[float, asyncio.Future[None]]]] = OrderedDict()
         self._expected: dict[str, int] = {}
-        self._expected_since = 0.0
         self._full: set[str] = set()
         self.refused = 0
 
     @property
     def crowded(self) -> bool:
         """Whether so many wait that one more might be refused, or has to wait as it is."""
-        return self._free <= 0 and (self._siege.on or self._waiting >= min(AHEAD_MAX, self._waiting_max / 4))
+        return self._siege.on or (self._free <= 0 and self._waiting >= min(AHEAD_MAX, self._waiting_max / 4))
 
     @property
     def besieged(self) -> bool:
@@ -83,14 +82,15 @@ class Admission:
 
     def refuses(self, company_id: str) -> bool:
         """Whether a company's next request can neither be worked on nor wait."""
-        if self._free > 0 and not self._queues:
-            return False
         own, most = self._own(company_id), self._most(company_id)
         if own >= most:
             self._full.add(company_id)
         elif company_id in self._full and own <= most * REFILLED:
             self._full.discard(company_id)
-        return company_id in self._full
+        if company_id not in self._full:
+            return False
+        self._siege.refused(self._now())
+        return True
 
     def wanted(self, company_id: str) -> int:
         """How many more of a company may wait now, of those that are kept out."""
@@ -100,20 +100,29 @@ class Admission:
             self._full.discard(company_id)
         return max(0, more)
 
+    def turned_away(self, count: int) -> None:
+        """Count so many that were refused elsewhere."""
+        self.refused += count
+        self._siege.refused(self._now())
+
+    def presses(self, company_id: str) -> bool:
+        """Whether so many of a company wait that its next request may well be refused."""
+        return 2 * self._own(company_id) >= self._most(company_id)
+
     def expect(self, company_id: str) -> None:
-        """Count a request that is on its way here while it is crowded, so that not all of a burst are let through."""
-        self._forget_old(self._now())
+        """Count a request that is on its way here while it is crowded, so that not all of a burst are let through.
+
+        Whoever expects one says how it ends: it enters, or it is expected no longer.
+        """
         self._expected[company_id] = self._expected.get(company_id, 0) + 1
 
     def unexpect(self, company_id: str) -> None:
-        """One that was let through will not come here: it has been answered before."""
-        if self._expected.get(company_id, 0):
-            self._expected[company_id] -= 1
+        """One that was let through will not come here: it has been answered before, or its caller has gone."""
+        self._arrived(company_id)
         self._draw_up(company_id)
 
     def holds(self, company_id: str) -> bool:
         """Whether a company's next request had better wait as it is: enough are taken apart already."""
-        self._forget_old(self._now())
         return self._near(company_id) >= AHEAD_MAX
 
     def hold(self, company_id: str, holder: Holder, data: bytes) -> None:
@@ -132,16 +141,18 @@ class Admission:
             for _, holder, data in one:
                 holder.too_late(data)
 
-    async def enter(self, company_id: str) -> None:
-        """Take a place, after a wait if need be; Overloaded when there is no room to wait or it takes too long."""
+    async def enter(self, company_id: str, let_in: str | None = None) -> None:
+        """Take a place, after a wait if need be; Overloaded when there is no room to wait or it takes too long.
+
+        Who was expected comes `let_in` for a company, and is not refused for want of room: that would cost the most.
+        """
+        if let_in is not None:
+            self._arrived(let_in)
         if self._free > 0 and not self._queues:
-            if self._expected.get(company_id, 0):
-                self._expected[company_id] -= 1
             self._free -= 1
+            self._draw_up(company_id)
             return
-        if self._expected.get(company_id, 0):  # it was let through; to refuse it now would cost the most
-            self._expected[company_id] -= 1
-        elif self.refuses(company_id):
+        if let_in is None and self.refuses(company_id):
             self.refused += 1
             raise Overloaded
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -193,36 +204,53 @@ class Admission:
             del self._queues[company_id]
         if company_id in self._held:
             self._draw_up(company_id)
+            if self._siege.on:
+                self._shorten(company_id)
         return one
+
+    def _shorten(self, company_id: str) -> None:
+        """Refuse the newest that wait as they are, where they wait for too long; a few at a time, to hold up nobody."""
+        held = self._held.get(company_id)
+        if not held:
+            return
+        too_many = len(held) - int(self._siege.bearable / len(self._held))
+        for _ in range(min(SHORTENED_AT_ONCE, too_many)):
+            _, holder, data = held.pop()
+            self._waiting -= 1
+            self.refused += 1
+            asyncio.get_running_loop().call_soon(holder.too_late, data)
+        if not held:
+            del self._held[company_id]
 
     def _draw_up(self, company_id: str) -> None:
         """Have requests of a company that wait as they are taken apart, so many that its turn finds one."""
         held, now = self._held.get(company_id), self._now()
-        self._forget_old(now)
         while held and self._near(company_id) < AHEAD_MAX:
             began, holder, data = held.popleft()
             self._waiting -= 1
             if not held:
                 del self._held[company_id]
             call_soon = asyncio.get_running_loop().call_soon
-            if now - began > self._late_s:
+            if now - began > self._late_s:  # its caller has given up by now, or is about to
                 self.refused += 1
                 call_soon(holder.too_late, data)
             else:
                 self.expect(company_id)
                 call_soon(holder.admitted, data)
 
-    def _forget_old(self, now: float) -> None:
-        """Count no longer whoever was let through long ago: those that came here have been counted."""
-        if now - self._expected_since > ARRIVED_S:
-            self._expected, self._expected_since = {}, now
+    def _arrived(self, company_id: str) -> None:
+        """Count one fewer that is on its way."""
+        left = self._expected.pop(company_id) - 1
+        if left:
+            self._expected[company_id] = left
 
     def _near(self, company_id: str) -> int:
         """How many of a company are taken apart and wait, or will in a moment."""
         return len(self._queues.get(company_id, ())) + self._expected.get(company_id, 0)
 
     def _own(self, company_id: str) -> int:
-        return self._near(company_id) + len(self._held.get(company_id, ()))
+        """How many of a company wait, or will when those that are on their way have taken the free places."""
+        return self._near(company_id) + len(self._held.get(company_id, ())) - max(0, self._free)
 
     def _most(self, company_id: str) -> float:
         """How many of a company may wait at this moment."""

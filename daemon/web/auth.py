@@ -15,6 +15,7 @@ from daemon.identity import Principal
 from daemon.web import access, cookies, problems
 from daemon.web.access import PRINCIPAL, REQUEST_ID
 from daemon.web.admission import NOBODY, PLACE, Admission, Place
+from daemon.web.connections import Connection
 from daemon.web.plain import named
 from daemon.web.problems import SERVER, Problem, not_authenticated
 from daemon.web.services import SERVICES, Services
@@ -73,7 +74,8 @@ async def _served(request: web.Request, handler: Handler, admission: Admission, 
     """Have a request handled as soon as it has a place among those that are worked on; /health needs none."""
     if request.path == HEALTH:
         return await handler(request)
-    await admission.enter(company_id)
+    connection = request.protocol
+    await admission.enter(company_id, connection.let_in() if isinstance(connection, Connection) else None)
     place = Place(admission)
     PLACE.set(place)
     try:

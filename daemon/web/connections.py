@@ -15,7 +15,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import ContentEncodingError, LineTooLong
 
 from daemon.uuids import new_id
-from daemon.web.admission import NOBODY, PLACE
+from daemon.web.admission import NOBODY
 from daemon.web.answer import Answer
 from daemon.web.doorman import BYTES_MAX
 from daemon.web.lending import Whose
@@ -63,7 +63,8 @@ class Connection(web.RequestHandler):
         self._due: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
         self._head_of = -1
-        self._expected = self._lent = False
+        self._lent = False
+        self._expected: str | None = None
         self._whose: Whose | None = None
         self._unread = 0
 
@@ -100,7 +101,7 @@ class Connection(web.RequestHandler):
             self._admission.unexpect(self._whose.company_id)
             return
         self._wire.resume_reading()
-        self._expected = True
+        self._expected = self._whose.company_id
         self._take(data)
 
     def too_late(self, data: bytes) -> None:
@@ -127,12 +128,12 @@ class Connection(web.RequestHandler):
         self._let_go(self._due)
         self._read()
         self._wire = None
-        self._came(entered=False)
+        self._unexpected()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Take what arrives."""
-        if self._admission.crowded and data and not self._services.draining():
+        if data and (self._house.rushed() or self._admission.crowded) and not self._services.draining():
             data = self._refused(data)
             if not data:
                 return
@@ -211,8 +212,7 @@ class Connection(web.RequestHandler):
         else:
             await self._write(whole)
             answered = resp, self.transport is None
-        if self._expected:
-            self._came(entered=PLACE.get() is not None)
+        self._unexpected()
         if self._whose is not None:
             self._loop.call_soon(self._loop.call_soon, self._rests)
         return answered
@@ -225,6 +225,11 @@ class Connection(web.RequestHandler):
         if self._paused:
             with suppress(ConnectionError):
                 await self._drain_helper()
+
+    def let_in(self) -> str | None:
+        """The company that the request was let through for while it was crowded, if it was; it is told once."""
+        company_id, self._expected = self._expected, None
+        return company_id
 
     def hurry(self) -> None:
         """Do not wait for the rest of a body that was too slow already."""
@@ -242,7 +247,7 @@ class Connection(web.RequestHandler):
                 if self._admission.holds(company_id) and len(data) <= BYTES_MAX:
                     return self._holds(company_id, data)
                 self._admission.expect(company_id)
-                self._expected = True
+                self._expected = company_id
                 break
             if self._lends(data):
                 return b""
@@ -292,19 +297,21 @@ class Connection(web.RequestHandler):
         self._admission.hold(company_id, self, data)
         return b""
 
-    def _came(self, *, entered: bool) -> None:
-        """What was let through has been answered, or has gone; it may never have come to its turn."""
-        if self._expected and self._whose is not None and not entered:
-            self._admission.unexpect(self._whose.company_id)
-        self._expected = False
+    def _unexpected(self) -> None:
+        """What was let through has been answered, or has gone; it may never have come to the admission."""
+        company_id = self.let_in()
+        if company_id is not None:
+            self._admission.unexpect(company_id)
 
     def _rests(self) -> None:
         """It has answered: where its next request would probably be refused, let the doorman wait for it."""
-        if not self.idle or self._expected:  # its next request has come already
+        if not self.idle or self._expected is not None:  # its next request has come already
             return
-        if not self._admission.besieged:
+        if self._whose is None or not self._admission.besieged:
             self._whose = None
-        elif self._head_of != self._request_count and self._house.lending.busy:
+        elif self._head_of == self._request_count or not self._house.lending.busy:
+            return
+        elif self._admission.presses(self._whose.company_id):
             self._lends(b"")
 
     def _company(self, authorization: bytes) -> str | None:

@@ -202,8 +202,9 @@ class Lending:
                 return
             self._ready = True
             (refused,) = TOLD.unpack_from(message)
-            self._admission.refused += refused - self._told
-            self._told = refused
+            if refused > self._told:
+                self._admission.turned_away(refused - self._told)
+                self._told = refused
             self._take_all(message, TOLD.size)
 
     def _take_all(self, message: bytes, at: int) -> None:

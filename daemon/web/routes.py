@@ -111,7 +111,8 @@ def _listen(router: web.UrlDispatcher) -> None:
 
 
 def _admission(settings: Settings) -> Admission:
-    siege = Siege(settings.requests_wait_s, settings.requests_burst_s, lambda on: _besieged(admission, on=on))
+    waits_s = settings.requests_wait_s, settings.requests_burst_s, settings.requests_siege_wait_s
+    siege = Siege(*waits_s, lambda on: _besieged(admission, on=on))
     admission = Admission(settings.requests_max, settings.requests_waiting_max, siege, late_s=settings.requests_late_s)
     return admission
 

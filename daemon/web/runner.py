@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from daemon.web.admission import ADMISSION
+from daemon.web.admission import ADMISSION, AHEAD_MAX
 from daemon.web.connections import Connection
 from daemon.web.lending import Lending
 from daemon.web.prompt import PromptReads
@@ -32,6 +32,7 @@ class Server(web.Server):
         self.unread_bytes_free = settings.unread_bytes_max
         self._connections_max = connections_max
         self._order: OrderedDict[Connection, None] = OrderedDict()
+        self._came = 0
 
     def __call__(self) -> web.RequestHandler:
         """A protocol for a new connection."""
@@ -59,7 +60,22 @@ class Server(web.Server):
                 one.cut()
                 return True
             self._order.move_to_end(one)
+        self.admission.turned_away(1)
         return False
+
+    def rushed(self) -> bool:
+        """Whether one more that arrives comes with so many in one turn of the loop that not all can be taken apart.
+
+        None of them has been admitted yet, so the admission cannot know of the crowd.
+        """
+        if not self._came:
+            self._loop.call_soon(self._turned)
+        self._came += 1
+        return self._came > AHEAD_MAX
+
+    def _turned(self) -> None:
+        """A turn of the loop is over."""
+        self._came = 0
 
     def used(self, connection: Connection) -> None:
         """A request has come."""

@@ -116,7 +116,9 @@ async def overload(target: Target, report: Report, load: Load) -> float:
     report.told("memory at the peak", f"{most[0]:.0f} MB")
     watching = asyncio.get_running_loop().create_task(_watch_memory(target, most))
     flow = Flow(target.port, start(token), best * load.times, load.pool(best))
-    began_s, flowing = target.cpu_s, asyncio.get_running_loop().create_task(asyncio.to_thread(_run, load.seconds, flow))
+    await asyncio.to_thread(flow.connect)
+    began_s = target.cpu_s
+    flowing = asyncio.get_running_loop().create_task(asyncio.to_thread(drive, load.seconds, flow))
     while not 0 < flow.until <= time.perf_counter():  # noqa: ASYNC110 - it tells nobody
         await asyncio.sleep(TICK_S)
     normal_s = await _normal_after(target, token)

@@ -32,7 +32,7 @@ class World:
     worked: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.siege = Siege(bearable_s=4.0, burst_s=5.0)
+        self.siege = Siege(bearable_s=4.0, burst_s=2.0, besieged_s=1.0)
         self.admission = Admission(AT_ONCE, self.waiting_max, self.siege, late_s=self.late_s, now=lambda: self.now)
         self.tasks: set[asyncio.Task[None]] = set()
 
@@ -143,7 +143,7 @@ async def test_a_gap_in_a_flood_does_not_end_a_siege() -> None:
     await world.until_calm()
     await world.flood(0.5, a=RATE / 2)
     assert world.admission.besieged
-    assert not world.admission.crowded
+    assert not world.admission.refuses("a")
     await world.flood(1, a=RATE / 2)
     assert not world.admission.besieged
 
@@ -187,14 +187,18 @@ async def test_who_has_waited_too_long_is_refused_instead_of_served() -> None:
     assert max(world.waits["a"]) <= 1.0 + STEP_S
 
 
-async def test_what_is_counted_as_on_its_way_and_never_comes_is_forgotten() -> None:
-    world = World(waiting_max=40)
-    world.arrive("x", 30)
-    await world._settled()
-    for _ in range(100):
-        world.admission.expect("a")
-    assert world.admission.refuses("a")
-    world.now += 1.5
-    world.admission.expect("a")
-    assert not world.admission.refuses("a")
-    await world.until_calm()
+async def test_where_there_is_no_room_to_wait_for_long_it_is_a_siege_though_the_wait_could_be_borne() -> None:
+    world = World(waiting_max=1_000)  # half of them are served in less than the bearable time
+    await world.flood(1.5, a=10 * RATE)
+    assert not world.siege.on
+    await world.flood(1.5, a=10 * RATE)
+    assert world.siege.on
+
+
+async def test_in_a_siege_the_wait_is_short() -> None:
+    world = World(waiting_max=4_000)
+    await world.flood(9, a=10 * RATE)  # what came before the siege is served meanwhile
+    world.forget()
+    await world.flood(3, a=10 * RATE)
+    assert max(world.waits["a"]) <= 0.5 + STEP_S  # one alone has half of the places
+    assert set(world.worked) == {AT_ONCE}
