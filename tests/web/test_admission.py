@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 import pytest
 
 from actors.actor import Overloaded
-from daemon.web.admission import PLACE, Admission, Place, aside
+from daemon.web.admission import AHEAD_MAX, PLACE, SHORTENED_AT_ONCE, Admission, Place, aside
+from daemon.web.siege import Siege
 
 
 def waiting(admission: Admission, *companies: str) -> list[asyncio.Task[None]]:
@@ -147,6 +149,39 @@ async def test_who_waits_for_something_outside_leaves_the_place_to_others() -> N
     place.leave()
     await third
     PLACE.reset(token)
+
+
+@dataclass
+class Bytes:
+    """A request that waits as it has come."""
+
+    number: int
+    fate: list[str]
+
+    def admitted(self, data: bytes) -> None:
+        self.fate.append(f"let in {self.number}")
+
+    def too_late(self, data: bytes) -> None:
+        self.fate.append(f"refused {self.number}")
+
+
+async def test_when_a_siege_begins_the_newest_are_refused_who_would_have_to_wait_too_long() -> None:
+    siege = Siege()
+    admission, fate = Admission(1, 10_000, siege, now=lambda: 0.0), list[str]()
+    await admission.enter("x")
+    tasks = waiting(admission, *"a" * AHEAD_MAX)
+    await settled()
+    for number in range(100):
+        admission.hold("a", Bytes(number, fate), b"")
+    siege.on, siege.rate = True, 12.0  # of those that wait as bytes, 60 come to their turn in the bearable 5 s
+    for _ in range(6):
+        admission.leave()
+        await settled()
+    assert [one for one in fate if one.startswith("let in")] == [f"let in {number}" for number in range(6)]
+    assert [one for one in fate if one.startswith("refused")] == [f"refused {number}" for number in range(99, 64, -1)]
+    assert fate.index("let in 1") == SHORTENED_AT_ONCE + 1  # it holds up nobody
+    assert admission.refused == 35
+    await end(*tasks)
 
 
 async def test_a_place_is_given_back_once() -> None:

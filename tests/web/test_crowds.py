@@ -1,4 +1,4 @@
-"""A crowd that connects at once is let in at once."""
+"""A crowd that connects at once is let in at once, and one that asks at once is not taken apart at once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from contextlib import ExitStack
 import uvloop
 from aiohttp import web
 
+from daemon.settings import Settings
+from daemon.web.admission import AHEAD_MAX
 from daemon.web.server import BACKLOG, open_wide
+from tests.load.pump import wire
+from tests.web.test_connections import Entrance, entrance, register, until
 
 CROWD = 64
 
@@ -35,3 +39,42 @@ async def turns_until_all_are_in() -> int:
 def test_a_crowd_is_let_in_within_a_few_turns_of_the_loop() -> None:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         assert runner.run(turns_until_all_are_in()) < CROWD / 4
+
+
+async def bearer(here: Entrance) -> dict[str, str]:
+    """A token that the service has seen."""
+    headers = {"Authorization": f"Bearer {await register(here, 'many')}"}
+    await (await here.line()).ask(wire("GET", "/auth/me", headers=headers))
+    return headers
+
+
+async def test_of_a_crowd_that_asks_in_one_turn_of_the_loop_most_wait_as_bytes(settings: Settings) -> None:
+    async with entrance(settings) as here:
+        me = wire("GET", "/auth/me", headers=await bearer(here))
+        lines = [await here.line() for _ in range(4 * AHEAD_MAX)]
+        await until(lambda: len(here.connections) > len(lines))
+        for line in lines:
+            line.writer.write(me)  # all are there before the loop looks again
+        await until(lambda: here.admission.waiting > 0)
+        assert sum(map(len, here.admission._queues.values())) <= 2 * AHEAD_MAX
+        assert sum(map(len, here.admission._held.values())) >= AHEAD_MAX
+        assert [(await line.read()).status for line in lines] == [200] * len(lines)
+        assert here.admission.refused == 0
+
+
+async def test_what_was_let_through_is_expected_until_it_comes_or_is_answered(settings: Settings) -> None:
+    async with entrance(settings, requests_max=1, requests_waiting_max=40) as here:
+        headers = await bearer(here)
+        await here.admission.enter("somebody")
+        others = [asyncio.get_running_loop().create_task(here.admission.enter("others")) for _ in range(10)]
+        await until(lambda: here.admission.crowded)
+        nowhere = wire("GET", "/nowhere", headers=headers)
+        first = await here.line()
+        assert [answer.status for answer in await first.ask(nowhere, nowhere)] == [404, 404]
+        open_to_all = await here.line(wire("GET", "/docs", headers=headers))
+        await until(lambda: here.admission.waiting == 11)
+        assert here.admission._expected == {}
+        for _ in range(11):
+            here.admission.leave()
+        assert (await open_to_all.read()).status == 200
+        await asyncio.gather(*others)

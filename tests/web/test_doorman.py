@@ -140,6 +140,39 @@ async def test_as_many_come_through_as_there_is_room_for(settings: Settings) -> 
         await asyncio.gather(*others)
 
 
+async def test_who_asks_for_little_is_not_handed_to_the_doorman(settings: Settings) -> None:
+    async with entrance(settings, requests_max=1, requests_waiting_max=16) as here:
+        greedy, modest = [
+            wire("GET", "/auth/me", headers={"Authorization": f"Bearer {await register(here, name)}"})
+            for name in ("greedy", "modest")
+        ]
+        line, other = await here.line(), await here.line()
+        company_id = (await line.ask(greedy))[0].json["company"]["id"]
+        await other.ask(modest)
+        await here.admission.enter("somebody")
+        waiting = [asyncio.get_running_loop().create_task(here.admission.enter(company_id)) for _ in range(8)]
+        await until(lambda: here.admission.waiting == 8)
+        await line.ask(greedy)
+        await until(lambda: lending(here)._ready)
+        assert [answer.status for answer in await line.ask(greedy)] == [503]
+        other.writer.write(modest)
+        await until(lambda: here.admission.waiting == 9)
+        here.admission.leave()
+        here.admission.leave()
+        assert (await other.read()).status == 200
+        await until(lambda: here.admission.waiting == 6)
+        assert here.admission.besieged
+        assert len(lending(here)._lent) == 1
+        assert all(whose == company_id for _, whose in lending(here)._lent.values())
+        await gone(*waiting)
+
+
+async def gone(*tasks: asyncio.Task[None]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 async def test_when_the_doorman_dies_its_connections_end_and_the_service_refuses_itself(settings: Settings) -> None:
     async with guarded(settings) as (here, line):
         process = lending(here)._process
