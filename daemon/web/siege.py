@@ -20,7 +20,7 @@ class Siege:
 
     A burst may wait: it is over when it is served. Where the wait is longer than can be borne, or there is no room to
     wait, for `burst_s` without a break, and they do not get fewer, it is a siege: from then on as many may wait as are
-    served in a much shorter time, until hardly anybody has waited for a second.
+    served in a much shorter time, until for a second hardly anybody has waited, and nobody come in vain.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Siege:
 
     def _judge(self, waiting: int, now: float) -> None:
         if self.on:
-            self._relax(now, calm=waiting <= self.places / 8)
+            self._relax(now, calm=waiting <= self.places / 8 and not self._in_vain(now))
         elif not self._in_vain(now) and (not self.rate or waiting <= self.bearable):
             self._late_since = None
         elif self._late_since is None:

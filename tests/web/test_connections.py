@@ -186,6 +186,16 @@ async def test_one_too_many_is_refused_where_all_others_are_at_work(settings: Se
         assert await late.ended()
 
 
+async def test_connections_for_which_there_is_no_room_are_a_siege(settings: Settings) -> None:
+    async with entrance(settings, connections_max=1, requests_burst_s=0) as here:
+        await here.line(HALF_BODY)
+        await until(lambda: any(one._current_request for one in here.connections))
+        assert not here.admission.besieged
+        assert code_of(await (await here.line()).read()) == (503, "overloaded")
+        assert here.admission.refused == 1
+        await until(lambda: here.admission.besieged)
+
+
 async def test_a_body_that_is_too_slow_is_408_and_nothing_more_is_waited_for(settings: Settings) -> None:
     async with entrance(settings, body_s=0.1) as here:
         line = await here.line(HALF_BODY)

@@ -129,7 +129,7 @@ async def test_after_a_siege_all_is_normal_within_the_bearable_time() -> None:
     await world.flood(15, a=10 * RATE)
     assert await world.until_calm() <= 4.0
     world.forget()
-    await world.flood(1, a=RATE / 2)
+    await world.flood(2, a=RATE / 2)
     assert not world.admission.besieged
     assert max(world.waits["a"]) <= STEP_S
     world.arrive("a", 1_900)  # a burst is welcome again
@@ -144,7 +144,7 @@ async def test_a_gap_in_a_flood_does_not_end_a_siege() -> None:
     await world.flood(0.5, a=RATE / 2)
     assert world.admission.besieged
     assert not world.admission.refuses("a")
-    await world.flood(1, a=RATE / 2)
+    await world.flood(1.5, a=RATE / 2)
     assert not world.admission.besieged
 
 
