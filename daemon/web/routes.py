@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import operator
 from contextvars import Context
 from itertools import groupby
@@ -20,7 +21,7 @@ from daemon.web.idempotency import Once
 from daemon.web.limits import RateLimits
 from daemon.web.rendered import RENDERED, Rendered
 from daemon.web.services import SERVICES, Services
-from daemon.web.siege import Siege
+from daemon.web.siege import CALM_S, Siege
 from daemon.web.traced import traced
 from daemon.web.underway import UNDER_WAY, UnderWay
 
@@ -122,6 +123,14 @@ def _besieged(admission: Admission, *, on: bool) -> None:
     state = "besieged" if on else "siege_over"
     # It is about nobody's request, though one of them was the last straw.
     Context().run(_log.warning, state, waiting=admission.waiting, refused=admission.refused)
+    if on:
+        _watch(admission)
+
+
+def _watch(admission: Admission) -> None:
+    """Look whether a siege is over, also when nobody asks any more."""
+    if admission.besieged:
+        asyncio.get_running_loop().call_later(CALM_S / 2, _watch, admission, context=Context())
 
 
 async def _expect(request: web.Request) -> None:

@@ -186,7 +186,7 @@ async def test_one_too_many_is_refused_where_all_others_are_at_work(settings: Se
         assert await late.ended()
 
 
-async def test_connections_for_which_there_is_no_room_are_a_siege(settings: Settings) -> None:
+async def test_where_there_is_no_room_for_connections_it_is_a_siege_until_nobody_comes(settings: Settings) -> None:
     async with entrance(settings, connections_max=1, requests_burst_s=0) as here:
         await here.line(HALF_BODY)
         await until(lambda: any(one._current_request for one in here.connections))
@@ -194,6 +194,8 @@ async def test_connections_for_which_there_is_no_room_are_a_siege(settings: Sett
         assert code_of(await (await here.line()).read()) == (503, "overloaded")
         assert here.admission.refused == 1
         await until(lambda: here.admission.besieged)
+        assert here.admission.crowded
+        await until(lambda: not here.admission.crowded)
 
 
 async def test_a_body_that_is_too_slow_is_408_and_nothing_more_is_waited_for(settings: Settings) -> None:

@@ -25,6 +25,7 @@ class World:
     late_s: float = 30.0
     now: float = 1_000.0
     busy: int = 0
+    besieged: bool = False
     asked: Counter[str] = field(default_factory=Counter)
     served: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
@@ -54,6 +55,7 @@ class World:
         for _ in range(self.busy):
             self.busy -= 1
             self.admission.leave()
+            self.besieged = self.admission.besieged  # a connection looks when it has answered
         self.now += STEP_S
         await self._settled()
 
