@@ -150,7 +150,8 @@ class Admission:
             self._arrived(let_in)
         if self._free > 0 and not self._queues:
             self._free -= 1
-            self._draw_up(company_id)
+            if company_id in self._held:
+                self._draw_up(company_id)
             return
         if let_in is None and self.refuses(company_id):
             self.refused += 1
@@ -204,23 +205,21 @@ class Admission:
             del self._queues[company_id]
         if company_id in self._held:
             self._draw_up(company_id)
-            if self._siege.on:
-                self._shorten(company_id)
+        if self._siege.on:
+            self._shorten(company_id)
         return one
 
     def _shorten(self, company_id: str) -> None:
         """Refuse the newest that wait as they are, where they wait for too long; a few at a time, to hold up nobody."""
-        held = self._held.get(company_id)
-        if not held:
-            return
-        too_many = len(held) - int(self._siege.bearable / len(self._held))
-        for _ in range(min(SHORTENED_AT_ONCE, too_many)):
+        held = self._held.get(company_id, deque())
+        most = self._siege.bearable / max(1, len(self._held))
+        for _ in range(min(SHORTENED_AT_ONCE, len(held) - int(most))):
             _, holder, data = held.pop()
             self._waiting -= 1
             self.refused += 1
             asyncio.get_running_loop().call_soon(holder.too_late, data)
         if not held:
-            del self._held[company_id]
+            self._held.pop(company_id, None)
 
     def _draw_up(self, company_id: str) -> None:
         """Have requests of a company that wait as they are taken apart, so many that its turn finds one."""
