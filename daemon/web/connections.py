@@ -237,7 +237,8 @@ class Connection(web.RequestHandler):
 
     def _refused(self, data: bytes) -> bytes:
         """Refuse the whole requests that are there as far as they are to be refused; returns the rest."""
-        while data and self.idle and self._head_of != self._request_count:
+        asks_nothing = self.idle or (self._waiter is None and self._request_count == 0)  # its task has yet to begin
+        while data and asks_nothing and self._head_of != self._request_count and not self.writing_paused:
             one = plain(data)
             company_id = None if one is None else self._company(one.authorization)
             if one is None or company_id is None:

@@ -13,7 +13,7 @@ from daemon.settings import Settings
 from daemon.web.admission import AHEAD_MAX
 from daemon.web.server import BACKLOG, open_wide
 from tests.load.pump import wire
-from tests.web.test_connections import Entrance, entrance, register, until
+from tests.web.test_connections import LOGIN, Entrance, crowded, entrance, register, until
 
 CROWD = 64
 
@@ -78,3 +78,19 @@ async def test_what_was_let_through_is_expected_until_it_comes_or_is_answered(se
             here.admission.leave()
         assert (await open_to_all.read()).status == 200
         await asyncio.gather(*others)
+
+
+async def first_asked(settings: Settings) -> bytes:
+    """The answers to two requests that came to a crowded service with their connection."""
+    async with crowded(settings) as here:
+        with socket.create_connection(("127.0.0.1", here.port)) as one:
+            one.sendall(LOGIN + LOGIN)
+            await until(lambda: here.admission.refused == 2)
+            return one.recv(65_536)
+
+
+def test_who_connects_and_asks_at_once_is_refused_as_bytes(settings: Settings) -> None:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        answers = runner.run(first_asked(settings))
+    assert answers.count(b"HTTP/1.1 503 ") == 2
+    assert b"\r\nDate: " not in answers  # as answers to requests that were taken apart have it
