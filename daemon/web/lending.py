@@ -88,6 +88,7 @@ class Lending:
         self._companies: dict[str, int] = {}
         self._out: list[tuple[int, bytes, Lender]] = []
         self._told = 0
+        self._heard = bytearray()  # kept, since to make room for the largest message each time costs more than the rest
         self._numbers = 0
         self._clogged = self._closed = False
         self._timer: asyncio.TimerHandle | None = None
@@ -156,7 +157,7 @@ class Lending:
                 _log.warning("no_doorman", reason=str(error))
                 return
         ours.setblocking(False)  # noqa: FBT003 - its only argument
-        self._channel, self._told = ours, 0
+        self._channel, self._told, self._heard = ours, 0, bytearray(_ANY_BYTES)
         loop.add_reader(ours.fileno(), self._hear)
 
     def _send_out(self) -> None:
@@ -192,15 +193,16 @@ class Lending:
             if self._channel is None:
                 return
             try:
-                message = self._channel.recv(_ANY_BYTES)
+                size = self._channel.recv_into(self._heard)
             except BlockingIOError:
                 return
             except OSError:
-                message = b""
-            if not message:
+                size = 0
+            if not size:
                 self._gone()
                 return
             self._ready = True
+            message = bytes(memoryview(self._heard)[:size])
             (refused,) = TOLD.unpack_from(message)
             if refused > self._told:
                 self._admission.turned_away(refused - self._told)
