@@ -127,7 +127,7 @@ class Settings(BaseSettings):
         5.0, description="wait for a turn that can be borne; where it stays longer, requests are refused"
     )
     requests_burst_s: Annotated[float, Field(ge=0)] = Field(
-        2.0, description="how long the wait for a turn may stay longer than that before any request is refused"
+        5.0, description="how long the wait for a turn may stay longer than that before any request is refused"
     )
     requests_siege_wait_s: Annotated[float, Field(gt=0)] = Field(
         0.5, description="wait for a turn of those that are not refused then"

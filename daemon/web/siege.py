@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 BEARABLE_S = 5.0
-BURST_S = 2.0
+BURST_S = 5.0
 BESIEGED_S = 0.5
 CALM_S = 1.0
 WINDOW_S = 0.25
