@@ -117,13 +117,13 @@ async def overload(target: Target, report: Report, load: Load) -> float:
     watching = asyncio.get_running_loop().create_task(_watch_memory(target, most))
     flow = Flow(target.port, start(token), best * load.times, load.pool(best))
     await asyncio.to_thread(flow.connect)
-    began_s = target.cpu_s
+    began_s, client_s = target.cpu_s, time.process_time()
     flowing = asyncio.get_running_loop().create_task(asyncio.to_thread(drive, load.seconds, flow))
     while not 0 < flow.until <= time.perf_counter():  # noqa: ASYNC110 - it tells nobody
         await asyncio.sleep(TICK_S)
     normal_s = await _normal_after(target, token)
     await flowing
-    cpu_s = (target.cpu_s - began_s) / max(len(flow.good_ms), 1)
+    cpu_s, client_s = (target.cpu_s - began_s) / max(len(flow.good_ms), 1), time.process_time() - client_s
     watching.cancel()
     await asyncio.gather(watching, return_exceptions=True)
     flow.close()
@@ -131,6 +131,9 @@ async def overload(target: Target, report: Report, load: Load) -> float:
     report.told(
         "processor time of each run, refusing included",
         f"{cpu_s * 1e6:.0f} us, {cpu_s / at_peak.cpu_s:.2f} of the peak's",
+    )
+    report.told(
+        "processor time of the client", f"{client_s / max(flow.sent, 1) * 1e6:.0f} us of each request that it sent"
     )
     report.most("normal again after", normal_s, load.normal_s, " s")
     report.most("memory at the most", most[0], load.memory_mb, " MB")
