@@ -130,7 +130,7 @@ class Settings(BaseSettings):
         5.0, description="how long the wait for a turn may stay longer than that before any request is refused"
     )
     requests_siege_wait_s: Annotated[float, Field(gt=0)] = Field(
-        0.5, description="wait for a turn of those that are not refused then"
+        1.0, description="wait for a turn of those that are not refused then"
     )
     requests_late_s: Annotated[float, Field(gt=0)] = Field(
         30.0, description="a request that has waited longer for its turn is refused instead"

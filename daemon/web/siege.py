@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 BEARABLE_S = 5.0
 BURST_S = 5.0
-BESIEGED_S = 0.5
+BESIEGED_S = 1.0
 CALM_S = 1.0
 WINDOW_S = 0.25
 RECENT_S = 2 * WINDOW_S
