@@ -112,6 +112,7 @@ async def measure(arguments: argparse.Namespace, echo_port: int, port: int) -> b
     token = await register(port)
     await started(port, 200, connections, token)
     echoed = wire("POST", "/echo", json.dumps({"gate": GATE, "decision": "approved"}).encode())
+    await fire(echo_port, (Shot(None, echoed) for _ in range(2_000)), connections)  # both have run for a while then
     echo = await fire(echo_port, (Shot(None, echoed) for _ in range(max(runs, 5_000))), connections)
     line("bare echo", echo, echo)
     starts, run_ids = await started(port, max(runs, 5_000), connections, token)
