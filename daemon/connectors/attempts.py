@@ -12,7 +12,7 @@ from itertools import count
 
 from daemon.connectors.breaker import CIRCUIT_OPEN
 from daemon.connectors.http import PASSING, Answer, SendFailed
-from daemon.room import Room
+from daemon.slots import Slots
 
 REPEATED_STATUSES = frozenset({429, 502, 503, 504})
 TIMEOUT_S_MIN = 0.001  # none at all would mean no limit
@@ -75,11 +75,11 @@ class Attempts:
         """Pause as `limits` say, on this clock."""
         self._limits = limits
         self._clock = clock
-        self._room = Room(limits.calls_max)
+        self._slots = Slots(limits.calls_max)
 
     async def once(self, company_id: str, send: Callable[[], Awaitable[Answer]]) -> Answer:
         """One attempt, as soon as there is room."""
-        async with self._room.of(company_id):
+        async with self._slots.of(company_id):
             return await send()
 
     async def settle(
@@ -89,7 +89,7 @@ class Attempts:
         end, sent = math.inf, 0
         settled: Settled | None = None
         for turn in count(1):
-            async with self._room.of(company_id):
+            async with self._slots.of(company_id):
                 now = self._clock.monotonic()
                 end = min(end, now + self._limits.step_deadline_s)
                 if settled is not None and now >= end:

@@ -20,7 +20,7 @@ from actors.ports import StoreFailed
 from daemon.audit.log import Logged
 from daemon.placed import Place, Placed, Placements, shown_placed
 from daemon.ports import Recorded
-from daemon.room import Room
+from daemon.slots import Slots
 from daemon.webhooks.attempt import Notify, attempt, message
 from daemon.webhooks.change import disabled
 from daemon.webhooks.records import WINDOW_MAX, Delivery, Queue, Webhook, WebhookShelf
@@ -69,7 +69,7 @@ class Deliverer:
         self._notify = notify
         self._now = now
         self._limits = limits
-        self._room = Room(limits.flights_max)
+        self._slots = Slots(limits.flights_max)
         self._known: dict[str, set[str]] = {}
         self._asked: set[Key] = set()
         self._working: dict[Key, asyncio.Task[None]] = {}
@@ -195,7 +195,7 @@ class Deliverer:
         return True
 
     async def _deliver(self, hook: Webhook, delivery: Delivery) -> None:
-        async with self._room.of(hook.company_id):
+        async with self._slots.of(hook.company_id):
             if self._draining:
                 return
             body = await self._body(delivery)
