@@ -20,8 +20,7 @@ from daemon.audit.records import CHECKPOINT, Checkpoint, leaf
 from daemon.jsonio import plain
 from daemon.stores import codec
 from daemon.stores.audit_source import AuditSource, Row, Trouble, reading
-from daemon.stores.sqlite_connectors import change_of_row
-from daemon.stores.sqlite_journal import standing
+from daemon.stores.columns import change_of_row, standing_row
 
 
 def verify_store(
@@ -201,7 +200,7 @@ def _row(key: tuple[str, str], run: Run | None, version: int, found: Row | None)
         if (run.company_id, run.id) != key:
             yield Finding("run", where, f"its history is that of {run.id} of {run.company_id!r}")
         names = ("version", "resting", "status", "parked", "updated_at", "vertical", "created_at")
-        for name, kept_value, folded in zip(names, found, standing(run), strict=False):
+        for name, kept_value, folded in zip(names, found, standing_row(run), strict=False):
             if kept_value != folded and name != "version":
                 yield Finding("run", where, f"{name} is {kept_value!r}, and its history leads to {folded!r}")
 

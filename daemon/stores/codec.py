@@ -6,6 +6,7 @@ import json
 import zlib
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+import structlog
 from pydantic import Field, TypeAdapter, ValidationError
 
 from actors.calls import Connector
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from daemon.ports import ConnectorChange, TemplateDocument
 
 T = TypeVar("T")
+_log = structlog.get_logger()
 
 SNAPSHOT_SCHEMA = 3
 """Grows with every change of Run, or of what evolve makes of old events; older snapshots are then folded anew."""
@@ -90,6 +92,22 @@ def readable(schema: int) -> bool:
 def checksum(version: int, snapshot: bytes, schema: int = SNAPSHOT_SCHEMA) -> int:
     """What tells whether a bit of a snapshot's row has flipped."""
     return zlib.crc32(snapshot, zlib.crc32(b"%d:%d:" % (schema, version)))
+
+
+def usable(
+    key: tuple[str, str], version: int | None, schema: int | None, checked: int | None, body: bytes | None
+) -> Run | None:
+    """The run of a snapshot; None when it is not of our kind, or not as it was written."""
+    if body is None or schema is None or not readable(schema):
+        return None
+    if checksum(version or 0, body, schema) != checked:
+        _log.error("snapshot_damaged", company_id=key[0], run_id=key[1], version=version)
+        return None
+    try:
+        run = decode_run(body, schema)
+    except ValueError:
+        return None
+    return run if (run.company_id, run.id, run.version) == (*key, version) else None
 
 
 def encode_connector(connector: Connector) -> bytes:

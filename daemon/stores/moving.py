@@ -11,13 +11,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from daemon.stores.columns import text
 from daemon.stores.connection import locked
 from daemon.stores.inspection import read_only
 from daemon.stores.postgres_link import Db, Link
 from daemon.stores.postgres_migrations import migrate
 from daemon.stores.postgres_webhooks import plain
 from daemon.stores.sqlite import SqliteStore
-from daemon.stores.sqlite_rows import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 from actors.ports import VersionConflict
 from daemon.audit.records import SEAL_MAX
 from daemon.stores import postgres_audit, postgres_journal
+from daemon.stores.columns import text
 from daemon.stores.loads import Loads
 from daemon.stores.postgres_append import Append
 from daemon.stores.postgres_engine import Appended, PostgresEngine
@@ -24,7 +25,6 @@ from daemon.stores.postgres_link import Db, Link
 from daemon.stores.postgres_log import last_logged, log, log_after
 from daemon.stores.postgres_migrations import migrate, whole
 from daemon.stores.postgres_telling import PostgresTelling
-from daemon.stores.sqlite_rows import text
 from daemon.stores.writer import BATCH_MAX, Writer
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from actors.ports import StoreFailed
 from daemon.audit.chain import HistoryBroken
 from daemon.stores.postgres_engine import Work
 from daemon.stores.postgres_link import Db, Link
-from daemon.stores.sqlite_shelves import DROP_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -43,15 +42,6 @@ class PostgresAccess:
 
     async def _write(self, company_id: str, work: Callable[[Db], Awaitable[T]]) -> T:
         return cast("T", await self._lane(company_id).submit(cast("Any", Work(company_id, work))))
-
-    async def _dropped(self, drop: Callable[[Db], Awaitable[int]]) -> int:
-        """Drop rows, at most DROP_MAX in each transaction, until none are left; returns how many."""
-        total = 0
-        while True:
-            dropped = await self._write("", drop)
-            total += dropped
-            if dropped < DROP_MAX:
-                return total
 
     async def _read(self, query: Callable[[Db], Awaitable[T]]) -> T:
         return await self._failing(min(self._readers, key=lambda one: one.waiting), query)

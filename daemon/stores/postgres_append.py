@@ -12,9 +12,8 @@ from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.audit.chain import extended, genesis
 from daemon.ports import Performs
 from daemon.stores import codec
+from daemon.stores.columns import standing_row, text
 from daemon.stores.postgres_lease import Fenced
-from daemon.stores.sqlite_journal import standing
-from daemon.stores.sqlite_rows import text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +105,7 @@ class Append:
     def of(cls, commit: Commit, before: bytes | None, now: datetime) -> Append:
         """Encode a commit that goes on from a head; None for one that begins a run."""
         run, receipt = commit.run, commit.receipt
-        version, _, status, parked, updated_at, vertical, created_at = standing(run)
+        version, _, status, parked, updated_at, vertical, created_at = standing_row(run)
         events = exact = None
         if commit.events:
             events, exact = codec.encode_events(commit.events)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from daemon.audit import merkle
 from daemon.audit.chain import HistoryBroken, genesis
 from daemon.audit.records import Checkpoint, Entry, Growing, Proven, Sign, leaf
-from daemon.stores.postgres_journal import bounded
-from daemon.stores.sqlite_audit import SIZE_MAX, _checkpoint, _row
+from daemon.stores.columns import below, bounded, checkpoint_of_row, checkpoint_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,7 +82,7 @@ async def seal(db: Db, company_id: str, sign: Sign, limit: int) -> int:
         await db.execute(
             "INSERT INTO audit_checkpoints (company_id, size, at, key_id, previous, root, signature) "
             "VALUES ($1, $2, $3, $4, $5, $6, $7)",
-            *_row(tree.checkpoint(sign)),
+            *checkpoint_row(tree.checkpoint(sign)),
         )
     last = rows[-1][0] if len(rows) == limit else reached
     await db.execute("UPDATE seals SET position = $2 WHERE company_id = $1", company_id, last)
@@ -92,9 +91,10 @@ async def seal(db: Db, company_id: str, sign: Sign, limit: int) -> int:
 
 async def checkpoints(db: Db, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
     """The checkpoints of a company, newest first."""
-    below = SIZE_MAX if before is None else min(before, SIZE_MAX)
-    rows = await db.fetch(f"{_CHECKPOINT} = $1 AND size < $2 ORDER BY size DESC LIMIT $3", company_id, below, limit)
-    return [_checkpoint(tuple(row)) for row in rows]
+    rows = await db.fetch(
+        f"{_CHECKPOINT} = $1 AND size < $2 ORDER BY size DESC LIMIT $3", company_id, below(before), limit
+    )
+    return [checkpoint_of_row(tuple(row)) for row in rows]
 
 
 async def proven(db: Db, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proven | None:

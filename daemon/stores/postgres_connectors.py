@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from daemon.audit.log import Logged
 from daemon.ports import CompanyKey, ConnectorChange, StoredConnector
 from daemon.stores import codec
-from daemon.stores.postgres_journal import bounded
+from daemon.stores.columns import below, bounded, change_of_row, connector_of_row, key_of_row, text
 from daemon.stores.postgres_log import log
 from daemon.stores.postgres_shelves import counted
-from daemon.stores.sqlite_connectors import NUMBER_MAX, _key, change_of_row, stored_of_row
-from daemon.stores.sqlite_rows import text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +49,7 @@ async def connectors_of(db: Db, company_id: str) -> Sequence[StoredConnector]:
         "WHERE company_id = $1 ORDER BY tool_id",
         company_id,
     )
-    return [stored_of_row(company_id, *row) for row in rows]
+    return [connector_of_row(company_id, *row) for row in rows]
 
 
 async def _add_change(db: Db, change: ConnectorChange) -> None:
@@ -69,7 +67,7 @@ async def connector_changes(
     rows = await db.fetch(
         "SELECT company_id, tool_id, number, version, at, by, secret, before, after, via FROM connector_changes "
         "WHERE company_id = $1 AND tool_id = $2 AND number < $3 ORDER BY number DESC LIMIT $4",
-        *(company_id, tool_id, NUMBER_MAX if before is None else min(before, NUMBER_MAX), bounded(limit)),
+        *(company_id, tool_id, below(before), bounded(limit)),
     )
     return [change_of_row(tuple(row)) for row in rows]
 
@@ -77,20 +75,20 @@ async def connector_changes(
 async def company_key(db: Db, company_id: str) -> CompanyKey | None:
     """A company's wrapped key."""
     row = await db.fetchrow(f"{_KEYS} company_id = $1", company_id)
-    return None if row is None else _key(tuple(row))
+    return None if row is None else key_of_row(tuple(row))
 
 
 async def add_company_key(db: Db, key: CompanyKey) -> CompanyKey:
     """Keep a company's first key; returns the one it has."""
     row = (key.company_id, key.key_id, key.wrapped, text(key.created_at))
     await db.execute("INSERT INTO company_keys VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING", *row)
-    return _key(tuple(await db.fetchrow(f"{_KEYS} company_id = $1", key.company_id)))
+    return key_of_row(tuple(await db.fetchrow(f"{_KEYS} company_id = $1", key.company_id)))
 
 
 async def company_keys(db: Db, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
     """The keys behind a company that another key than this one wraps, by company."""
     where = "key_id <> $1 AND company_id > $2 ORDER BY company_id LIMIT $3"
-    return [_key(tuple(row)) for row in await db.fetch(f"{_KEYS} {where}", not_by, after, limit)]
+    return [key_of_row(tuple(row)) for row in await db.fetch(f"{_KEYS} {where}", not_by, after, limit)]
 
 
 async def rewrap_company_keys(db: Db, keys: Sequence[CompanyKey]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from daemon.audit.chain import HistoryBroken, Walk, genesis
 from daemon.ports import ParkedRun, Performs, Recorded
 from daemon.stores import codec
-from daemon.stores.sqlite_histories import INTEGER_MAX, usable
+from daemon.stores.columns import INTEGER_MAX, bounded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -169,7 +169,7 @@ async def _restored(db: Db, row: Sequence[Any]) -> Standing:
     key = (company_id, run_id)
     if head is None:
         raise HistoryBroken(run_id, version, "the commit that the run stands at is missing")
-    run = usable(key, *snapshot)
+    run = codec.usable(key, *snapshot)
     if run is not None and run.version == version:
         return Standing(run, Performs(epoch, claimed), head)
     after = 0 if run is None else run.version
@@ -182,8 +182,3 @@ async def _restored(db: Db, row: Sequence[Any]) -> Standing:
         what = f"the history leads to {run.id} at version {run.version}, and the run is at {version}"
         raise HistoryBroken(run_id, run.version, what)
     return Standing(run, Performs(epoch, claimed), head)
-
-
-def bounded(limit: int) -> int:
-    """What a LIMIT can be."""
-    return max(0, min(limit, INTEGER_MAX))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from daemon.stores import postgres_connectors, postgres_shelves
+from daemon.stores.columns import text
 from daemon.stores.postgres_news import drop_rates
 from daemon.stores.postgres_sharing import PostgresSharing
-from daemon.stores.sqlite_rows import text
+from daemon.stores.writer import drop_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,7 +102,8 @@ class PostgresKeeping(PostgresSharing):
     async def drop_receipts(self, before: datetime) -> int:
         """Drop the receipts kept before that time, a bounded number at a time; returns how many."""
         await self._write("", drop_rates)
-        return await self._dropped(lambda db: postgres_shelves.drop_receipts(db, text(before)))
+        drop = partial(postgres_shelves.drop_receipts, before=text(before))
+        return await drop_all(lambda: self._write("", drop))
 
     async def keep_template(self, document: TemplateDocument) -> None:
         """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from daemon.placed import Place, Placed
-from daemon.stores.sqlite_placed import INTEGER_MAX, _events
+from daemon.stores.columns import INTEGER_MAX, events_of_row
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,5 +34,5 @@ async def happened(db: Db, company_id: str, after: Place, limit: int) -> Sequenc
     for row in await db.fetch(_HAPPENED, company_id, min(after.position, INTEGER_MAX), limit + 1):
         if len(found) >= limit:
             break
-        found += [placed for placed in _events(company_id, tuple(row)) if placed.place > after]
+        found += [placed for placed in events_of_row(company_id, tuple(row)) if placed.place > after]
     return found[:limit]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from actors.ports import Receipt, ReceiptTaken
 from daemon.ports import Account, EmailTaken, SchemaMismatch, TemplateDocument
 from daemon.stores import codec
+from daemon.stores.columns import account_of_row, receipt_row, text
 from daemon.stores.postgres_log import log
-from daemon.stores.sqlite_rows import text
-from daemon.stores.sqlite_shelves import DROP_MAX, _account, receipt_row
+from daemon.stores.writer import DROP_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -59,12 +59,12 @@ async def register(db: Db, account: Account, receipt: Receipt | None, at: str, l
 async def account_by_email(db: Db, email: str) -> Account | None:
     """The account of an e-mail address."""
     key = codec.email_key(email)
-    return None if "\x00" in key else _account(_row(await db.fetchrow(_BY_EMAIL, key)))
+    return None if "\x00" in key else account_of_row(_row(await db.fetchrow(_BY_EMAIL, key)))
 
 
 async def account(db: Db, user_id: str) -> Account | None:
     """The account of a user."""
-    return _account(_row(await db.fetchrow(f"{_ACCOUNTS} WHERE users.id = $1", user_id)))
+    return account_of_row(_row(await db.fetchrow(f"{_ACCOUNTS} WHERE users.id = $1", user_id)))
 
 
 def _row(row: Any) -> tuple[Any, ...] | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from daemon.stores import postgres_placed, postgres_webhooks
+from daemon.stores.columns import text
 from daemon.stores.postgres_access import PostgresAccess
-from daemon.stores.sqlite_rows import text
+from daemon.stores.writer import drop_all
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,4 +86,5 @@ class PostgresTelling(PostgresAccess):
 
     async def drop_deliveries(self, before: datetime) -> int:
         """Drop settled deliveries that were made before that time, a bounded number at a time; returns how many."""
-        return await self._dropped(lambda db: postgres_webhooks.drop_deliveries(db, text(before)))
+        drop = partial(postgres_webhooks.drop_deliveries, before=text(before))
+        return await drop_all(lambda: self._write("", drop))

@@ -5,13 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from daemon.placed import Place
-from daemon.stores.postgres_journal import bounded
+from daemon.stores.columns import (
+    below,
+    bounded,
+    delivery_of_row,
+    text,
+    text_or_null,
+    time_or_none,
+    types,
+    webhook_of_row,
+)
 from daemon.stores.postgres_log import CLOCK, log
 from daemon.stores.postgres_placed import present
 from daemon.stores.postgres_shelves import add_receipt, counted
-from daemon.stores.sqlite_rows import text
-from daemon.stores.sqlite_shelves import DROP_MAX
-from daemon.stores.sqlite_webhooks import NUMBER_MAX, _delivery, _text, _time, _types, _webhook
+from daemon.stores.writer import DROP_MAX
 from daemon.webhooks.records import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, Queue, TooMany, Webhook, message_id
 
 if TYPE_CHECKING:
@@ -61,7 +68,7 @@ async def add_webhook(db: Db, webhook: Webhook, logged: Logged, receipt: Receipt
     if await db.fetchval(_COUNT, webhook.company_id) >= WEBHOOKS_MAX:
         raise TooMany
     times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)
-    row = (*webhook.key, webhook.url, _types(webhook), plain(webhook.description), webhook.sealed_secret, *times)
+    row = (*webhook.key, webhook.url, types(webhook), plain(webhook.description), webhook.sealed_secret, *times)
     cursor = await present(db, webhook.company_id)
     await db.execute(_ADD_HOOK, *row, webhook.enabled, webhook.reason, webhook.failures, *cursor)
 
@@ -71,7 +78,7 @@ async def put_webhook(db: Db, webhook: Webhook, logged: Logged) -> bool:
     done = await db.execute(
         "UPDATE webhooks SET url = $3, events = $4, description = $5, updated_at = $6, updated_by = $7, "
         "enabled = true, reason = NULL, failures = 0 WHERE company_id = $1 AND id = $2",
-        *(*webhook.key, webhook.url, _types(webhook), plain(webhook.description)),
+        *(*webhook.key, webhook.url, types(webhook), plain(webhook.description)),
         *(text(webhook.updated_at), webhook.updated_by),
     )
     if counted(done) == 1:
@@ -91,12 +98,12 @@ async def delete_webhook(db: Db, key: Key, logged: Logged) -> bool:
 async def webhook(db: Db, key: Key) -> Webhook | None:
     """One webhook."""
     row = await db.fetchrow(f"{_HOOKS} AND id = $2", *key)
-    return None if row is None else _webhook(tuple(row))
+    return None if row is None else webhook_of_row(tuple(row))
 
 
 async def webhooks_of(db: Db, company_id: str) -> Sequence[Webhook]:
     """The webhooks of a company."""
-    return [_webhook(tuple(row)) for row in await db.fetch(f"{_HOOKS} ORDER BY id", company_id)]
+    return [webhook_of_row(tuple(row)) for row in await db.fetch(f"{_HOOKS} ORDER BY id", company_id)]
 
 
 async def enabled_webhooks(db: Db, after: Key, limit: int, epoch: int) -> Sequence[Key]:
@@ -123,7 +130,9 @@ async def webhook_queue(db: Db, key: Key, at: str, limit: int, epoch: int) -> Qu
         "WHERE company_id = $1 AND webhook_id = $2 AND next_at IS NOT NULL",
         *key,
     )
-    return Queue(_webhook(tuple(row)[:-2]), [_delivery(tuple(one)) for one in due], pending, _time(next_at))
+    return Queue(
+        webhook_of_row(tuple(row)[:-2]), [delivery_of_row(tuple(one)) for one in due], pending, time_or_none(next_at)
+    )
 
 
 async def enqueue(db: Db, webhook: Webhook, found: Sequence[Placed], cursor: Place, at: str) -> None:
@@ -154,7 +163,7 @@ async def enqueue(db: Db, webhook: Webhook, found: Sequence[Placed], cursor: Pla
 async def settle_delivery(db: Db, after: Delivery, at: str, gone: tuple[str, Logged] | None) -> None:
     """Keep how an attempt ended, and what that says of the receiver."""
     key = (after.company_id, after.webhook_id)
-    times = (_text(after.next_at), _text(after.last_at))
+    times = (text_or_null(after.next_at), text_or_null(after.last_at))
     row = (after.status, after.attempts, after.tries, *times, after.status_code, after.latency_ms, plain(after.error))
     await db.execute(_SETTLE, *key, after.id, *row)
     if after.status != "delivered":
@@ -193,14 +202,15 @@ async def redeliver(db: Db, key: Key, delivery_id: str, at: str) -> Delivery | N
     if row is None:
         return None
     await db.fetchval(CLOCK, key[0], 1)
-    return _delivery(tuple(row))
+    return delivery_of_row(tuple(row))
 
 
 async def deliveries(db: Db, key: Key, before: int | None, limit: int) -> Sequence[Delivery]:
     """The deliveries of a webhook, newest first."""
-    below = NUMBER_MAX if before is None else min(before, NUMBER_MAX)
-    rows = await db.fetch(f"{_DELIVERIES} AND number < $3 ORDER BY number DESC LIMIT $4", *key, below, bounded(limit))
-    return [_delivery(tuple(row)) for row in rows]
+    rows = await db.fetch(
+        f"{_DELIVERIES} AND number < $3 ORDER BY number DESC LIMIT $4", *key, below(before), bounded(limit)
+    )
+    return [delivery_of_row(tuple(row)) for row in rows]
 
 
 async def drop_deliveries(db: Db, before: str) -> int:

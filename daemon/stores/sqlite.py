@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import structlog
@@ -13,15 +14,15 @@ from actors.ports import StoreFailed
 from daemon.audit.chain import HistoryBroken
 from daemon.folders import make_folder
 from daemon.stores import connection, sqlite_audit, sqlite_connectors, sqlite_journal, sqlite_shelves
+from daemon.stores.columns import text
 from daemon.stores.engine import SqliteEngine, migrate
 from daemon.stores.loads import Loads, watched
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite_log import last_logged, log, log_after
-from daemon.stores.sqlite_rows import text
 from daemon.stores.sqlite_telling import SqliteTelling
 from daemon.stores.trouble import at_opening, check_sound, named, stopped_short
 from daemon.stores.upgrade import upgrade
-from daemon.stores.writer import BATCH_MAX, Writer
+from daemon.stores.writer import BATCH_MAX, Writer, drop_all
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -218,7 +219,8 @@ class SqliteStore(SqliteTelling):
 
     async def drop_receipts(self, before: datetime) -> int:
         """Drop the receipts kept before that time, a bounded number per batch; returns how many."""
-        return await self._dropped(lambda db: sqlite_shelves.drop_receipts(db, text(before)))
+        drop = partial(sqlite_shelves.drop_receipts, before=text(before))
+        return await drop_all(lambda: self._writer.submit(drop))
 
     async def keep_template(self, document: TemplateDocument) -> None:
         """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""

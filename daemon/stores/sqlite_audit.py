@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 from daemon.audit import merkle
 from daemon.audit.chain import HistoryBroken, genesis
 from daemon.audit.records import SEAL_MAX, Checkpoint, Entry, Growing, Proven, Sign, leaf
+from daemon.stores.columns import below, checkpoint_of_row, checkpoint_row
 from daemon.stores.sqlite_rows import Rows
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
-
-SIZE_MAX = 2**63 - 1
 
 _LEAVES = Rows("INSERT INTO audit_leaves (company_id, number, stream, version, position)", columns=5)
 _NODES = Rows("INSERT INTO audit_nodes (company_id, level, number, hash)", columns=4)
@@ -60,15 +59,14 @@ def seal(db: sqlite3.Connection, sign: Sign) -> int:
     _LEAVES.write(db, leaves)
     made = [(tree.company_id, *place, digest) for tree in trees.values() for place, digest in tree.made.items()]
     _NODES.write(db, made)
-    _CHECKPOINTS.write(db, [_row(tree.checkpoint(sign)) for tree in trees.values()])
+    _CHECKPOINTS.write(db, [checkpoint_row(tree.checkpoint(sign)) for tree in trees.values()])
     return len(leaves)
 
 
 def checkpoints(db: sqlite3.Connection, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
     """The checkpoints of a company, newest first."""
-    below = SIZE_MAX if before is None else min(before, SIZE_MAX)
-    rows = db.execute(f"{_CHECKPOINT} = ? AND size < ? ORDER BY size DESC LIMIT ?", (company_id, below, limit))
-    return [_checkpoint(row) for row in rows]
+    rows = db.execute(f"{_CHECKPOINT} = ? AND size < ? ORDER BY size DESC LIMIT ?", (company_id, below(before), limit))
+    return [checkpoint_of_row(row) for row in rows]
 
 
 def proven(
@@ -107,14 +105,3 @@ def _node(db: sqlite3.Connection, company_id: str, level: int, number: int) -> b
         raise HistoryBroken(company_id, number, f"the node {level}:{number} of the company's tree is missing")
     digest: bytes = row[0]
     return digest
-
-
-def _row(one: Checkpoint) -> tuple[Any, ...]:
-    return (one.company, one.size, one.at, one.key_id, one.previous, one.root, one.signature)
-
-
-def _checkpoint(row: tuple[Any, ...]) -> Checkpoint:
-    at, company, key_id, previous, root, signature, size = row
-    return Checkpoint(
-        at=at, company=company, key_id=key_id, previous=previous, root=root, signature=signature, size=size
-    )

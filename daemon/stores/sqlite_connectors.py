@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from daemon.audit.log import Logged
 from daemon.ports import CompanyKey, ConnectorChange, StoredConnector
 from daemon.stores import codec
+from daemon.stores.columns import below, change_of_row, connector_of_row, key_of_row, text
 from daemon.stores.sqlite_log import log
-from daemon.stores.sqlite_rows import text
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
-
-NUMBER_MAX = 2**63 - 1
 
 _KEYS = "SELECT company_id, key_id, wrapped, created_at FROM company_keys WHERE"
 
@@ -45,14 +42,7 @@ def connectors_of(db: sqlite3.Connection, company_id: str) -> Sequence[StoredCon
         "WHERE company_id = ? ORDER BY tool_id",
         (company_id,),
     )
-    return [stored_of_row(company_id, *row) for row in rows]
-
-
-def stored_of_row(company_id: str, connector: bytes, sealed: bytes | None, *rest: str) -> StoredConnector:
-    """A connector as its row has it; the rest is when it was made and changed, and by whom."""
-    made_at, changed_at, by = rest
-    times = datetime.fromisoformat(made_at), datetime.fromisoformat(changed_at)
-    return StoredConnector(company_id, codec.decode_connector(connector), sealed, *times, by)
+    return [connector_of_row(company_id, *row) for row in rows]
 
 
 def add_change(db: sqlite3.Connection, change: ConnectorChange) -> None:
@@ -71,53 +61,31 @@ def connector_changes(
     rows = db.execute(
         "SELECT company_id, tool_id, number, version, at, by, secret, before, after, via FROM connector_changes "
         "WHERE company_id = ? AND tool_id = ? AND number < ? ORDER BY number DESC LIMIT ?",
-        (company_id, tool_id, NUMBER_MAX if before is None else min(before, NUMBER_MAX), limit),
+        (company_id, tool_id, below(before), limit),
     )
     return [change_of_row(row) for row in rows]
-
-
-def change_of_row(row: tuple[Any, ...]) -> ConnectorChange:
-    """The change of a connector that a row holds."""
-    company_id, tool_id, number, version, at, by, secret, before, after, via = row
-    return ConnectorChange(
-        company_id=company_id,
-        tool_id=tool_id,
-        number=number,
-        version=version,
-        at=datetime.fromisoformat(at),
-        by=by,
-        secret=secret,
-        before=codec.decode_state(before),
-        after=codec.decode_state(after),
-        via=via,
-    )
 
 
 def company_key(db: sqlite3.Connection, company_id: str) -> CompanyKey | None:
     """A company's wrapped key."""
     row = db.execute(f"{_KEYS} company_id = ?", (company_id,)).fetchone()
-    return None if row is None else _key(row)
+    return None if row is None else key_of_row(row)
 
 
 def add_company_key(db: sqlite3.Connection, key: CompanyKey) -> CompanyKey:
     """Keep a company's first key; returns the one it has."""
     row = (key.company_id, key.key_id, key.wrapped, text(key.created_at))
     db.execute("INSERT INTO company_keys VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING", row)
-    return _key(db.execute(f"{_KEYS} company_id = ?", (key.company_id,)).fetchone())
+    return key_of_row(db.execute(f"{_KEYS} company_id = ?", (key.company_id,)).fetchone())
 
 
 def company_keys(db: sqlite3.Connection, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
     """The keys behind a company that another key than this one wraps, by company."""
     where = "key_id != ? AND company_id > ? ORDER BY company_id LIMIT ?"
-    return [_key(row) for row in db.execute(f"{_KEYS} {where}", (not_by, after, limit))]
+    return [key_of_row(row) for row in db.execute(f"{_KEYS} {where}", (not_by, after, limit))]
 
 
 def rewrap_company_keys(db: sqlite3.Connection, keys: Sequence[CompanyKey]) -> None:
     """Put other wrappings in place."""
     rows = [(key.key_id, key.wrapped, key.company_id) for key in keys]
     db.executemany("UPDATE company_keys SET key_id = ?, wrapped = ? WHERE company_id = ?", rows)
-
-
-def _key(row: tuple[Any, ...]) -> CompanyKey:
-    company_id, key_id, wrapped, created_at = row
-    return CompanyKey(company_id, key_id, wrapped, datetime.fromisoformat(created_at))

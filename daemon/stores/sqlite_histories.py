@@ -6,11 +6,10 @@ from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import structlog
-
 from actors.messages import Event
 from daemon.audit.chain import HistoryBroken, Walk, genesis
 from daemon.stores import codec
+from daemon.stores.columns import INTEGER_MAX
 from daemon.stores.sqlite_rows import Rows
 
 if TYPE_CHECKING:
@@ -19,11 +18,9 @@ if TYPE_CHECKING:
 
     from actors.run import Run
 
-INTEGER_MAX = 2**63 - 1
 Key: TypeAlias = tuple[str, str]
 Place: TypeAlias = tuple[str, str, int]
 Events: TypeAlias = tuple[Event, ...]
-_log = structlog.get_logger()
 
 _EVENTS = (
     "SELECT first_seq, version, head, exact, events FROM commits "
@@ -82,7 +79,7 @@ def restored(db: sqlite3.Connection, rows: Iterable[tuple[Any, ...]]) -> list[Ru
 def _restored(db: sqlite3.Connection, place: Place, rows: Sequence[tuple[Any, ...]]) -> Run:
     """The run from its snapshot and what came after; from its whole history when the snapshot is not of our kind."""
     key, version = place[:2], place[2]
-    run = usable(key, *rows[0][3:7])
+    run = codec.usable(key, *rows[0][3:7])
     if run is None:
         return _led(place, None, (events for _, _, events in commits(db, key, 0, INTEGER_MAX)))
     if run.version == version:
@@ -109,17 +106,3 @@ def _led(place: Place, run: Run | None, parts: Iterable[Events]) -> Run:
         what = f"the history leads to {led.id} at version {led.version}, and the run is at {version}"
         raise HistoryBroken(run_id, led.version, what)
     return led
-
-
-def usable(key: Key, version: int | None, schema: int | None, checksum: int | None, body: bytes | None) -> Run | None:
-    """The run of a snapshot; None when it is not of our kind, or not as it was written."""
-    if body is None or schema is None or not codec.readable(schema):
-        return None
-    if codec.checksum(version or 0, body, schema) != checksum:
-        _log.error("snapshot_damaged", company_id=key[0], run_id=key[1], version=version)
-        return None
-    try:
-        run = codec.decode_run(body, schema)
-    except ValueError:
-        return None
-    return run if (run.company_id, run.id, run.version) == (*key, version) else None

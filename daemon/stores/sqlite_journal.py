@@ -10,10 +10,11 @@ from actors.values import value
 from daemon.audit.chain import HistoryBroken, extended, genesis
 from daemon.ports import ParkedRun, Recorded
 from daemon.stores import codec
-from daemon.stores.sqlite_histories import INTEGER_MAX, commits, heads, restored
+from daemon.stores.columns import INTEGER_MAX, bounded, reached, receipt_row, text
+from daemon.stores.sqlite_histories import commits, heads, restored
 from daemon.stores.sqlite_log import ADD_COMMITS
-from daemon.stores.sqlite_rows import Rows, text
-from daemon.stores.sqlite_shelves import ADD_RECEIPTS, receipt_row
+from daemon.stores.sqlite_rows import Rows
+from daemon.stores.sqlite_shelves import ADD_RECEIPTS
 
 if TYPE_CHECKING:
     import sqlite3
@@ -101,7 +102,7 @@ class Append:
         """Encode a commit."""
         run, expected = commit.run, commit.expected_version
         key = (run.company_id, run.id)
-        moved = (run.version, commit.resting, *_place(run), *key)
+        moved = (run.version, commit.resting, *reached(run), *key)
         body = _snapshot(commit)
         kept = (run.version, codec.SNAPSHOT_SCHEMA, codec.checksum(run.version, body or b""), body)
         return cls(
@@ -126,17 +127,6 @@ def _snapshot(commit: Commit) -> bytes | None:
     if commit.run.ended is not None and commit.expected_version > 0 and len(commit.events) <= ENDED_EVENTS_MAX:
         return None
     return codec.snapshot(commit)
-
-
-def standing(run: Run) -> tuple[int, bool, str, str, str, str, str]:
-    """What the row of a run says of it: version, resting, status, parked, updated_at, vertical, created_at."""
-    return run.version, run.resting, *_place(run), run.vertical, text(run.created_at)
-
-
-def _place(run: Run) -> tuple[str, str, str]:
-    """Where a run has come to, as its row says it: status, parked, updated_at."""
-    parked = [visit.step_id for visit in run.parked]
-    return run.status, "|".join(("", *parked, "")) if parked else "", text(run.updated_at)
 
 
 def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> None:
@@ -183,13 +173,13 @@ def find(db: sqlite3.Connection, company_id: str, query: RunQuery) -> Sequence[R
         return []
     asked = {condition: value for condition, value in conditions.items() if value is not None}
     statement = " ".join((_SELECT, "(", _STANDING, *asked, "ORDER BY id DESC LIMIT ?) AS runs", _BESIDE))
-    rows = db.execute(statement, (company_id, *asked.values(), _bounded(query.limit))).fetchall()
+    rows = db.execute(statement, (company_id, *asked.values(), bounded(query.limit))).fetchall()
     return sorted(restored(db, rows), key=lambda run: run.id, reverse=True)
 
 
 def history(db: sqlite3.Connection, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
     """The events after a place; each commit holds at least one, so `limit` commits are enough."""
-    limit, after = _bounded(limit), min(after, INTEGER_MAX)
+    limit, after = bounded(limit), min(after, INTEGER_MAX)
     found: list[Recorded] = []
     reached = after
     for first, last, events in commits(db, (company_id, run_id), after, limit):
@@ -224,8 +214,3 @@ def parked(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequen
 
 def _behind(after: tuple[str, str], limit: int) -> dict[str, Any]:
     return {"company_id": after[0], "id": after[1], "limit": limit}
-
-
-def _bounded(limit: int) -> int:
-    """What SQLite can take as a LIMIT; to it a negative one means none."""
-    return max(0, min(limit, INTEGER_MAX))

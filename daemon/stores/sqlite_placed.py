@@ -9,15 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
-from daemon.audit.chain import HistoryBroken, Walk, genesis
+from daemon.audit.chain import HistoryBroken
 from daemon.placed import Place, Placed
-from daemon.stores import codec
+from daemon.stores.columns import INTEGER_MAX, events_of_row
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
 
-INTEGER_MAX = 2**63 - 1
 _COMMIT = (
     "SELECT commits.position, commits.run_id, commits.first_seq, commits.version, commits.head, commits.exact, "
     "commits.events, before.head FROM"
@@ -50,7 +49,7 @@ def happened(db: sqlite3.Connection, company_id: str, after: Place, limit: int) 
     for row in _commits(db, company_id, min(after.position, INTEGER_MAX), limit + 1):
         if len(found) >= limit:
             break
-        found += [placed for placed in _events(company_id, row) if placed.place > after]
+        found += [placed for placed in events_of_row(company_id, row) if placed.place > after]
     return found[:limit]
 
 
@@ -73,15 +72,3 @@ def _leaf(db: sqlite3.Connection, company_id: str, position: int) -> int:
         return int(row[0])
 
     return bisect_left(range(0 if last is None else last + 1), position, key=at)
-
-
-def _events(company_id: str, row: tuple[Any, ...]) -> Iterator[Placed]:
-    """The events of a commit, its chain checked."""
-    position, run_id, first, version, head, exact, events, before = row
-    if first == 1:
-        before = genesis(company_id, run_id)
-    if before is None:
-        raise HistoryBroken(run_id, first - 1, "the commit before is missing or has no head")
-    Walk(run_id, before, first - 1).take(first, version, head, events)
-    for nth, event in enumerate(codec.decode_events(events, exact), 1):
-        yield Placed(Place(position, nth), run_id, first + nth - 1, event)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +49,3 @@ class Rows:
 def _statement(rows: Rows, size: int) -> str:
     row = f"({', '.join('?' * rows.columns)})"
     return f"{rows.before} VALUES {', '.join([row] * size)} {rows.after}"
-
-
-def text(at: datetime) -> str:
-    """A time as it is stored, so that it sorts."""
-    return at.astimezone(UTC).isoformat(timespec="microseconds")

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from actors.ports import Receipt, ReceiptTaken
 from daemon.audit.log import Logged
-from daemon.ports import Account, Company, EmailTaken, SchemaMismatch, TemplateDocument, User
+from daemon.ports import Account, EmailTaken, SchemaMismatch, TemplateDocument
 from daemon.stores import codec
+from daemon.stores.columns import account_of_row, receipt_row, text
 from daemon.stores.sqlite_log import log
-from daemon.stores.sqlite_rows import Rows, text
+from daemon.stores.sqlite_rows import Rows
+from daemon.stores.writer import DROP_MAX
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Sequence
-
-DROP_MAX = 1_000
 
 _ACCOUNTS = (
     "SELECT users.id, users.company_id, users.email, users.name, users.role, users.password_hash, users.created_at, "
@@ -38,8 +38,8 @@ def register(
 ) -> None:
     """Add a company with its first user, or raise ReceiptTaken or EmailTaken."""
     company, user = account.company, account.user
-    if receipt is not None and ADD_RECEIPTS.write(db, [receipt_row(receipt, at)]) != 1:
-        raise ReceiptTaken("The idempotency key is already used.")
+    if receipt is not None:
+        add_receipt(db, receipt, at)
     db.execute("INSERT INTO companies VALUES (?, ?, ?)", (company.id, company.name, text(company.created_at)))
     row = (user.company_id, user.id, user.email, codec.email_key(user.email), user.name, user.role)
     added = db.execute(
@@ -54,20 +54,12 @@ def register(
 
 def account_by_email(db: sqlite3.Connection, email: str) -> Account | None:
     """The account of an e-mail address."""
-    return _account(db.execute(f"{_ACCOUNTS} users.email_key = ?", (codec.email_key(email),)).fetchone())
+    return account_of_row(db.execute(f"{_ACCOUNTS} users.email_key = ?", (codec.email_key(email),)).fetchone())
 
 
 def account(db: sqlite3.Connection, user_id: str) -> Account | None:
     """The account of a user."""
-    return _account(db.execute(f"{_ACCOUNTS} users.id = ?", (user_id,)).fetchone())
-
-
-def _account(row: tuple[Any, ...] | None) -> Account | None:
-    if row is None:
-        return None
-    user_id, company_id, email, name, role, password_hash, joined_at, company_name, founded_at = row
-    user = User(user_id, company_id, email, name, role, password_hash, datetime.fromisoformat(joined_at))
-    return Account(user, Company(company_id, company_name, datetime.fromisoformat(founded_at)))
+    return account_of_row(db.execute(f"{_ACCOUNTS} users.id = ?", (user_id,)).fetchone())
 
 
 def revoke(db: sqlite3.Connection, token_id: str, expires_at: datetime, logged: Logged | None) -> None:
@@ -116,12 +108,6 @@ def drop_receipts(db: sqlite3.Connection, before: str) -> int:
         "(SELECT company_id, path, key FROM receipts WHERE created_at < ? LIMIT ?)",
         (before, DROP_MAX),
     ).rowcount
-
-
-def receipt_row(receipt: Receipt, at: str) -> tuple[Any, ...]:
-    """A receipt as a row."""
-    key = (receipt.company_id, receipt.path, receipt.key)
-    return (*key, receipt.fingerprint, receipt.run_id, receipt.status, receipt.headers, receipt.body, at)
 
 
 def keep_template(db: sqlite3.Connection, document: TemplateDocument) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from daemon.stores import sqlite_placed, sqlite_webhooks
-from daemon.stores.sqlite_rows import text
-from daemon.stores.sqlite_shelves import DROP_MAX
+from daemon.stores.columns import text
+from daemon.stores.writer import drop_all
 
 if TYPE_CHECKING:
     import sqlite3
@@ -90,13 +91,5 @@ class SqliteTelling:
 
     async def drop_deliveries(self, before: datetime) -> int:
         """Drop settled deliveries that were made before that time, a bounded number per batch; returns how many."""
-        return await self._dropped(lambda db: sqlite_webhooks.drop_deliveries(db, text(before)))
-
-    async def _dropped(self, drop: Callable[[sqlite3.Connection], int]) -> int:
-        """Drop rows, at most DROP_MAX in each batch, until none are left; returns how many."""
-        total = 0
-        while True:
-            dropped = await self._writer.submit(drop)
-            total += dropped
-            if dropped < DROP_MAX:
-                return total
+        drop = partial(sqlite_webhooks.drop_deliveries, before=text(before))
+        return await drop_all(lambda: self._writer.submit(drop))

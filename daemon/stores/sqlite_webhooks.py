@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from actors.ports import ReceiptTaken
 from daemon.placed import Place
+from daemon.stores.columns import (
+    below,
+    delivery_of_row,
+    text,
+    text_or_null,
+    time_or_none,
+    types,
+    webhook_of_row,
+)
 from daemon.stores.sqlite_log import log
 from daemon.stores.sqlite_placed import present
-from daemon.stores.sqlite_rows import Rows, text
-from daemon.stores.sqlite_shelves import ADD_RECEIPTS, DROP_MAX, receipt_row
+from daemon.stores.sqlite_rows import Rows
+from daemon.stores.sqlite_shelves import add_receipt
+from daemon.stores.writer import DROP_MAX
 from daemon.webhooks.records import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, Queue, TooMany, Webhook, message_id
 
 if TYPE_CHECKING:
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
     from daemon.audit.log import Logged
     from daemon.placed import Placed
 
-NUMBER_MAX = 2**63 - 1
 _SELECT = "SELECT"
 _HOOK = (
     "company_id, id, url, events, description, sealed_secret, created_at, updated_at, updated_by, enabled, reason, "
@@ -45,12 +51,12 @@ _SETTLE = (
 
 def add_webhook(db: sqlite3.Connection, webhook: Webhook, logged: Logged, receipt: Receipt | None, at: str) -> None:
     """Add a webhook whose cursor is at the present, unless the company has as many as it may."""
-    if receipt is not None and ADD_RECEIPTS.write(db, [receipt_row(receipt, at)]) != 1:
-        raise ReceiptTaken("The idempotency key is already used.")
+    if receipt is not None:
+        add_receipt(db, receipt, at)
     if db.execute(_COUNT, (webhook.company_id,)).fetchone()[0] >= WEBHOOKS_MAX:
         raise TooMany
     log(db, logged)
-    row = (*webhook.key, webhook.url, _types(webhook), webhook.description, webhook.sealed_secret)
+    row = (*webhook.key, webhook.url, types(webhook), webhook.description, webhook.sealed_secret)
     times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)
     _ADD_HOOK.write(db, [(*row, *times, webhook.enabled, webhook.reason, webhook.failures, *present(db))])
 
@@ -62,7 +68,7 @@ def put_webhook(db: sqlite3.Connection, webhook: Webhook, logged: Logged) -> boo
         "reason = NULL, failures = 0 WHERE company_id = ? AND id = ?",
         (
             webhook.url,
-            _types(webhook),
+            types(webhook),
             webhook.description,
             text(webhook.updated_at),
             webhook.updated_by,
@@ -86,12 +92,12 @@ def delete_webhook(db: sqlite3.Connection, key: tuple[str, str], logged: Logged)
 def webhook(db: sqlite3.Connection, key: tuple[str, str]) -> Webhook | None:
     """One webhook."""
     row = db.execute(f"{_HOOKS} AND id = ?", key).fetchone()
-    return None if row is None else _webhook(row)
+    return None if row is None else webhook_of_row(row)
 
 
 def webhooks_of(db: sqlite3.Connection, company_id: str) -> Sequence[Webhook]:
     """The webhooks of a company."""
-    return [_webhook(row) for row in db.execute(f"{_HOOKS} ORDER BY id", (company_id,))]
+    return [webhook_of_row(row) for row in db.execute(f"{_HOOKS} ORDER BY id", (company_id,))]
 
 
 def enabled_webhooks(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
@@ -113,7 +119,7 @@ def webhook_queue(db: sqlite3.Connection, key: tuple[str, str], at: str, limit: 
     pending, next_at = db.execute(
         f"{counted} WHERE company_id = ? AND webhook_id = ? AND next_at IS NOT NULL", key
     ).fetchone()
-    return Queue(found, [_delivery(row) for row in due], pending, _time(next_at))
+    return Queue(found, [delivery_of_row(row) for row in due], pending, time_or_none(next_at))
 
 
 def enqueue(db: sqlite3.Connection, webhook: Webhook, found: Sequence[Placed], cursor: Place, at: str) -> None:
@@ -151,7 +157,7 @@ def enqueue(db: sqlite3.Connection, webhook: Webhook, found: Sequence[Placed], c
 def settle_delivery(db: sqlite3.Connection, after: Delivery, at: str, gone: tuple[str, Logged] | None) -> None:
     """Keep how an attempt ended, and what that says of the receiver."""
     key = (after.company_id, after.webhook_id)
-    times = (_text(after.next_at), _text(after.last_at))
+    times = (text_or_null(after.next_at), text_or_null(after.last_at))
     row = (after.status, after.attempts, after.tries, *times, after.status_code, after.latency_ms, after.error)
     db.execute(_SETTLE, (*row, *key, after.id))
     if after.status != "delivered":
@@ -185,14 +191,13 @@ def redeliver(db: sqlite3.Connection, key: tuple[str, str], delivery_id: str, at
         (at, *key, delivery_id),
     )
     row = db.execute(f"{_DELIVERIES} AND id = ?", (*key, delivery_id)).fetchone()
-    return None if row is None else _delivery(row)
+    return None if row is None else delivery_of_row(row)
 
 
 def deliveries(db: sqlite3.Connection, key: tuple[str, str], before: int | None, limit: int) -> Sequence[Delivery]:
     """The deliveries of a webhook, newest first."""
-    below = NUMBER_MAX if before is None else min(before, NUMBER_MAX)
-    rows = db.execute(f"{_DELIVERIES} AND number < ? ORDER BY number DESC LIMIT ?", (*key, below, limit))
-    return [_delivery(row) for row in rows]
+    rows = db.execute(f"{_DELIVERIES} AND number < ? ORDER BY number DESC LIMIT ?", (*key, below(before), limit))
+    return [delivery_of_row(row) for row in rows]
 
 
 def drop_deliveries(db: sqlite3.Connection, before: str) -> int:
@@ -203,59 +208,3 @@ def drop_deliveries(db: sqlite3.Connection, before: str) -> int:
         "WHERE next_at IS NULL AND created_at < ? LIMIT ?)",
         (before, DROP_MAX),
     ).rowcount
-
-
-def _types(webhook: Webhook) -> str | None:
-    return None if webhook.events is None else json.dumps(webhook.events)
-
-
-def _webhook(row: tuple[Any, ...]) -> Webhook:
-    company_id, webhook_id, url, events, description, sealed, created_at, updated_at, by, *state = row
-    enabled, reason, failures, *cursor = state
-    return Webhook(
-        company_id=company_id,
-        id=webhook_id,
-        url=url,
-        events=None if events is None else tuple(json.loads(events)),
-        description=description,
-        sealed_secret=sealed,
-        created_at=datetime.fromisoformat(created_at),
-        updated_at=datetime.fromisoformat(updated_at),
-        updated_by=by,
-        enabled=bool(enabled),
-        reason=reason,
-        failures=failures,
-        cursor=Place(*cursor),
-    )
-
-
-def _delivery(row: tuple[Any, ...]) -> Delivery:
-    company_id, webhook_id, number, message, position, nth, run_id, seq, kind, created_at, *state = row
-    status, attempts, tries, next_at, last_at, status_code, latency_ms, error = state
-    return Delivery(
-        company_id=company_id,
-        webhook_id=webhook_id,
-        number=number,
-        id=message,
-        place=Place(position, nth),
-        run_id=run_id,
-        seq=seq,
-        type=kind,
-        created_at=datetime.fromisoformat(created_at),
-        status=status,
-        attempts=attempts,
-        tries=tries,
-        next_at=_time(next_at),
-        last_at=_time(last_at),
-        status_code=status_code,
-        latency_ms=latency_ms,
-        error=error,
-    )
-
-
-def _text(at: datetime | None) -> str | None:
-    return None if at is None else text(at)
-
-
-def _time(at: str | None) -> datetime | None:
-    return None if at is None else datetime.fromisoformat(at)

@@ -11,7 +11,8 @@ from daemon.audit.log import Logged
 from daemon.jsonio import canonical_lines
 from daemon.ports import ConnectorChange
 from daemon.stores import codec
-from daemon.stores.sqlite_connectors import add_change, change_of_row
+from daemon.stores.columns import change_of_row
+from daemon.stores.sqlite_connectors import add_change
 from daemon.stores.sqlite_log import log
 
 if TYPE_CHECKING:

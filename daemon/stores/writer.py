@@ -14,7 +14,7 @@ from actors.ports import StoreFailed
 from daemon.ports import DiskFull, StoreBroken
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from daemon.meters import Gauge
 
@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 BATCH_MAX = 256
 QUEUE_MAX = 20_000
+DROP_MAX = 1_000
+"""Rows that are dropped in one batch, so that nobody waits long behind it."""
 
 _log = structlog.get_logger()
 
@@ -165,6 +167,16 @@ class Writer(Generic[C]):
         self._queue.clear()
         if self.failed and self._on_failed is not None:
             self._on_failed()
+
+
+async def drop_all(drop: Callable[[], Awaitable[int]]) -> int:
+    """Drop rows, at most DROP_MAX with each call, until none are left; returns how many."""
+    total = 0
+    while True:
+        dropped = await drop()
+        total += dropped
+        if dropped < DROP_MAX:
+            return total
 
 
 def _kind(failure: Exception) -> str:

@@ -16,11 +16,10 @@ from daemon.audit.verify import verify_store
 from daemon.jsonio import dumps
 from daemon.keyring import KeyRing, write_ring
 from daemon.stores import codec, upgrade
+from daemon.stores.columns import standing_row, text
 from daemon.stores.engine import migrate
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite import SqliteStore
-from daemon.stores.sqlite_journal import standing
-from daemon.stores.sqlite_rows import text
 from tests.histories import ACME, NOON, change, decide, start, stored_connector, work
 
 OLDER = ("via", "was")
@@ -37,7 +36,7 @@ def old_form(commit: Commit) -> bytes:
 def write_old(db: sqlite3.Connection, commits: list[Commit]) -> None:
     for one in commits:
         run = one.run
-        version, resting, status, parked, updated, vertical, created = standing(run)
+        version, resting, status, parked, updated, vertical, created = standing_row(run)
         row = (run.company_id, run.id, version, resting, status, vertical, parked, created, updated)
         db.execute(
             "INSERT INTO runs (company_id, id, version, resting, status, vertical, parked, created_at, updated_at) "
