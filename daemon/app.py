@@ -36,6 +36,7 @@ from daemon.passwords import Passwords
 from daemon.ports import SharedStore, Store
 from daemon.rotation import Rotation
 from daemon.settings import Settings, Supervision, key_files
+from daemon.stores.connection import DATABASE
 from daemon.stores.sqlite import SqliteStore
 from daemon.sweeper import Sweeper
 from daemon.targets import Targets
@@ -171,7 +172,7 @@ async def _store(
         life.stop(exits.STORE_FAILED)
 
     if settings.database_url is None:
-        path, room = settings.data_dir / "penstock.db", settings.disk_free_bytes_min
+        path, room = settings.data_dir / DATABASE, settings.disk_free_bytes_min
         opening = SqliteStore.open(
             path, batch_max=settings.batch_max, free_bytes_min=room, on_failed=failed, gauge=measured.store
         )

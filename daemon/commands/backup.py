@@ -14,6 +14,7 @@ from daemon.commands.base import AsJson, DataDir, refused, settings_of, tell
 from daemon.settings import Settings, key_files
 from daemon.stores import backups
 from daemon.stores.backups import CopyRefused, Holding
+from daemon.stores.connection import DATABASE
 from daemon.timers import utc_now
 
 MEANING = """\
@@ -41,7 +42,7 @@ def backup(
     if settings.database_url is not None:
         raise refused(CopyRefused(ELSEWHERE), exits.REFUSED)
     try:
-        holding = backups.back_up(settings.data_dir / backups.DATABASE, file, replace=replace)
+        holding = backups.back_up(settings.data_dir / DATABASE, file, replace=replace)
     except CopyRefused as error:
         raise refused(error, exits.REFUSED) from None
     apart = [str(path) for path in _apart(settings)]
@@ -62,10 +63,10 @@ def restore(
         raise refused(CopyRefused(ELSEWHERE), exits.REFUSED)
     folder = settings.data_dir
     try:
-        holding, aside = backups.restore(file, folder / backups.DATABASE, utc_now, replace=replace)
+        holding, aside = backups.restore(file, folder / DATABASE, utc_now, replace=replace)
     except (CopyRefused, StoreFailed) as error:
         raise refused(error, exits.REFUSED) from None
-    file = folder / backups.DATABASE
+    file = folder / DATABASE
     earlier = [] if aside is None else [f"The earlier database is {aside}; nothing of it was deleted."]
     said = "\n".join((f"{file} holds {described(holding)}", *earlier, MEANING))
     document = {"file": str(file), **asdict(holding), "aside": None if aside is None else str(aside)}

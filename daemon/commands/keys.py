@@ -13,6 +13,7 @@ from daemon.keyring import KeyFileRefused, KeyPurpose, KeyRing, change_ring
 from daemon.ports import SchemaMismatch
 from daemon.rotation import prune as pruned
 from daemon.settings import Settings, key_files
+from daemon.stores.connection import DATABASE
 from daemon.stores.sqlite import SqliteStore
 
 tokens = typer.Typer(help="The keys that sign tokens.", no_args_is_help=True)
@@ -63,7 +64,7 @@ def _rotated(purpose: KeyPurpose, data_dir: Path | None) -> tuple[Path, KeyRing]
 
 async def _prune(settings: Settings) -> tuple[KeyRing, int]:
     """Drop them in the file; KeyFileRefused as long as one is needed, or where nobody can say."""
-    path, database = key_files(settings)["secrets"], settings.data_dir / "penstock.db"
+    path, database = key_files(settings)["secrets"], settings.data_dir / DATABASE
     if settings.database_url is not None:
         from daemon.stores.postgres import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
 

@@ -12,6 +12,7 @@ from actors.ports import StoreFailed
 from daemon import exits
 from daemon.commands.base import AsJson, refused, tell
 from daemon.ports import SchemaMismatch
+from daemon.stores.connection import DATABASE
 from daemon.timers import utc_now
 
 SQLITE = "sqlite:"
@@ -28,7 +29,7 @@ def migrate(
 ) -> None:
     """Move a stopped installation to PostgreSQL, compared row by row. It can be called again if it was broken off."""
     place = Path(source.removeprefix(SQLITE).removeprefix("//"))
-    path = place / "penstock.db" if place.is_dir() else place
+    path = place / DATABASE if place.is_dir() else place
     if not source.startswith(SQLITE) or not path.exists():
         raise refused(ValueError(f"--from: {source} is not sqlite: and a data folder with a database"), exits.CONFIG)
     if not target.startswith(("postgresql://", "postgres://")):

@@ -19,8 +19,7 @@ from daemon.keyring import KeyFileRefused
 from daemon.ports import SchemaMismatch
 from daemon.settings import Settings, key_files
 from daemon.stores import inspection
-from daemon.stores.backups import DATABASE
-from daemon.stores.connection import in_use
+from daemon.stores.connection import DATABASE, in_use
 from daemon.stores.migrations import pending, read_migrations
 from daemon.sweeper import reason
 

@@ -14,8 +14,7 @@ from pathlib import Path
 from daemon.doctor.checks import Check, ok, problem, warning
 from daemon.keyring import KeyFileRefused, KeyRing, read_ring
 from daemon.settings import Settings, key_files, unknown_variables
-from daemon.stores.backups import DATABASE
-from daemon.stores.connection import in_use
+from daemon.stores.connection import DATABASE, in_use
 
 PACKAGES = (
     *("penstock", "aiohttp", "aiosqlite", "pydantic", "cryptography", "cel-expr-python"),

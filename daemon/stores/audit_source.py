@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from daemon.stores.connection import DATABASE
+
 Row = tuple[Any, ...]
-DATABASE = "penstock.db"
 
 
 class AuditSource:

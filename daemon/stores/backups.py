@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 PAGES = 256
 PAUSE_S = 0.01
-DATABASE = "penstock.db"
 PARTIAL = ".partial"
 ENDINGS = ("-wal", "-shm", "-journal")
 

@@ -6,6 +6,7 @@ import fcntl
 import os
 import sqlite3
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiosqlite
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 SQLITE_MIN = (3, 37, 0)
+DATABASE = "penstock.db"
 LOCK_NAME = "penstock.lock"
 FULL = 2
 IN_MEMORY = 2
@@ -96,7 +98,7 @@ async def writer(path: Path) -> AsyncIterator[Connection]:
     """The connection that writes; on the way out it moves the whole log into the database."""
     async with _open(path) as connection:
         with at_opening(path):
-            await connection.run(_configure_writer)
+            await connection.run(partial(configure, pragmas=WRITER_PRAGMAS))
         try:
             yield connection
         finally:
@@ -110,7 +112,7 @@ async def reader(path: Path) -> AsyncIterator[Connection]:
     """A connection that can only read."""
     async with _open(path) as connection:
         with at_opening(path):
-            await connection.run(_configure_reader)
+            await connection.run(partial(configure, pragmas=READER_PRAGMAS))
         yield connection
 
 
@@ -140,11 +142,3 @@ def _check(db: sqlite3.Connection, name: str, wanted: str | int) -> None:
     row: tuple[Any, ...] = db.execute(f"PRAGMA {name}").fetchone()
     if row != (wanted,):
         raise SchemaMismatch(f"SQLite did not take {name} = {wanted}, it has {row[0]}: writes would not be safe.")
-
-
-def _configure_writer(db: sqlite3.Connection) -> None:
-    configure(db, WRITER_PRAGMAS)
-
-
-def _configure_reader(db: sqlite3.Connection) -> None:
-    configure(db, READER_PRAGMAS)

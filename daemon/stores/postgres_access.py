@@ -44,15 +44,10 @@ class PostgresAccess:
         return cast("T", await self._lane(company_id).submit(cast("Any", Work(company_id, work))))
 
     async def _read(self, query: Callable[[Db], Awaitable[T]]) -> T:
-        return await self._failing(min(self._readers, key=lambda one: one.waiting), query)
-
-    async def _taking(self, query: Callable[[Db], Awaitable[T]]) -> T:
-        """Run what looks and takes in one; whoever does not hear what it took asks again."""
-        return await self._failing(min(self._readers, key=lambda one: one.waiting), query)
-
-    async def _failing(self, link: Link, query: Callable[[Db], Awaitable[T]]) -> T:
+        """Run a query on the reader with the least to do."""
+        reader = min(self._readers, key=lambda one: one.waiting)
         try:
-            return await link.use(query)
+            return await reader.use(query)
         except HistoryBroken as broken:
             self._not_read("history_broken", str(broken), "damaged")
             raise
@@ -62,6 +57,10 @@ class PostgresAccess:
         except ValueError as error:
             self._not_read("store_read_failed", str(error), "read")
             raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
+
+    async def _taking(self, query: Callable[[Db], Awaitable[T]]) -> T:
+        """Run what looks and takes in one, as a read: whoever does not hear what it took asks again."""
+        return await self._read(query)
 
     def _not_read(self, event: str, detail: str, kind: str) -> None:
         _log.error(event, detail=detail)

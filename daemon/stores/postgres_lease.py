@@ -144,11 +144,6 @@ class Lease:
         """Whether nobody can have taken over yet, by this machine's own clock."""
         return not self._over and asyncio.get_running_loop().time() < self._until
 
-    @property
-    def over(self) -> bool:
-        """Whether another daemon has taken over."""
-        return self._over
-
     async def join(self) -> None:
         """Begin a life."""
         began = asyncio.get_running_loop().time()

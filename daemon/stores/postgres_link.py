@@ -48,10 +48,6 @@ FULL = "53100"
 GONE = ("08", "57P01", "57P02", "57P03", "57P05", "40003", "58", "XX")
 
 
-class Lost(Exception):
-    """The connection is gone, or was never there."""
-
-
 def failed(error: BaseException, *, committing: bool) -> StoreFailed:
     """What an error of the database means for whoever waits; `committing` when it can have come after a commit."""
     detail = f"The database could not do it: {named(error)}."
