@@ -35,7 +35,7 @@ from daemon.notify import Supervisor
 from daemon.passwords import Passwords
 from daemon.ports import SharedStore, Store
 from daemon.rotation import Rotation
-from daemon.settings import Settings, Supervision, key_files
+from daemon.settings import KEY_FILES, Settings, Supervision, key_files
 from daemon.stores.connection import DATABASE
 from daemon.stores.sqlite import SqliteStore
 from daemon.sweeper import Sweeper
@@ -195,8 +195,9 @@ async def _keys(
     files = key_files(settings)
     if shared is not None:
         await keymatch.check(files, shared)
-    given = {"tokens": settings.jwt_keys_file, "secrets": settings.vault_key_file, "audit": settings.audit_keys_file}
-    rings = {purpose: _ring(path, create=given[purpose] is None) for purpose, path in files.items()}
+    rings = {
+        purpose: _ring(path, create=getattr(settings, KEY_FILES[purpose]) is None) for purpose, path in files.items()
+    }
     watch = KeyWatch(files, store, utc_now)
     await watch.begin()
     housekeeping.keep(stack, watch.follow())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,6 +14,12 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from daemon.keyring import KeyPurpose
 
 FIRST_SOCKET = 3
+KEY_FILES: Mapping[KeyPurpose, str] = {
+    "tokens": "jwt_keys_file",
+    "secrets": "vault_key_file",
+    "audit": "audit_keys_file",
+}
+"""The setting that names the file of the keys, by what they are for."""
 
 
 class Supervision(BaseSettings):
@@ -155,19 +162,21 @@ class Settings(BaseSettings):
     def _key_files_from_credentials(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Take a credential for a key file that is not set: `jwt_keys_file` is the credential `jwt.keys`."""
         folder = Supervision().credentials_directory
-        names = [name for name in cls.model_fields if name.endswith("_file") and name not in given]
-        files = {name: folder / name.removesuffix("_file").replace("_", ".") for name in names if folder}
+        names = [name for name in KEY_FILES.values() if name not in given]
+        files = {name: folder / _file_name(name) for name in names if folder}
         return {**given, **{name: file for name, file in files.items() if file.exists()}}
 
 
 def key_files(settings: Settings) -> dict[KeyPurpose, Path]:
     """Where the keys are, by what they are for."""
-    folder = settings.data_dir
     return {
-        "tokens": settings.jwt_keys_file or folder / "jwt.keys",
-        "secrets": settings.vault_key_file or folder / "vault.key",
-        "audit": settings.audit_keys_file or folder / "audit.keys",
+        purpose: getattr(settings, name) or settings.data_dir / _file_name(name) for purpose, name in KEY_FILES.items()
     }
+
+
+def _file_name(setting: str) -> str:
+    """What a key file is called in the data folder and among the credentials."""
+    return setting.removesuffix("_file").replace("_", ".")
 
 
 def unknown_variables() -> dict[str, str | None]:

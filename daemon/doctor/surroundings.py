@@ -13,7 +13,7 @@ from pathlib import Path
 
 from daemon.doctor.checks import Check, ok, problem, warning
 from daemon.keyring import KeyFileRefused, KeyRing, read_ring
-from daemon.settings import Settings, key_files, unknown_variables
+from daemon.settings import KEY_FILES, Settings, key_files, unknown_variables
 from daemon.stores.connection import DATABASE, in_use
 
 PACKAGES = (
@@ -23,8 +23,6 @@ PACKAGES = (
 # Two connections that write or checkpoint at once can corrupt a database in WAL mode.
 WAL_RESET_BUG = ((3, 7, 0), (3, 51, 2))
 FREE_BYTES_MIN = 256 * 1024 * 1024
-NEEDED = ("tokens", "secrets", "audit")
-KEY_FILES = ("jwt_keys_file", "vault_key_file", "audit_keys_file")
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -91,14 +89,14 @@ def folder(path: Path) -> Iterator[Check]:
 def keys(settings: Settings) -> Iterator[Check]:
     """Whether the key files can be used; the service makes those that are missing only where they lie by default."""
     began = (settings.data_dir / DATABASE).exists()
-    for (purpose, path), setting in zip(key_files(settings).items(), KEY_FILES, strict=True):
+    for purpose, path in key_files(settings).items():
         if path.exists():
             yield _key_file(purpose, path)
-        elif began and purpose in NEEDED:
+        elif began:
             yield problem(
                 "keys",
                 f"{path} is not there ({purpose})",
-                f"put it back, or say where it is: PENSTOCK_{setting.upper()}",
+                f"put it back, or say where it is: PENSTOCK_{KEY_FILES[purpose].upper()}",
             )
 
 
