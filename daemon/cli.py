@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import os
 import sys
 from pathlib import Path
@@ -18,9 +19,7 @@ from daemon.app import serve as serve_until_stopped
 from daemon.catalog import TemplateRefused
 from daemon.commands import audit, keys, runs, session, templates, webhooks
 from daemon.commands.backup import backup, restore
-from daemon.commands.base import AsJson, DataDir, tell
-from daemon.commands.base import refused as _refused
-from daemon.commands.base import settings_of as _settings
+from daemon.commands.base import AsJson, DataDir, refused, settings_of, tell
 from daemon.commands.doctor import doctor
 from daemon.commands.migrate import migrate
 from daemon.keyring import KeyFileRefused
@@ -62,7 +61,7 @@ def serve(
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
     """Serve in the foreground until SIGTERM, then drain. Each flag has a PENSTOCK_ variable; see the README."""
-    settings = _settings(
+    settings = settings_of(
         host=host,
         port=port,
         data_dir=data_dir,
@@ -75,8 +74,8 @@ def serve(
         structlog.get_logger("penstock").warning("no_setting", variable=name, meant=meant)
     try:
         _run(settings)
-    except (StoreFailed, SchemaMismatch, TemplateRefused, KeyFileRefused, OSError, ValueError) as refused:
-        raise _refused(refused) from None
+    except (StoreFailed, SchemaMismatch, TemplateRefused, KeyFileRefused, OSError, ValueError) as error:
+        raise refused(error) from None
 
 
 @app.command()
@@ -88,7 +87,8 @@ def demo() -> None:
 @app.command()
 def version(as_json: AsJson = False) -> None:
     """Say which version this is."""
-    tell({"version": demonstration.version()}, demonstration.version(), as_json=as_json)
+    installed = importlib.metadata.version("penstock")
+    tell({"version": installed}, installed, as_json=as_json)
 
 
 def _run(settings: Settings) -> NoReturn:
@@ -108,9 +108,5 @@ def _leave(code: int) -> NoReturn:
 
 def _announce(address: str) -> None:
     """Say where the service is, on standard output, for people and for whoever started it on a free port."""
-    sys.stdout.write(f"Penstock is ready at {address}\n")
+    sys.stdout.write(f"{demonstration.READY}{address}\n")
     sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    sys.exit(app())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -19,11 +18,6 @@ START_S = 30.0
 STOP_S = 15.0
 GATES_MAX = 10
 _out = Console(highlight=False)
-
-
-def version() -> str:
-    """The version that is installed."""
-    return importlib.metadata.version("penstock")
 
 
 def run() -> int:
