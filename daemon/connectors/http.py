@@ -22,6 +22,7 @@ from daemon import jsonio
 from daemon.connectors.auth import credentials
 from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connector
 from daemon.connectors.origin import BadUrl
+from daemon.timers import utc_now
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractResolver
@@ -88,7 +89,7 @@ class HttpConnector:
         *,
         body_bytes_max: int = BODY_BYTES_MAX,
         resolver: AbstractResolver | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] = utc_now,
     ) -> None:
         """Reach what `guard` allows; keep at most `body_bytes_max` of an answer, counted after decompression."""
         self._guard = guard

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from actors.ports import ReceiptTaken, StoreFailed, VersionConflict
@@ -12,9 +11,11 @@ from daemon.audit.log import Logged
 from daemon.ports import EmailTaken, ParkedRun, Recorded, SchemaMismatch
 from daemon.stores import codec
 from daemon.stores.memory_telling import MemoryTelling
+from daemon.timers import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+    from datetime import datetime
 
     from actors.ports import Commit, Receipt
     from actors.run import Run
@@ -30,16 +31,12 @@ class _Kept:
     resting: bool = False
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class MemoryStore(MemoryTelling):
     """All that is durable elsewhere, for as long as the process lives."""
 
     failed = False
 
-    def __init__(self, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(self, clock: Callable[[], datetime] = utc_now) -> None:
         super().__init__()
         self._clock = clock
         self._runs: dict[tuple[str, str], _Kept] = {}
@@ -53,7 +50,7 @@ class MemoryStore(MemoryTelling):
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, *, clock: Callable[[], datetime] = _now) -> AsyncIterator[MemoryStore]:
+    async def open(cls, *, clock: Callable[[], datetime] = utc_now) -> AsyncIterator[MemoryStore]:
         """An empty store, opened like the durable one."""
         yield cls(clock)
 

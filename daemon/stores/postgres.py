@@ -7,7 +7,6 @@ import os
 import socket
 from collections import OrderedDict
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
@@ -26,9 +25,11 @@ from daemon.stores.postgres_log import last_logged, log, log_after
 from daemon.stores.postgres_migrations import migrate, whole
 from daemon.stores.postgres_telling import PostgresTelling
 from daemon.stores.writer import BATCH_MAX, Writer
+from daemon.timers import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+    from datetime import datetime
 
     from actors.ports import Commit
     from actors.run import Run
@@ -49,10 +50,6 @@ Key = tuple[str, str]
 LANES = 4
 LEASE_S = 5.0
 HEADS_MAX = 50_000
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 class PostgresStore(PostgresKeeping, PostgresTelling):
@@ -83,7 +80,7 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
         lease_s: float = LEASE_S,
         on_failed: Callable[[], None] = lambda: None,
         gauge: Gauge | None = None,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[PostgresStore]:
         """Join the daemons on this database, migrated as needed; StoreFailed or SchemaMismatch say why it cannot be."""
         lease, hints = Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed), Hints(url)

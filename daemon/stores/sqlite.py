@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,9 +22,11 @@ from daemon.stores.sqlite_telling import SqliteTelling
 from daemon.stores.trouble import at_opening, check_sound, named, stopped_short
 from daemon.stores.upgrade import upgrade
 from daemon.stores.writer import BATCH_MAX, Writer, drop_all
+from daemon.timers import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from datetime import datetime
     from pathlib import Path
 
     from actors.ports import Commit, Receipt
@@ -47,10 +48,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _log = structlog.get_logger()
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 class SqliteStore(SqliteTelling):
@@ -81,7 +78,7 @@ class SqliteStore(SqliteTelling):
         free_bytes_min: int = 0,
         on_failed: Callable[[], None] | None = None,
         gauge: Gauge | None = None,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[SqliteStore]:
         """Open the database, made and migrated as needed; StoreFailed or SchemaMismatch say why it cannot be used."""
         async with AsyncExitStack() as stack:
