@@ -70,7 +70,7 @@ class Envelope:
             self.reply.set_exception(error)
 
 
-Turn = Callable[[Envelope], Awaitable[None]]
+TakeTurn = Callable[[Envelope], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Surroundings:
     mailbox_max: int
     steps_max: int
     shared: bool = False
-    traced: Callable[[Turn], Turn] | None = None
+    traced: Callable[[TakeTurn], TakeTurn] | None = None
 
 
 class Home(Protocol):
@@ -190,7 +190,7 @@ class Actor:
 
     async def _turn(self, envelope: Envelope) -> None:
         """One message: decide, make durable, and only then perform, publish and reply."""
-        message, held = envelope.message, self._kept()
+        message, earlier = envelope.message, self._earlier()
         template = await self._ready(envelope)
         if message is None:
             envelope.answer(None)
@@ -203,7 +203,7 @@ class Actor:
         for _ in range(CONFLICTS_MAX):
             done = step(self.run, message, template, self._around.steps_max)
             if isinstance(done, Rejected) or not done.events:
-                if held is not None and self.run is held:
+                if earlier is not None and self.run is earlier:
                     await self._load()  # what is refused here may be right by what others have committed
                     continue
                 envelope.answer(done)
@@ -221,7 +221,7 @@ class Actor:
             return
         raise StoreFailed("The run is changed elsewhere faster than here.", "not_applied")
 
-    def _kept(self) -> Run | None:
+    def _earlier(self) -> Run | None:
         """The run from an earlier turn, where others may have moved it on since this message came."""
         if not self._around.shared:
             return None
@@ -277,13 +277,13 @@ class Actor:
             self.run = self._template = None
             return
         self._template = await self._around.templates.pinned(run.template_digest)
-        self.run = _shared(run)
+        self.run = _interned(run)
         effects = outstanding(self.run, self._template)
         if effects:
             self._around.effects.perform(effects, recovered=True)
 
 
-def _shared(run: Run) -> Run:
+def _interned(run: Run) -> Run:
     """A run from the journal, holding once what decoding made several times: times, and outputs that are facts."""
     times: dict[datetime, datetime] = {}
 

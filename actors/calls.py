@@ -98,6 +98,11 @@ def _unbound(tool: str) -> Request:
     return Request(tool=tool, mode="shadow")
 
 
+def sendable(request: Request | Missing | None) -> Request | None:
+    """The request of a step, if it has one and nothing that it needs is missing."""
+    return None if isinstance(request, Missing) else request
+
+
 def shown(request: Request | None) -> dict[str, Any] | None:
     """The request in the form in which people see it and digests cover it."""
     if request is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
-from actors.calls import Missing, Request
+from actors.calls import Missing, Request, sendable
 from actors.evolve import begun, drafted, finished
 from actors.governance import may_decide
 from actors.messages import (
@@ -155,7 +155,6 @@ def _resume(turn: Turn, message: Resume) -> Rejected | None:
     if message.decision not in gate.decisions:
         detail = f"At {message.gate} the decision is one of: {', '.join(gate.decisions)}."
         return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
-    sent = None if isinstance(request, Missing) else request
     turn.emit(
         _new_verdict_given(
             at=turn.at,
@@ -165,7 +164,7 @@ def _resume(turn: Turn, message: Resume) -> Rejected | None:
             by=message.by,
             via=message.via,
             comment=message.comment,
-            request=sent,
+            request=sendable(request),
             traceparent=message.traceparent,
         )
     )
@@ -202,7 +201,7 @@ def _asked(turn: Turn, visit: Visit) -> Request | Missing | None:
 def _stale(turn: Turn, message: Resume, visit: Visit, request: Request | Missing | None) -> Rejected | None:
     """Whether the human saw something else than what stands; then the gate opens again, showing what stands."""
     gate, version = visit.gate, turn.run.version
-    stands = None if isinstance(request, Missing) else request
+    stands = sendable(request)
     seen = message.digest is not None or message.versions is not None
     irreversible = turn.template.node(visit.step_id).effect == "irreversible"
     if gate is None or not (seen or irreversible):
@@ -222,8 +221,7 @@ def _renew(turn: Turn) -> None:
     if not turn.events or len(turn.run.open) == 1:
         return
     for visit in turn.run.parked:
-        request = _asked(turn, visit)
-        stands = None if isinstance(request, Missing) else request
+        stands = sendable(_asked(turn, visit))
         if visit.gate is not None and turn.digest(visit, stands) != visit.gate.digest:
             turn.park(visit, visit.gate.reason, visit.gate.decisions, stands)
 

@@ -137,7 +137,7 @@ def _entered(run: Draft, event: StepEntered) -> None:
 
 
 def _cleared(run: Draft, event: StepCleared) -> None:
-    visit = _open(run, event)
+    visit = _open_visit(run, event)
     visit.resolved_by, visit.reason = event.by, event.reason
     if visit.kind == "task":
         visit.status, visit.request = "calling", event.request
@@ -151,7 +151,7 @@ def _settled(run: Draft, event: CallSettled) -> None:
         late = visit_of(run, event)
         run.trace[run.trace.index(late)] = final(_outcome(draft(late), event))
         return
-    visit = _outcome(_open(run, event), event)
+    visit = _outcome(_open_visit(run, event), event)
     if event.error is None:
         _close(run, visit, "done", event.at)
         run.facts = {**run.facts, event.step_id: _fact(event)}
@@ -177,7 +177,7 @@ def _fact(event: CallSettled) -> Any:
 
 def _opened(run: Draft, event: GateOpened) -> None:
     """A gate that opens again shows something else, but it is as old as it was, and decides on no later hit."""
-    visit = _open(run, event)
+    visit = _open_visit(run, event)
     gate = _new_gate(event.label, event.reason, event.decisions, event.digest, event.at, event.role, event.signals)
     if visit.gate is not None:
         gate = changed(gate, opened_at=visit.gate.opened_at, signals=visit.gate.signals)
@@ -185,7 +185,7 @@ def _opened(run: Draft, event: GateOpened) -> None:
 
 
 def _judged(run: Draft, event: VerdictGiven) -> None:
-    visit = _open(run, event)
+    visit = _open_visit(run, event)
     run.signals, run.traceparent = _undecided(run, visit), event.traceparent or run.traceparent
     visit.verdict = _new_verdict(event.decision, event.by, event.at, event.comment)
     visit.resolved_by, visit.request = event.by, event.request
@@ -231,7 +231,7 @@ def visit_of(run: Run | Draft, event: AboutVisit) -> Visit:
     raise ValueError(message)
 
 
-def _open(run: Draft, event: AboutVisit) -> Any:
+def _open_visit(run: Draft, event: AboutVisit) -> Any:
     """The draft of the visit that an event is about; only the outcome of a call may come when its visit is over."""
     for visit in run.open:
         if visit.step_id == event.step_id and visit.visit == event.visit:

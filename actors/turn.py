@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from actors.calls import Connectors, Missing, Request, dry_run, prepare, shown
+from actors.calls import Connectors, Missing, Request, dry_run, prepare, sendable, shown
 from actors.canonical import digest
 from actors.evolve import absorb
 from actors.governance import Held, resolve
@@ -171,8 +171,7 @@ class Turn:
         request = self.prepare(node) if node.kind == "task" else None
         answer = resolve(self.run, node, self.template)
         if isinstance(answer, Held):
-            asked = None if isinstance(request, Missing) else request
-            self.park(visit, answer.reason, self.template.decisions(node.id), asked)
+            self.park(visit, answer.reason, self.template.decisions(node.id), sendable(request))
         elif node.kind == "end":
             self.leave(node.id, APPROVED)
         elif request is None:

@@ -21,7 +21,7 @@ PASSIVATE_S = 0.01
 PASSIVATED_MAX = 100
 
 
-class Shelves(Protocol):
+class Expiring(Protocol):
     """What grows old in a store."""
 
     async def drop_receipts(self, before: datetime) -> int:
@@ -43,7 +43,7 @@ async def passivate(directory: Directory) -> None:
         directory.passivate(PASSIVATED_MAX)
 
 
-async def drop_old(store: Shelves, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
+async def drop_old(store: Expiring, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
     """Drop answers that need no longer be repeated and deliveries long settled, once an hour."""
     while True:
         with suppress(StoreFailed):

@@ -22,7 +22,7 @@ Key = tuple[str, str]
 _log = structlog.get_logger("penstock")
 
 
-class Standing(Protocol):
+class Runs(Protocol):
     """The runs as the store knows them."""
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
@@ -32,7 +32,7 @@ class Standing(Protocol):
         """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
 
 
-class Movers(Protocol):
+class Actors(Protocol):
     """The live actors, by run."""
 
     def live(self, company_id: str, run_id: str) -> Run | None:
@@ -52,7 +52,7 @@ class Calls(Protocol):
         """Whether that call is in flight, or waits to be."""
 
 
-class Alarms(Protocol):
+class Timers(Protocol):
     """The wake-ups that are set."""
 
     def under_way(self, wake: Wake) -> bool:
@@ -90,11 +90,11 @@ class Sweeper:
     A run moves while it is looked at, so only what is found twice, unmoved, counts.
     """
 
-    store: Standing
+    store: Runs
     templates: Templates
-    movers: Movers
+    actors: Actors
     calls: Calls
-    alarms: Alarms
+    timers: Timers
 
     async def watch(self, every_s: float) -> None:
         """Sweep for as long as the service runs."""
@@ -119,7 +119,7 @@ class Sweeper:
             after = keys[-1] if len(keys) == PAGE else None
         for one in sorted(stuck, key=lambda found: found.key):
             _tell(one, again=one in before)
-            await self.movers.wake(one.key)
+            await self.actors.wake(one.key)
         return frozenset(stuck)
 
     async def _sure(self, keys: Sequence[Key], pause_s: float) -> Sequence[Stuck]:
@@ -132,7 +132,7 @@ class Sweeper:
     async def _look(self, key: Key) -> Stuck | None:
         """Why a run is stuck; None when it is not, or when it moves just now."""
         try:
-            run = self.movers.live(*key) or await self.store.load(*key)
+            run = self.actors.live(*key) or await self.store.load(*key)
         except StoreFailed as failure:
             return Stuck(key, 0, "unknown", f"it cannot be read: {failure}")
         if run is None:
@@ -142,8 +142,8 @@ class Sweeper:
         except (KeyError, ValueError) as error:
             return Stuck(key, run.version, run.status, f"its template cannot be used: {error}")
         # From here on nothing else gets the event loop, so that what is compared is of one moment.
-        live = self.movers.live(*key)
-        if self.movers.under_way(key) or (live is not None and live is not run):
+        live = self.actors.live(*key)
+        if self.actors.under_way(key) or (live is not None and live is not run):
             return None
         why = self._nothing_sees_to(run, template)
         return None if why is None else Stuck(key, run.version, run.status, why)
@@ -157,7 +157,7 @@ class Sweeper:
         return None
 
     def _under_way(self, effect: Effect) -> bool:
-        return self.calls.under_way(effect) if isinstance(effect, Call) else self.alarms.under_way(effect)
+        return self.calls.under_way(effect) if isinstance(effect, Call) else self.timers.under_way(effect)
 
 
 def _waited_for(effect: Effect) -> str:

@@ -11,7 +11,7 @@ from actors.about import TRACE
 from actors.ports import Commit, Journal
 
 if TYPE_CHECKING:
-    from actors.actor import Envelope, Turn
+    from actors.actor import Envelope, TakeTurn
     from actors.run import Run
 
 Kind = Literal["server", "internal", "client"]
@@ -61,10 +61,10 @@ async def traced(to: str, *, version: str) -> AsyncIterator[Tracer | None]:
             await made.close()
 
 
-def turns(tracer: Tracer) -> Callable[[Turn], Turn]:
+def turns(tracer: Tracer) -> Callable[[TakeTurn], TakeTurn]:
     """What makes an actor's turns spans, each in the trace of whoever sent the message."""
 
-    def around(turn: Turn) -> Turn:
+    def around(turn: TakeTurn) -> TakeTurn:
         async def spanned(envelope: Envelope) -> None:
             if envelope.message is None:  # to wake a run is nobody's wish
                 TRACE.set(None)
