@@ -38,7 +38,7 @@ class Admission:
     A burst waits, however large, up to `waiting_max`; of those places a company may hold as many as are still free (a
     dynamic threshold), so that one alone gets half of them. Only where the wait stays too long for too long (a siege)
     there are fewer places: then each company that waits has an equal share of them, and one share stays free. Who has
-    filled its part is refused until some of it is free again: else each place that is given back would be fought for
+    filled its part is refused until some of it is free again: else each slot that is given back would be fought for
     by all that arrive at that moment, and what is fought for has been parsed already.
     """
 
@@ -142,7 +142,7 @@ class Admission:
                 holder.too_late(data)
 
     async def enter(self, company_id: str, let_in: str | None = None) -> None:
-        """Take a place, after a wait if need be; Overloaded when there is no room to wait or it takes too long.
+        """Take a slot, after a wait if need be; Overloaded when there is no room to wait or it takes too long.
 
         Who was expected comes `let_in` for a company, and is not refused for want of room: that would cost the most.
         """
@@ -164,16 +164,16 @@ class Admission:
         try:
             await turn
         except asyncio.CancelledError:
-            if not turn.cancelled():  # the place was given just before
+            if not turn.cancelled():  # the slot was given just before
                 self.leave()
             raise
 
     def rejoin(self) -> None:
-        """Take a place again at once, for what is nearly done."""
+        """Take a slot again at once, for what is nearly done."""
         self._free -= 1
 
     def leave(self) -> None:
-        """Give a place back: to the next company in turn, if anybody waits."""
+        """Give a slot back: to the next company in turn, if anybody waits."""
         if not self._queues:
             self._free += 1
             for company_id in list(self._held):
@@ -248,7 +248,7 @@ class Admission:
         return len(self._queues.get(company_id, ())) + self._expected.get(company_id, 0)
 
     def _own(self, company_id: str) -> int:
-        """How many of a company wait, or will when those that are on their way have taken the free places."""
+        """How many of a company wait, or will when those that are on their way have taken the free slots."""
         return self._near(company_id) + len(self._held.get(company_id, ())) - max(0, self._free)
 
     def _most(self, company_id: str) -> float:
@@ -260,8 +260,8 @@ class Admission:
         return min(free, self._siege.places / (waiting + 1))
 
 
-class Place:
-    """The place that one request has taken among those that are worked on."""
+class Slot:
+    """The slot that one request holds while it is worked on."""
 
     __slots__ = ("_admission", "_held")
 
@@ -283,18 +283,18 @@ class Place:
 
 
 ADMISSION = web.AppKey("admission", Admission)
-PLACE: ContextVar[Place | None] = ContextVar("place", default=None)
+SLOT: ContextVar[Slot | None] = ContextVar("slot", default=None)
 
 
 @contextmanager
 def aside() -> Iterator[None]:
-    """Leave the place to others while this request waits for something outside: a run, a hash, a call, its reader."""
-    place = PLACE.get()
-    if place is None:
+    """Leave the slot to others while this request waits for something outside: a run, a hash, a call, its reader."""
+    slot = SLOT.get()
+    if slot is None:
         yield
         return
-    place.leave()
+    slot.leave()
     try:
         yield
     finally:
-        place.retake()
+        slot.retake()

@@ -14,7 +14,7 @@ from actors.actor import Stopped
 from daemon.identity import Principal
 from daemon.web import access, cookies, problems
 from daemon.web.access import PRINCIPAL, REQUEST_ID
-from daemon.web.admission import NOBODY, PLACE, Admission, Place
+from daemon.web.admission import NOBODY, SLOT, Admission, Slot
 from daemon.web.connections import Connection
 from daemon.web.plain import named
 from daemon.web.problems import SERVER, Problem, not_authenticated
@@ -71,19 +71,19 @@ def gateway(services: Services, under_way: UnderWay, admission: Admission) -> Mi
 
 
 async def _served(request: web.Request, handler: Handler, admission: Admission, company_id: str) -> web.StreamResponse:
-    """Have a request handled as soon as it has a place among those that are worked on; /health needs none."""
+    """Have a request handled as soon as there is a slot for it; /health needs none."""
     if request.path == HEALTH:
         return await handler(request)
     connection = request.protocol
     await admission.enter(company_id, connection.let_in() if isinstance(connection, Connection) else None)
-    place = Place(admission)
-    PLACE.set(place)
+    slot = Slot(admission)
+    SLOT.set(slot)
     try:
         if request.transport is None:
             raise ConnectionResetError("the caller has gone while waiting")
         return await handler(request)
     finally:
-        place.leave()
+        slot.leave()
 
 
 def _admit(request: web.Request, services: Services) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from actors.actor import Overloaded
-from daemon.web.admission import AHEAD_MAX, PLACE, SHORTENED_AT_ONCE, Admission, Place, aside
+from daemon.web.admission import AHEAD_MAX, SHORTENED_AT_ONCE, SLOT, Admission, Slot, aside
 from daemon.web.siege import Siege
 
 
@@ -134,21 +134,21 @@ async def test_without_places_to_wait_the_next_is_refused_at_once() -> None:
     await admission.enter("b")
 
 
-async def test_who_waits_for_something_outside_leaves_the_place_to_others() -> None:
+async def test_who_waits_for_something_outside_leaves_the_slot_to_others() -> None:
     admission = Admission(1, 10)
     await admission.enter("a")
-    place = Place(admission)
-    token = PLACE.set(place)
+    slot = Slot(admission)
+    token = SLOT.set(slot)
     with aside():
         await asyncio.wait_for(admission.enter("b"), 1)
     (third,) = waiting(admission, "c")
     await settled()
     admission.leave()
     await settled()
-    assert not third.done()  # both are back: one place is taken twice
-    place.leave()
+    assert not third.done()  # both are back: one slot is taken twice
+    slot.leave()
     await third
-    PLACE.reset(token)
+    SLOT.reset(token)
 
 
 @dataclass
@@ -184,12 +184,12 @@ async def test_when_a_siege_begins_the_newest_are_refused_who_would_have_to_wait
     await end(*tasks)
 
 
-async def test_a_place_is_given_back_once() -> None:
+async def test_a_slot_is_given_back_once() -> None:
     admission = Admission(1, 0)
     await admission.enter("a")
-    place = Place(admission)
-    place.leave()
-    place.leave()
+    slot = Slot(admission)
+    slot.leave()
+    slot.leave()
     await admission.enter("a")
     with pytest.raises(Overloaded):
         await admission.enter("a")
