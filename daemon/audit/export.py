@@ -43,6 +43,6 @@ def checkpoint_line(checkpoint: Checkpoint) -> bytes:
 
 
 def changes(first_seq: int, events: list[Any]) -> list[dict[str, Any]]:
-    """What people did in these events, each with its place."""
+    """What people did in these events, each with its seq."""
     found = ((seq, change_of(event)) for seq, event in enumerate(events, first_seq))
     return [{"seq": seq, **change} for seq, change in found if change is not None]

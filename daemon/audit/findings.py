@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from daemon.audit import merkle
@@ -27,7 +27,7 @@ class Finding:
 
 
 class Tree:
-    """Complete nodes in memory, for who has the leaves and nothing else."""
+    """Complete nodes in memory, for whoever has the leaves and nothing else."""
 
     def __init__(self) -> None:
         """Begin empty."""
@@ -48,57 +48,54 @@ class Tree:
         return bytes(self._levels[level][number * width : (number + 1) * width])
 
 
-def signature_of(one: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Finding]:
+def wrong_signature(one: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Finding]:
     """What is wrong with a checkpoint in itself."""
-    where = place(one)
+    where = titled(one)
     if one.key_id not in keys:
         yield Finding("signature", where, f"the key {one.key_id} is not among those to trust")
     elif not one.genuine(keys):
         yield Finding("signature", where, "the signature does not fit what it signs")
 
 
-def root_of(one: Checkpoint, size: int, node: merkle.Node) -> Iterator[Finding]:
-    """Whether a checkpoint fits a tree."""
+def wrong_root(one: Checkpoint, size: int, node: merkle.Node) -> Iterator[Finding]:
+    """What shows that a checkpoint is not of this tree."""
     if not 0 < one.size <= size:
-        yield Finding("checkpoint", place(one), f"it covers {one.size} commits, and there are {size}")
+        yield Finding("checkpoint", titled(one), f"it covers {one.size} commits, and there are {size}")
         return
     try:
         root = named(merkle.root(one.size, node))
     except (KeyError, IndexError):
-        yield Finding("checkpoint", place(one), "a node of the tree below it is missing")
+        yield Finding("checkpoint", titled(one), "a node of the tree below it is missing")
         return
     if root != one.root:
-        yield Finding("checkpoint", place(one), "its root is not that of the commits: one of them was changed or moved")
+        yield Finding(
+            "checkpoint", titled(one), "its root is not that of the commits: one of them was changed or moved"
+        )
 
 
-def kept(one: Checkpoint, keys: Mapping[str, bytes], size: int, node: merkle.Node) -> Iterator[Finding]:
-    """Whether a tree goes on from a checkpoint that was kept elsewhere."""
-    yield from signature_of(one, keys)
+def wrong_against(one: Checkpoint, keys: Mapping[str, bytes], size: int, node: merkle.Node) -> Iterator[Finding]:
+    """What shows that a tree does not go on from a checkpoint that was kept elsewhere."""
+    yield from wrong_signature(one, keys)
     if one.size > size:
         what = f"the kept checkpoint covers {one.size} commits and here are {size}: the history was rolled back"
-        yield Finding("rolled_back", place(one), what)
-    elif any(True for _ in root_of(one, size, node)):
-        yield Finding("rewritten", place(one), "the history here is not the one that the kept checkpoint covers")
+        yield Finding("rolled_back", titled(one), what)
+    elif any(True for _ in wrong_root(one, size, node)):
+        yield Finding("rewritten", titled(one), "the history here is not the one that the kept checkpoint covers")
 
 
-def previous_of(one: Checkpoint, before: Checkpoint | None) -> Iterator[Finding]:
-    """Whether a checkpoint follows the one before it."""
+def wrong_previous(one: Checkpoint, before: Checkpoint | None) -> Iterator[Finding]:
+    """What shows that a checkpoint does not follow the one before it."""
     if before is not None and one.size <= before.size:
-        yield Finding("checkpoint", place(one), f"it comes after one of size {before.size}")
+        yield Finding("checkpoint", titled(one), f"it comes after one of size {before.size}")
     if one.previous != (None if before is None else before.root):
-        yield Finding("checkpoint", place(one), "it does not name the checkpoint before: one is missing or was changed")
+        yield Finding(
+            "checkpoint", titled(one), "it does not name the checkpoint before: one is missing or was changed"
+        )
 
 
-def place(one: Checkpoint) -> str:
-    """Where a checkpoint stands."""
+def titled(one: Checkpoint) -> str:
+    """A checkpoint in a finding."""
     return f"company {one.company!r}, checkpoint of size {one.size}"
-
-
-def chosen(against: Sequence[Checkpoint] | Checkpoint | None) -> Sequence[Checkpoint]:
-    """The checkpoints to compare with, however they were given."""
-    if against is None:
-        return ()
-    return (against,) if isinstance(against, Checkpoint) else against
 
 
 def called(stream: str) -> str:

@@ -9,7 +9,16 @@ from typing import Any
 from actors.canonical import canonical
 from daemon.audit import export
 from daemon.audit.chain import HistoryBroken, Walk, genesis, unnamed
-from daemon.audit.findings import Finding, Tally, Tree, chosen, kept, place, previous_of, root_of, signature_of
+from daemon.audit.findings import (
+    Finding,
+    Tally,
+    Tree,
+    titled,
+    wrong_against,
+    wrong_previous,
+    wrong_root,
+    wrong_signature,
+)
 from daemon.audit.records import Checkpoint, checkpoint, leaf
 
 ENTRY = {"events", "first_seq", "head", "number", "stream", "version"}
@@ -18,7 +27,7 @@ ENTRY = {"events", "first_seq", "head", "number", "stream", "version"}
 def verify_export(
     lines: Iterable[bytes],
     keys: Mapping[str, bytes],
-    against: Sequence[Checkpoint] | Checkpoint | None = None,
+    against: Sequence[Checkpoint] = (),
     tally: Tally | None = None,
 ) -> Iterator[Finding]:
     """Whatever is wrong with an export; nothing when it is as it was written."""
@@ -36,7 +45,7 @@ def verify_export(
             yield from reading.take(number, value)
         except (ValueError, TypeError, KeyError) as error:
             yield Finding("line", f"line {number}", f"it is none of an export: {error!r}")
-    yield from reading.end(chosen(against))
+    yield from reading.end(against)
 
 
 class _Export:
@@ -86,13 +95,13 @@ class _Export:
     def _checkpoint(self, one: Checkpoint) -> Iterator[Finding]:
         """The newest comes first, so each is the one before that which stands above it."""
         if one.company != self._company:
-            yield Finding("checkpoint", place(one), f"the export is of the company {self._company!r}")
+            yield Finding("checkpoint", titled(one), f"the export is of the company {self._company!r}")
         if self._later is None and one.size != self._size:
-            yield Finding("checkpoint", place(one), f"the export has {self._size} commits: the last one is missing")
+            yield Finding("checkpoint", titled(one), f"the export has {self._size} commits: the last one is missing")
         if self._later is not None:
-            yield from previous_of(self._later, one)
-        yield from signature_of(one, self._keys)
-        yield from root_of(one, self._tree.size, self._tree.node)
+            yield from wrong_previous(self._later, one)
+        yield from wrong_signature(one, self._keys)
+        yield from wrong_root(one, self._tree.size, self._tree.node)
         self._later = one
         self._tally["checkpoints"] += 1
 
@@ -105,11 +114,11 @@ class _Export:
             what = f"{self._size} commits were announced, and {self._tree.size} are here"
             yield Finding("manifest", f"company {self._company!r}", what)
         if self._later is not None:
-            yield from previous_of(self._later, None)
+            yield from wrong_previous(self._later, None)
         elif self._tree.size:
             yield Finding("checkpoint", f"company {self._company!r}", "no checkpoint covers the commits")
         for one in against:
             if one.company != self._company:
-                yield Finding("against", place(one), f"the export is of the company {self._company!r}")
+                yield Finding("against", titled(one), f"the export is of the company {self._company!r}")
             else:
-                yield from kept(one, self._keys, self._tree.size, self._tree.node)
+                yield from wrong_against(one, self._keys, self._tree.size, self._tree.node)

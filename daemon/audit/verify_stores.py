@@ -14,7 +14,7 @@ from actors.canonical import canonical
 from actors.run import Run
 from daemon.audit import merkle
 from daemon.audit.chain import HistoryBroken, Walk, genesis
-from daemon.audit.findings import Finding, Tally, called, chosen, kept, previous_of, root_of, signature_of
+from daemon.audit.findings import Finding, Tally, called, wrong_against, wrong_previous, wrong_root, wrong_signature
 from daemon.audit.log import ConnectorChanged
 from daemon.audit.records import CHECKPOINT, Checkpoint, leaf
 from daemon.jsonio import plain
@@ -26,7 +26,7 @@ from daemon.stores.columns import change_of_row, standing_row
 def verify_store(
     path: Path,
     keys: Mapping[str, bytes],
-    against: Sequence[Checkpoint] | Checkpoint | None = None,
+    against: Sequence[Checkpoint] = (),
     tally: Tally | None = None,
 ) -> Iterator[Finding]:
     """Whatever is wrong with a store, in a data folder or a database; nothing when it is as it was written."""
@@ -39,9 +39,9 @@ def verify_store(
             for company_id, stream, version in source.passed_over():
                 where = f"{called(stream)}, up to event {version}"
                 yield Finding("leaf", where, f"the commit has no leaf in the tree of {company_id!r}: it was inserted")
-            for one in chosen(against):
+            for one in against:
                 size = sum(1 for _ in source.leaves(one.company))
-                yield from kept(one, keys, size, partial(source.node, one.company))
+                yield from wrong_against(one, keys, size, partial(source.node, one.company))
     except Trouble as error:
         yield Finding("database", str(path), f"it cannot be read: {error}")
 
@@ -217,9 +217,9 @@ def _tree(source: AuditSource, company_id: str, keys: Mapping[str, bytes], tally
     for row in source.checkpoints(company_id):
         tally["checkpoints"] += 1
         one = Checkpoint(**dict(zip(CHECKPOINT, row, strict=True)))
-        yield from previous_of(one, before)
-        yield from signature_of(one, keys)
-        yield from root_of(one, size, node)
+        yield from wrong_previous(one, before)
+        yield from wrong_signature(one, keys)
+        yield from wrong_root(one, size, node)
         before = one
     covered = 0 if before is None else before.size
     if covered < size:

@@ -39,7 +39,7 @@ def verify(
         typer.echo("penstock: name an export with --key, the file of the public keys, or else --data-dir", err=True)
         raise typer.Exit(exits.CONFIG)
     try:
-        kept = None if against is None else read_checkpoints(against)
+        kept = [] if against is None else read_checkpoints(against)
         if file is not None and key is not None:
             with file.open("rb") as lines:
                 _no_database(file, lines.peek(len(SQLITE))[: len(SQLITE)])

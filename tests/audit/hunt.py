@@ -40,12 +40,12 @@ def once(past: Past, path: Path, seed: int) -> Caught:
         work = tampering.rewritten_with_the_key if isinstance(kind, str) else kind
         with closing(plain_copy(past, path)) as db:
             names = work(db, rng, past)
-        against = list(past.kept.values()) if kind == "rewritten" else None
+        against = list(past.kept.values()) if kind == "rewritten" else []
         return caught(kind, seed, list(verify_store(path, past.keys, against)), names)
     company = rng.choice(sorted(past.kept))
     if kind == "rolled_back":
         plain_copy(past, path, past.earlier).close()
-        return caught(kind, seed, list(verify_store(path, past.keys, past.kept[company])), {"rolled_back", company})
+        return caught(kind, seed, list(verify_store(path, past.keys, [past.kept[company]])), {"rolled_back", company})
     other = next(one for one in past.kept if one != company)
     if kind == "rolled_back_export":
         lines = past.earlier_exports[company]
@@ -53,7 +53,7 @@ def once(past: Past, path: Path, seed: int) -> Caught:
         lines = kind(past.exports[company], rng, past.exports[other])  # type: ignore[operator]
     if lines == past.exports[company]:
         return caught(kind, seed, [Finding("unchanged", "line", "nothing was tampered with")], {"line"})
-    findings = list(verify_export(lines, past.keys, past.kept[company]))
+    findings = list(verify_export(lines, past.keys, [past.kept[company]]))
     return caught(kind, seed, findings, {"line", company, "run-", "busy-"})
 
 

@@ -132,7 +132,7 @@ async def test_a_made_folder_is_one_that_the_service_could_have_left(tmp_path: P
         assert db.execute("SELECT count(*) FROM commits WHERE position NOT IN "
                           "(SELECT position FROM audit_leaves)").fetchone() == (0,)  # fmt: skip
     keys = read_public(tmp_path / "made" / PUBLIC)
-    assert list(verify_store(tmp_path / "made", keys, None, Tally())) == []
+    assert list(verify_store(tmp_path / "made", keys, (), Tally())) == []
     assert len(set((tmp_path / "made" / "ids").read_text(encoding="ascii").split())) == 30
 
 
