@@ -61,7 +61,7 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "encoding": (
         "daemon/stores/codec.py",
         "daemon/stores/sqlite_journal.py:of",
-        "daemon/stores/sqlite_journal.py:standing",
+        "daemon/stores/columns.py",
     ),
     "hash chain": ("daemon/audit/",),
     "SQLite": ("daemon/stores/sqlite", "daemon/stores/engine.py", "daemon/stores/trouble.py", "daemon/stores/loads.py"),
