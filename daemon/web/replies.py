@@ -5,8 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -18,7 +19,9 @@ from daemon.jsonio import dumps
 from daemon.web.answer import Answer
 from daemon.web.problems import Problem, etag
 
+T = TypeVar("T")
 JSON = "application/json; charset=utf-8"
+NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 NOT_EMPTY = re.compile(r".+", re.DOTALL)
 
 
@@ -60,6 +63,20 @@ def kept(receipt: Receipt) -> Reply:
     return Reply(receipt.status or web.HTTPOk.status_code, receipt.body, headers)
 
 
+def page_reply(
+    request: web.Request,
+    found: Sequence[T],
+    limit: int,
+    kind: str,
+    *,
+    name: Callable[[T], object],
+    show: Callable[[T], Any],
+) -> Answer:
+    """A page of that kind of list; one entry more than fits was found where there is another, behind the last one."""
+    headers = next_page(request, to_cursor(kind, str(name(found[limit - 1])))) if len(found) > limit else None
+    return json_reply([show(one) for one in found[:limit]], headers=headers)
+
+
 def next_page(request: web.Request, cursor: str, name: str = "cursor") -> dict[str, str]:
     """The header that announces a further page (RFC 8288); `name` is the parameter that leads there."""
     query = {**request.query, name: cursor}
@@ -69,6 +86,12 @@ def next_page(request: web.Request, cursor: str, name: str = "cursor") -> dict[s
 def to_cursor(kind: str, last: str) -> str:
     """An opaque cursor behind the last entry of a page of that kind of list."""
     return base64.urlsafe_b64encode(f"{kind}:{last}".encode()).decode().rstrip("=")
+
+
+def from_number(request: web.Request, kind: str) -> int | None:
+    """The number of the last entry of the page before, if there was one."""
+    last = from_cursor(request, kind, NUMBER)
+    return None if last is None else int(last)
 
 
 def from_cursor(request: web.Request, kind: str, form: re.Pattern[str] = NOT_EMPTY) -> str | None:

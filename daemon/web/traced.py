@@ -11,7 +11,7 @@ from daemon.tracing import Tracer
 from daemon.web.access import route_of
 from daemon.web.auth import HEALTH
 from daemon.web.bodies import sent_traceparent
-from daemon.web.handlers.runs import RUN_ID
+from daemon.web.parameters import ID
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 OTHER = "_OTHER"
@@ -29,7 +29,7 @@ def traced(tracer: Tracer) -> Middleware:
         with tracer.span(f"{method} {route}", "server", sent_traceparent(request)) as span:
             span.note("http.request.method", method)
             span.note("http.route", route)
-            if RUN_ID.fullmatch(run_id := request.match_info.get("run_id", "")):
+            if ID.fullmatch(run_id := request.match_info.get("run_id", "")):
                 span.note("penstock.run_id", run_id)
             response = await handler(request)
             span.note("http.response.status_code", response.status)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -15,29 +14,26 @@ from actors.ports import StoreFailed
 from actors.run import Run
 from daemon.audit import chain, export
 from daemon.audit.changes import change_of
-from daemon.audit.records import Proven, leaf
+from daemon.audit.records import Checkpoint, Proven, leaf
 from daemon.web.admission import aside
 from daemon.web.auth import principal_of, request_id_of
 from daemon.web.bodies import page_limit
 from daemon.web.handlers.runs import find
 from daemon.web.problems import SERVER, Problem
-from daemon.web.replies import JSON, from_cursor, json_reply, next_page, to_cursor
+from daemon.web.replies import JSON, from_number, json_reply, next_page, page_reply, to_cursor
 from daemon.web.services import SERVICES
 
 MANAGER = "manager"
 PAGE = 32
 TRIES = 5
-_SIZE = re.compile(r"[1-9][0-9]{0,17}")
 
 
 async def checkpoints(request: web.Request) -> web.Response:
     """GET /audit/checkpoints."""
     company_id = _auditor(request)
-    limit, cursor = page_limit(request), from_cursor(request, "checkpoints", _SIZE)
-    before = None if cursor is None else int(cursor)
+    limit, before = page_limit(request), from_number(request, "checkpoints")
     found = await request.app[SERVICES].store.checkpoints(company_id, before, limit + 1)
-    headers = next_page(request, to_cursor("checkpoints", str(found[limit - 1].size))) if len(found) > limit else None
-    return json_reply([one.document() for one in found[:limit]], headers=headers)
+    return page_reply(request, found, limit, "checkpoints", name=lambda last: last.size, show=Checkpoint.document)
 
 
 async def keys(request: web.Request) -> web.Response:
@@ -104,7 +100,7 @@ def _page(request: web.Request, run_id: str) -> _Page:
     """The page that is asked for; without `limit` and `cursor` it is everything."""
     if request.query.keys().isdisjoint({"limit", "cursor"}):
         return _Page(0, None)
-    return _Page(int(from_cursor(request, f"audit-{run_id}", _SIZE) or 0), page_limit(request))
+    return _Page(from_number(request, f"audit-{run_id}") or 0, page_limit(request))
 
 
 async def _proven(request: web.Request, run: Run, page: _Page) -> Proven:

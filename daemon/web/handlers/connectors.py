@@ -16,11 +16,10 @@ from daemon.web.auth import principal_of
 from daemon.web.bodies import page_limit, read
 from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import invalid, not_found
-from daemon.web.replies import from_cursor, json_reply, next_page, to_cursor
+from daemon.web.replies import from_cursor, from_number, json_reply, page_reply
 from daemon.web.schemas import ConnectorDefinition, ConnectorTarget, ConnectorTrial
 from daemon.web.services import SERVICES
 
-_NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 _TOOL_ID = re.compile(TOOL_ID)
 
 
@@ -29,8 +28,9 @@ async def index(request: web.Request) -> web.Response:
     limit, after = page_limit(request), from_cursor(request, "connectors") or ""
     stored = await request.app[SERVICES].toolbox.all(principal_of(request).company_id)
     found = [tool_id for tool_id in sorted(stored) if tool_id > after]
-    headers = next_page(request, to_cursor("connectors", found[limit - 1])) if len(found) > limit else None
-    return json_reply([render.connector(stored[tool_id]) for tool_id in found[:limit]], headers=headers)
+    return page_reply(
+        request, found, limit, "connectors", name=str, show=lambda tool_id: render.connector(stored[tool_id])
+    )
 
 
 async def show(request: web.Request) -> web.Response:
@@ -67,14 +67,12 @@ async def delete(request: web.Request) -> web.Response:
 
 async def changes(request: web.Request) -> web.Response:
     """GET /connectors/{tool_id}/changes."""
-    limit, cursor = page_limit(request), from_cursor(request, "changes", _NUMBER)
+    limit, before = page_limit(request), from_number(request, "changes")
     toolbox, company_id = request.app[SERVICES].toolbox, principal_of(request).company_id
-    before = None if cursor is None else int(cursor)
     found = await toolbox.changes(company_id, request.match_info["tool_id"], before, limit + 1)
     if found is None:
         raise not_found()
-    headers = next_page(request, to_cursor("changes", str(found[limit - 1].number))) if len(found) > limit else None
-    return json_reply([render.connector_change(change) for change in found[:limit]], headers=headers)
+    return page_reply(request, found, limit, "changes", name=lambda last: last.number, show=render.connector_change)
 
 
 async def test(request: web.Request) -> web.Response:

@@ -15,7 +15,7 @@ from daemon.web.auth import principal_of
 from daemon.web.bodies import number, page_limit
 from daemon.web.handlers.runs import find
 from daemon.web.problems import invalid
-from daemon.web.replies import from_cursor, json_reply, next_page, to_cursor
+from daemon.web.replies import from_cursor, json_reply, next_page, page_reply
 from daemon.web.services import SERVICES
 from daemon.web.streaming import BEAT, frame, soon, stream, wants_stream
 
@@ -32,8 +32,7 @@ async def index(request: web.Request) -> web.StreamResponse:
     limit, cursor = page_limit(request), from_cursor(request, kind, _SEQ)
     after = number(request, "after", 0) if cursor is None else int(cursor)
     found = await request.app[SERVICES].store.history(run.company_id, run.id, after, limit + 1)
-    headers = next_page(request, to_cursor(kind, str(found[limit - 1].seq))) if len(found) > limit else None
-    return json_reply([render.event(recorded) for recorded in found[:limit]], headers=headers)
+    return page_reply(request, found, limit, kind, name=lambda last: last.seq, show=render.event)
 
 
 async def everything(request: web.Request) -> web.StreamResponse:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Any
 
 from aiohttp import web
@@ -21,15 +20,14 @@ from daemon.web.admission import aside
 from daemon.web.auth import principal_of, request_id_of
 from daemon.web.bodies import idempotency_key, if_match, page_limit, prefer, read, traceparent
 from daemon.web.idempotency import Once, Slip
-from daemon.web.parameters import STATUSES
+from daemon.web.parameters import ID, STATUSES
 from daemon.web.problems import invalid, not_found, rejected
 from daemon.web.rendered import RENDERED
-from daemon.web.replies import Reply, from_cursor, json_reply, next_page, problem_reply, run_reply, to_cursor
+from daemon.web.replies import Reply, from_cursor, page_reply, problem_reply, run_reply
 from daemon.web.schemas import Cancellation, NewRun, Nothing, Verdict
 from daemon.web.services import SERVICES, Services
 
 ONCE = web.AppKey("once", Once)
-RUN_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @value
@@ -132,14 +130,13 @@ async def index(request: web.Request) -> web.Response:
         raise invalid(("/status", f"has to be one of {', '.join(STATUSES)}"))
     query = RunQuery(
         limit=limit + 1,
-        before=from_cursor(request, "runs", RUN_ID),
+        before=from_cursor(request, "runs", ID),
         status=status,
         vertical=request.query.get("vertical"),
         parked_at=request.query.get("parked_at"),
     )
-    runs = list(await services.store.find(principal.company_id, query))
-    headers = next_page(request, to_cursor("runs", runs[limit - 1].id)) if len(runs) > limit else None
-    return json_reply([render.run(run) for run in runs[:limit]], headers=headers)
+    found = await services.store.find(principal.company_id, query)
+    return page_reply(request, found, limit, "runs", name=lambda last: last.id, show=render.run)
 
 
 async def find(request: web.Request) -> Run:
@@ -155,7 +152,7 @@ async def find(request: web.Request) -> Run:
 
 def _run_id(request: web.Request) -> str:
     run_id = request.match_info["run_id"]
-    if not RUN_ID.fullmatch(run_id):
+    if not ID.fullmatch(run_id):
         raise not_found()
     return run_id
 

@@ -12,7 +12,7 @@ from daemon.web import render
 from daemon.web.bodies import page_limit
 from daemon.web.parameters import DIGEST
 from daemon.web.problems import invalid, not_found
-from daemon.web.replies import from_cursor, json_reply, next_page, to_cursor
+from daemon.web.replies import from_cursor, json_reply, page_reply
 from daemon.web.services import SERVICES
 
 _DIGEST = re.compile(DIGEST)
@@ -21,11 +21,10 @@ _DIGEST = re.compile(DIGEST)
 async def index(request: web.Request) -> web.Response:
     """GET /process-templates/."""
     limit, after = page_limit(request), from_cursor(request, "templates") or ""
-    entries = [entry for entry in request.app[SERVICES].catalog.entries if entry.template.vertical > after]
-    page = entries[:limit]
-    more = len(entries) > limit
-    headers = next_page(request, to_cursor("templates", page[-1].template.vertical)) if more else None
-    return json_reply([render.template(entry) for entry in page], headers=headers)
+    found = [entry for entry in request.app[SERVICES].catalog.entries if entry.template.vertical > after]
+    return page_reply(
+        request, found, limit, "templates", name=lambda last: last.template.vertical, show=render.template
+    )
 
 
 async def show(request: web.Request) -> web.Response:

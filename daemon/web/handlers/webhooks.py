@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import re
 from typing import Any
 
 from aiohttp import web
@@ -16,14 +15,12 @@ from daemon.web.auth import principal_of
 from daemon.web.bodies import idempotency_key, page_limit, read
 from daemon.web.handlers.runs import ONCE
 from daemon.web.idempotency import Slip
+from daemon.web.parameters import ID
 from daemon.web.problems import invalid, not_found
-from daemon.web.replies import JSON, Reply, from_cursor, json_reply, next_page, to_cursor
+from daemon.web.replies import JSON, Reply, from_cursor, from_number, json_reply, page_reply
 from daemon.web.schemas import Nothing, WebhookDefinition
 from daemon.web.services import SERVICES, Services
 from daemon.webhooks.records import WEBHOOKS_MAX, TooMany, Wanted, Webhook
-
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_NUMBER = re.compile(r"[1-9][0-9]{0,17}")
 
 
 async def create(request: web.Request) -> web.Response:
@@ -47,11 +44,10 @@ async def create(request: web.Request) -> web.Response:
 
 async def index(request: web.Request) -> web.Response:
     """GET /webhooks/."""
-    limit, after = page_limit(request), from_cursor(request, "webhooks", _ID) or ""
+    limit, after = page_limit(request), from_cursor(request, "webhooks", ID) or ""
     every = await request.app[SERVICES].webhooks.all(principal_of(request).company_id)
     found = [one for one in every if one.id > after]
-    headers = next_page(request, to_cursor("webhooks", found[limit - 1].id)) if len(found) > limit else None
-    return json_reply([render.webhook(one) for one in found[:limit]], headers=headers)
+    return page_reply(request, found, limit, "webhooks", name=lambda last: last.id, show=render.webhook)
 
 
 async def show(request: web.Request) -> web.Response:
@@ -96,13 +92,11 @@ async def test(request: web.Request) -> web.Response:
 
 async def deliveries(request: web.Request) -> web.Response:
     """GET /webhooks/{webhook_id}/deliveries."""
-    limit, cursor = page_limit(request), from_cursor(request, "deliveries", _NUMBER)
-    before = None if cursor is None else int(cursor)
+    limit, before = page_limit(request), from_number(request, "deliveries")
     found = await request.app[SERVICES].webhooks.deliveries(*_key(request), before, limit + 1)
     if found is None:
         raise not_found()
-    headers = next_page(request, to_cursor("deliveries", str(found[limit - 1].number))) if len(found) > limit else None
-    return json_reply([render.delivery(one) for one in found[:limit]], headers=headers)
+    return page_reply(request, found, limit, "deliveries", name=lambda last: last.number, show=render.delivery)
 
 
 async def redeliver(request: web.Request) -> web.Response:
@@ -131,7 +125,7 @@ async def redeliver(request: web.Request) -> web.Response:
 def _key(request: web.Request) -> tuple[str, str]:
     """The company and the webhook that the path names."""
     webhook_id = request.match_info["webhook_id"]
-    if not _ID.fullmatch(webhook_id):
+    if not ID.fullmatch(webhook_id):
         raise not_found()
     return principal_of(request).company_id, webhook_id
 
