@@ -81,7 +81,7 @@ class Toolbox:
                 updated_at=now,
                 updated_by=by,
             )
-            await self._shelf.put_connector(stored, replace(_change(number, earlier, stored), via=via))
+            await self._shelf.put_connector(stored, _change(number, earlier, stored, at=now, by=by, via=via))
             reach("connector-kept")
             self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
             return stored, earlier is None
@@ -94,7 +94,7 @@ class Toolbox:
             if tool_id not in held:
                 return False
             number, _ = await self._next(company_id, tool_id)
-            deletion = replace(_deletion(number, held[tool_id], self._now(), by), via=via)
+            deletion = _change(number, held[tool_id], None, at=self._now(), by=by, via=via)
             await self._shelf.delete_connector(deletion)
             self._hold(company_id, {name: one for name, one in held.items() if name != tool_id})
             return True
@@ -139,37 +139,30 @@ class Toolbox:
         return held
 
 
-def _change(number: int, before: StoredConnector | None, after: StoredConnector) -> ConnectorChange:
+def _change(
+    number: int, before: StoredConnector | None, after: StoredConnector | None, *, at: datetime, by: str, via: str
+) -> ConnectorChange:
+    """Somebody made, changed or deleted a connector."""
+    one = after or before
+    assert one is not None  # noqa: S101 - one of them is there
     return ConnectorChange(
-        company_id=after.company_id,
-        tool_id=after.connector.tool_id,
+        company_id=one.company_id,
+        tool_id=one.connector.tool_id,
         number=number,
-        version=after.connector.version,
-        at=after.updated_at,
-        by=after.updated_by,
-        secret=_secret_change(None if before is None else before.sealed_secret, after.sealed_secret),
-        before=None if before is None else before.connector,
-        after=after.connector,
-    )
-
-
-def _deletion(number: int, before: StoredConnector, at: datetime, by: str) -> ConnectorChange:
-    return ConnectorChange(
-        company_id=before.company_id,
-        tool_id=before.connector.tool_id,
-        number=number,
-        version=before.connector.version,
+        version=one.connector.version,
         at=at,
         by=by,
-        secret=_secret_change(before.sealed_secret, None),
-        before=before.connector,
-        after=None,
+        secret=_secret_change(before, after),
+        before=None if before is None else before.connector,
+        after=None if after is None else after.connector,
+        via=via,
     )
 
 
-def _secret_change(before: bytes | None, after: bytes | None) -> SecretChange:
-    if after is None:
-        return "none" if before is None else "removed"
-    if before is None:
+def _secret_change(before: StoredConnector | None, after: StoredConnector | None) -> SecretChange:
+    earlier, later = (None if one is None else one.sealed_secret for one in (before, after))
+    if later is None:
+        return "none" if earlier is None else "removed"
+    if earlier is None:
         return "set"
-    return "kept" if after == before else "changed"
+    return "kept" if later == earlier else "changed"
