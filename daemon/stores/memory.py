@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from actors.ports import ReceiptTaken, StoreFailed, VersionConflict
+from actors.ports import StoreFailed, VersionConflict
 from daemon.audit.log import Logged
 from daemon.ports import EmailTaken, ParkedRun, Recorded, SchemaMismatch
 from daemon.stores import codec
@@ -37,15 +37,13 @@ class MemoryStore(MemoryTelling):
     failed = False
 
     def __init__(self, clock: Callable[[], datetime] = utc_now) -> None:
-        super().__init__()
-        self._clock = clock
+        super().__init__(clock)
         self._runs: dict[tuple[str, str], _Kept] = {}
         self._accounts: dict[str, Account] = {}
         self._revoked: dict[str, datetime] = {}
         self._connectors: dict[tuple[str, str], tuple[bytes, StoredConnector]] = {}
         self._changes: dict[tuple[str, str], dict[int, ConnectorChange]] = {}
         self._company_keys: dict[str, CompanyKey] = {}
-        self._receipts: dict[tuple[str, str, str], tuple[datetime, Receipt]] = {}
         self._templates: dict[str, TemplateDocument] = {}
 
     @classmethod
@@ -62,13 +60,11 @@ class MemoryStore(MemoryTelling):
         run, receipt = commit.run, commit.receipt
         key = (run.company_id, run.id)
         events, snapshot = codec.encode_events(commit.events), codec.encode_run(run)
-        if receipt is not None:
-            self.refuse_taken(receipt)
+        self._refuse_taken(receipt)
         kept = self._runs.get(key, _Kept())
         if kept.version != commit.expected_version:
             raise VersionConflict(f"The run {run.id} is not at version {commit.expected_version}.")
-        if receipt is not None:
-            self._receipts[receipt.company_id, receipt.path, receipt.key] = self._clock(), receipt
+        self._keep(receipt)
         if commit.events:
             self.add(key, commit.expected_version + 1, *events)
         kept.snapshot, kept.version, kept.resting = snapshot, run.version, commit.resting
@@ -121,12 +117,10 @@ class MemoryStore(MemoryTelling):
     async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
         key = codec.email_key(account.user.email)
-        if receipt is not None:
-            self.refuse_taken(receipt)
+        self._refuse_taken(receipt)
         if key in self._accounts:
             raise EmailTaken("An account with this e-mail address exists.")
-        if receipt is not None:
-            self._receipts[receipt.company_id, receipt.path, receipt.key] = self._clock(), receipt
+        self._keep(receipt)
         self._accounts[key] = account
         for one in logged:
             await self.log(one)
@@ -201,31 +195,6 @@ class MemoryStore(MemoryTelling):
             if (kept := self._company_keys.get(key.company_id)) is not None:
                 self._company_keys[key.company_id] = replace(kept, key_id=key.key_id, wrapped=key.wrapped)
 
-    async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
-        """The receipt kept under that key."""
-        _, receipt = self._receipts.get((company_id, path, key), (None, None))
-        return receipt
-
-    async def add_receipt(self, receipt: Receipt) -> None:
-        """Keep a receipt; ReceiptTaken when there is any under its key."""
-        self.take_receipt(receipt)
-
-    async def keep_receipt(self, receipt: Receipt) -> None:
-        """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""
-        key = (receipt.company_id, receipt.path, receipt.key)
-        at, kept = self._receipts.get(key, (self._clock(), receipt))
-        if key in self._receipts and kept.status is not None:
-            raise ReceiptTaken("The request under this idempotency key is answered already.")
-        run_id = receipt.run_id if receipt.run_id is not None else kept.run_id
-        self._receipts[key] = at, replace(receipt, fingerprint=kept.fingerprint, run_id=run_id)
-
-    async def drop_receipts(self, before: datetime) -> int:
-        """Drop the receipts kept before that time; returns how many."""
-        old = [key for key, (at, _) in self._receipts.items() if at < before]
-        for key in old:
-            del self._receipts[key]
-        return len(old)
-
     async def keep_template(self, document: TemplateDocument) -> None:
         """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""
         for kept in self._templates.values():
@@ -244,16 +213,6 @@ class MemoryStore(MemoryTelling):
             raise StoreFailed("The number of the change is taken.", "not_applied")
         kept[change.number] = _own(change)
         await self.log(Logged(change.company_id, codec.connector_changed(change)))
-
-    def take_receipt(self, receipt: Receipt) -> None:
-        """Keep a receipt; ReceiptTaken when there is one under its key."""
-        self.refuse_taken(receipt)
-        self._receipts[receipt.company_id, receipt.path, receipt.key] = self._clock(), receipt
-
-    def refuse_taken(self, receipt: Receipt) -> None:
-        """ReceiptTaken when there is a receipt under its key."""
-        if (receipt.company_id, receipt.path, receipt.key) in self._receipts:
-            raise ReceiptTaken("The idempotency key is already used.")
 
 
 def _own(change: ConnectorChange) -> ConnectorChange:

@@ -9,10 +9,11 @@ from daemon.audit.chain import Walk, genesis
 from daemon.placed import Place, Placed
 from daemon.stores import codec
 from daemon.stores.memory_audit import MemoryLedger
+from daemon.stores.memory_receipts import MemoryReceipts
 from daemon.webhooks.records import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, Queue, TooMany, Webhook, message_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from actors.ports import Receipt
@@ -22,22 +23,15 @@ if TYPE_CHECKING:
 Key = tuple[str, str]
 
 
-class MemoryTelling(MemoryLedger):
+class MemoryTelling(MemoryLedger, MemoryReceipts):
     """What the store in memory has for telling others."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], datetime]) -> None:
         """Begin with nobody to tell."""
-        super().__init__()
+        MemoryLedger.__init__(self)
+        MemoryReceipts.__init__(self, clock)
         self._webhooks: dict[Key, Webhook] = {}
         self._deliveries: dict[Key, list[Delivery]] = {}
-
-    def take_receipt(self, receipt: Receipt) -> None:
-        """Keep a receipt; ReceiptTaken when there is one under its key."""
-        raise NotImplementedError
-
-    def refuse_taken(self, receipt: Receipt) -> None:
-        """ReceiptTaken when there is a receipt under its key."""
-        raise NotImplementedError
 
     async def present(self, company_id: str) -> Place:  # noqa: ARG002 - one order for all companies
         """The place behind everything that a company has committed."""
@@ -56,12 +50,10 @@ class MemoryTelling(MemoryLedger):
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
         """Keep a new webhook that begins at the present; ReceiptTaken or TooMany say why not."""
-        if receipt is not None:
-            self.refuse_taken(receipt)
+        self._refuse_taken(receipt)
         if len(await self.webhooks_of(webhook.company_id)) >= WEBHOOKS_MAX:
             raise TooMany
-        if receipt is not None:
-            self.take_receipt(receipt)
+        self._keep(receipt)
         await self.log(logged)
         self._webhooks[webhook.key] = replace(webhook, cursor=await self.present(webhook.company_id))
         self._deliveries[webhook.key] = []
