@@ -44,8 +44,8 @@ class Connection(web.RequestHandler):
         "_due",
         "_expected",
         "_head_of",
-        "_house",
         "_lent",
+        "_server",
         "_services",
         "_settings",
         "_stalled",
@@ -54,11 +54,11 @@ class Connection(web.RequestHandler):
         "_wire",
     )
 
-    def __init__(self, house: Server, **how: Any) -> None:
+    def __init__(self, server: Server, **how: Any) -> None:
         """Belong to a server."""
-        super().__init__(house, **how)
-        self._house = house
-        self._services, self._settings, self._admission = house.services, house.services.settings, house.admission
+        super().__init__(server, **how)
+        self._server = server
+        self._services, self._settings, self._admission = server.services, server.services.settings, server.admission
         self._wire: asyncio.Transport | None = None
         self._due: asyncio.TimerHandle | None = None
         self._stalled: asyncio.TimerHandle | None = None
@@ -117,27 +117,27 @@ class Connection(web.RequestHandler):
         with suppress(OSError):
             _socket(self._wire).setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES_MAX)
         super().connection_made(transport)
-        self._due = self._loop.call_later(self._settings.head_s, self._late, self._request_count)
-        if not self._house.has_room_for(self):
+        self._due = self._loop.call_later(self._settings.head_s, self._head_late, self._request_count)
+        if not self._server.has_room_for(self):
             self._wire.write(REFUSAL.to(new_id()))
             self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """End."""
-        self._house.gone(self)
+        self._server.gone(self)
         self._let_go(self._due)
-        self._read()
+        self._all_read()
         self._wire = None
         self._unexpected()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Take what arrives."""
-        if data and (self._house.rushed() or self._admission.crowded) and not self._services.draining():
-            data = self._refused(data)
+        if data and (self._server.rushed() or self._admission.crowded) and not self._services.draining():
+            data = self._unrefused(data)
             if not data:
                 return
-        elif self._is_answered(data):
+        elif self._answers(data):
             return
         self._take(data)
 
@@ -145,11 +145,11 @@ class Connection(web.RequestHandler):
         before = self._request_count
         super().data_received(data)
         if self._request_count != before:
-            self._house.used(self)
+            self._server.used(self)
         elif data and self.idle and self._head_of != before:
             self._head_of = before
             self._let_go(self._due)
-            self._due = self._loop.call_later(self._settings.head_s, self._late, before)
+            self._due = self._loop.call_later(self._settings.head_s, self._head_late, before)
 
     def pause_writing(self) -> None:
         """Begin to wait for the reader."""
@@ -157,14 +157,14 @@ class Connection(web.RequestHandler):
         if self._wire is None:
             return
         self._unread = self._wire.get_write_buffer_size()
-        if self._unread > self._house.unread_bytes_free:
+        if self._unread > self._server.unread_bytes_free:
             self._reset()
-        self._house.unread_bytes_free -= self._unread
+        self._server.unread_bytes_free -= self._unread
         self._stalled = self._loop.call_later(self._settings.unread_s, self._unmoved, self._unread)
 
     def resume_writing(self) -> None:
         """Everything is read."""
-        self._read()
+        self._all_read()
         super().resume_writing()
         if self.idle and self._wire is not None and not self._wire.is_closing():
             self._wire.resume_reading()
@@ -235,18 +235,19 @@ class Connection(web.RequestHandler):
         """Do not wait for the rest of a body that was too slow already."""
         self._lingering_time = 0.0
 
-    def _refused(self, data: bytes) -> bytes:
+    def _unrefused(self, data: bytes) -> bytes:
         """Refuse the whole requests that are there as far as they are to be refused; returns the rest."""
         asks_nothing = self.idle or (self._waiter is None and self._request_count == 0)  # its task has yet to begin
         while data and asks_nothing and self._head_of != self._request_count and not self.writing_paused:
             one = plain(data)
-            company_id = None if one is None else self._company(one.authorization)
+            company_id = None if one is None else self._known_company(one.authorization)
             if one is None or company_id is None:
                 break
             self._whose = Whose(company_id, one.authorization)
             if not self._admission.refuses(company_id):
                 if self._admission.holds(company_id) and len(data) <= BYTES_MAX:
-                    return self._holds(company_id, data)
+                    self._hold(company_id, data)
+                    return b""
                 self._admission.expect(company_id)
                 self._expected = company_id
                 break
@@ -257,16 +258,16 @@ class Connection(web.RequestHandler):
             self._say(REFUSAL.to(named(one.request_id)))
         return data
 
-    def _is_answered(self, data: bytes) -> bool:
-        """Answer a read at once, if nothing comes before it and nobody waits for a turn; returns whether it was one.
+    def _answers(self, data: bytes) -> bool:
+        """Answer a read at once, if nothing comes before it and nobody waits for a turn; False for anything else.
 
         Nothing more is heard from who has not taken the answer.
         """
         if not self.idle or self._head_of == self._request_count or self._admission.waiting:
             return False
-        answer = None if self._services.draining() else self._house.reads.answer(data)
+        answer = None if self._services.draining() else self._server.reads.answer(data)
         if answer is not None:
-            self._house.used(self)
+            self._server.used(self)
             self._say(answer)
             if self.writing_paused and self._wire is not None and not self._wire.is_closing():
                 self._wire.pause_reading()
@@ -283,20 +284,19 @@ class Connection(web.RequestHandler):
         """Have the doorman refuse what has arrived and what comes next, unless something is still to be written."""
         if self._wire is None or self._whose is None or self._wire.get_write_buffer_size():
             return False
-        self._lent = self._house.lending.lend(self, self._whose, data)
+        self._lent = self._server.lending.lend(self, self._whose, data)
         if self._lent:
             self._wire.pause_reading()
             self._request_count += 1
         return self._lent
 
-    def _holds(self, company_id: str, data: bytes) -> bytes:
-        """Let what has arrived wait as it is, which costs a tenth of taking it apart; returns that nothing is left."""
+    def _hold(self, company_id: str, data: bytes) -> None:
+        """Let what has arrived wait as it is, which costs a tenth of taking it apart."""
         assert self._wire is not None  # noqa: S101 - it receives
         self._lent = True
         self._wire.pause_reading()
         self._request_count += 1
         self._admission.hold(company_id, self, data)
-        return b""
 
     def _unexpected(self) -> None:
         """What was let through has been answered, or has gone; it may never have come to the admission."""
@@ -310,27 +310,27 @@ class Connection(web.RequestHandler):
             return
         if self._whose is None or not self._admission.besieged:
             self._whose = None
-        elif self._head_of == self._request_count or not self._house.lending.busy:
+        elif self._head_of == self._request_count or not self._server.lending.busy:
             return
         elif self._admission.presses(self._whose.company_id):
             self._lends(b"")
 
-    def _company(self, authorization: bytes) -> str | None:
+    def _known_company(self, authorization: bytes) -> str | None:
         """Whose request it is, as far as that is known without checking anything anew."""
         if not authorization:
             return NOBODY
         known = self._services.identity.known(authorization[7:].decode("latin-1"))
         return known.company_id if known is not None and authorization[:7].lower() == b"bearer " else None
 
-    def _late(self, count: int) -> None:
+    def _head_late(self, count: int) -> None:
         """The head of a request was due."""
         if self._request_count == count:
             self.cut()
 
-    def _read(self) -> None:
+    def _all_read(self) -> None:
         """Nothing is left to be read."""
         self._let_go(self._stalled)
-        self._house.unread_bytes_free += self._unread
+        self._server.unread_bytes_free += self._unread
         self._unread = 0
 
     def _unmoved(self, unread: int) -> None:
