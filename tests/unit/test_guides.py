@@ -50,3 +50,23 @@ def test_every_kind_of_event_is_named_by_a_golden_transcript() -> None:
     for kind in get_args(LaterEvent):
         (name,) = (field.default for field in fields(kind) if field.name == "type")
         assert str(name) in transcripts
+
+
+def test_the_guide_names_every_rule_that_keeps_a_template_from_loading() -> None:
+    guide = (ROOT / "docs" / "templates.md").read_text(encoding="utf-8")
+    graph = (ROOT / "actors" / "template.py").read_text(encoding="utf-8")
+    form = "".join((ROOT / "daemon" / name).read_text(encoding="utf-8") for name in ("catalog.py", "documents.py"))
+    rules = {
+        *re.findall(r'Problem\("(\w+)"', graph),
+        *re.findall(r'"(\w+_\w+|malformed|unreadable)(?: at |: )', form),
+    }
+    assert len(rules) > 25
+    assert [rule for rule in sorted(rules) if f"`{rule}`" not in guide] == []
+
+
+def test_the_guides_say_what_to_do_about_every_line_of_the_log_that_warns() -> None:
+    guides = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "daemon").rglob("*.py"))
+    events = set(re.findall(r'_log\.(?:warning|error|exception)\(\s*"(\w+)"', source))
+    assert len(events) > 30
+    assert [event for event in sorted(events) if f"`{event}`" not in guides] == []
