@@ -132,7 +132,7 @@ class Identity:
         await self._accounts.log(self._logged_in(session))
         return session
 
-    async def knows(self, email: str, password: str) -> bool:
+    async def confirms(self, email: str, password: str) -> bool:
         """Whether this is the password of the account with that address."""
         return await self._fits(await self._accounts.account_by_email(email), password)
 

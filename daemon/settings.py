@@ -154,7 +154,7 @@ class Settings(BaseSettings):
         if given is None or not given.get_secret_value():
             return None
         if not given.get_secret_value().startswith(("postgresql://", "postgres://")):
-            raise ValueError("it begins with postgresql://")
+            raise ValueError("it has to begin with postgresql://")
         return given
 
     @model_validator(mode="before")

@@ -45,7 +45,10 @@ def given(**flags: Any) -> dict[str, Any]:
 def mistakes(error: ValidationError) -> list[str]:
     """What is wrong with the settings, a sentence for each, without the value."""
     found = error.errors(include_url=False, include_input=False)
-    return [f"PENSTOCK_{'_'.join(str(part) for part in one['loc']).upper()}: {one['msg']}" for one in found]
+    return [
+        f"PENSTOCK_{'_'.join(map(str, one['loc'])).upper()}: {one['msg'].removeprefix('Value error, ')}"
+        for one in found
+    ]
 
 
 def tell(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:

@@ -33,7 +33,7 @@ def migrate(
     if not source.startswith(SQLITE) or not path.exists():
         raise refused(ValueError(f"--from: {source} is not sqlite: and a data folder with a database"), exits.CONFIG)
     if not target.startswith(("postgresql://", "postgres://")):
-        raise refused(ValueError("--to: it begins with postgresql://"), exits.CONFIG)
+        raise refused(ValueError("--to: it has to begin with postgresql://"), exits.CONFIG)
     from daemon.stores import moving  # noqa: PLC0415 - most commands do without PostgreSQL
 
     steps: list[str] = []

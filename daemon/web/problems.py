@@ -117,7 +117,11 @@ def unsupported_encoding() -> Problem:
 def not_authenticated(*, sent: bool) -> Problem:
     """No token, or one that does not count."""
     challenge = 'Bearer error="invalid_token"' if sent else "Bearer"
-    detail = "The bearer token does not count." if sent else "This needs a bearer token in the Authorization header."
+    detail = (
+        "The bearer token is not valid, or not any more: log in for another."
+        if sent
+        else "This needs a bearer token in the Authorization header."
+    )
     return Problem("not_authenticated", detail, headers={"WWW-Authenticate": challenge})
 
 

@@ -105,5 +105,5 @@ def from_cursor(request: web.Request, kind: str, form: re.Pattern[str] = NOT_EMP
         text = ""
     found, _, last = text.partition(":")
     if found != kind or not form.fullmatch(last):
-        raise Problem("malformed_cursor", "The cursor is none that this list has given.")
+        raise Problem("malformed_cursor", "The cursor is none that this list has given; begin again without one.")
     return last

@@ -50,7 +50,7 @@ async def test_a_database_that_is_not_there_is_said_so(tmp_path: Path) -> None:
 async def test_what_is_no_postgresql_is_refused_as_a_setting(tmp_path: Path) -> None:
     code, _, said = await command("serve", env=environment(tmp_path, database_url="mysql://host/name"))
     assert code == 78
-    assert "PENSTOCK_DATABASE_URL: Value error, it begins with postgresql://" in said
+    assert "PENSTOCK_DATABASE_URL: it has to begin with postgresql://" in said
 
 
 async def test_an_installation_is_moved_by_the_command(postgres: Server, tmp_path: Path) -> None:

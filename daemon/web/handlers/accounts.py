@@ -96,9 +96,11 @@ async def _register(services: Services, body: Registration, slip: Slip | None) -
 async def _again(services: Services, body: Registration, receipt: Receipt) -> Reply:
     """The session of an earlier registration, byte for byte, for who still knows its password."""
     with aside():
-        known = await services.identity.knows(body.email, body.password)
-    if not known:
-        raise Problem("idempotency_key_reused", "This Idempotency-Key was used with another body.")
+        confirmed = await services.identity.confirms(body.email, body.password)
+    if not confirmed:
+        raise Problem(
+            "idempotency_key_reused", "This Idempotency-Key was used with another body; a new request needs a new key."
+        )
     kept: dict[str, Any] = loads(receipt.body)
     session = {**kept["session"], "token": services.identity.signed(kept["claims"], kept["key_id"])}
     return Reply(201, dumps(session), {"Content-Type": JSON, "Idempotency-Replayed": "true"})

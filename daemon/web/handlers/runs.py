@@ -102,6 +102,7 @@ async def cancel(request: web.Request) -> web.Response:
     run_id = _run_id(request)
     body, raw = await read(request, Cancellation, body_s=services.settings.body_s, optional=True)
     message = Cancel(by=principal.email, via=principal.via, reason=body.reason, at=services.now())
+    # Without asking for Prefer: a run that is cancelled rests at once.
     order = Order((principal.company_id, run_id), message, request_id_of(request), services.settings.wait_s)
     return await _give(request, order, raw)
 
