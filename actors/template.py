@@ -45,7 +45,7 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One step of a template; see the glossary for its kinds."""
+    """One step of a template; docs/templates.md has its kinds and their fields."""
 
     id: str
     kind: Kind

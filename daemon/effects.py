@@ -187,7 +187,7 @@ class Dispatcher:
         if TRACE.get() is None:  # taken up again after a restart
             TRACE.set(call.traceparent)
         try:
-            outcome = self._refused(flight) or await self._stubborn(flight)
+            outcome = self._refused(flight) or await self._made(flight)
         except Exception as error:  # noqa: BLE001 - the top of the effect runner
             outcome = self._broken(call, error)
         if outcome is None:
@@ -215,7 +215,7 @@ class Dispatcher:
             return refused(call, OUTCOME_UNKNOWN, detail, at=self._now(), unknown=True)
         return None
 
-    async def _stubborn(self, flight: Flight) -> Outcome | None:
+    async def _made(self, flight: Flight) -> Outcome | None:
         """Make the call as soon as the store says how; it is asked before each attempt, when nothing is on its way."""
         while True:
             try:

@@ -101,7 +101,7 @@ def put_together(
     )
     directory = Directory(around, idle_s=settings.idle_s, report=_report)
     deliverer = Deliverer(store, dispatcher.notify, utc_now)
-    feed.tell(lambda run, _: deliverer.happened(run.company_id))
+    feed.tell(lambda run, _: deliverer.committed(run.company_id))
     return Engine(directory, dispatcher, timers, feed, deliverer, journal)
 
 

@@ -103,7 +103,7 @@ class Hearing:
         found = await self.news.positions(asked) if asked else {}
         for company_id in _changed(found, self._positions):
             self.told.feed.ring(company_id)
-            self.told.deliverer.happened(company_id)
+            self.told.deliverer.committed(company_id)
         self._positions = found
 
     async def _look_at_runs(self) -> None:

@@ -43,7 +43,7 @@ async def check(files: Mapping[KeyPurpose, Path], others: Others) -> None:
         needed |= {key.key_id for key in page}
         after = page[-1].company_id
     for key_id in missing(rings["secrets"], needed):
-        raise KeyFileRefused(lacking(files["secrets"], key_id))
+        raise KeyFileRefused(why_lacking(files["secrets"], key_id))
 
 
 def announcement(purpose: KeyPurpose) -> str:
@@ -53,11 +53,11 @@ def announcement(purpose: KeyPurpose) -> str:
 
 def compare(ring: KeyRing, last: LogEvent | None, path: Path) -> None:
     """KeyFileRefused when these keys have nothing to do with those that the latest entry of the log names."""
-    if isinstance(last, KeysChanged) and not kin(ring, last.after):
-        raise KeyFileRefused(stranger(path, last.purpose))
+    if isinstance(last, KeysChanged) and not belong_together(ring, last.after):
+        raise KeyFileRefused(why_stranger(path, last.purpose))
 
 
-def kin(ring: KeyRing, others: KeysForm) -> bool:
+def belong_together(ring: KeyRing, others: KeysForm) -> bool:
     """Whether one of the two knows the key that the other uses."""
     return others.current in ring.keys or ring.current in others.known
 
@@ -67,7 +67,7 @@ def missing(ring: KeyRing, needed: Iterable[str]) -> list[str]:
     return sorted(set(needed) - set(ring.keys))
 
 
-def stranger(path: Path, purpose: KeyPurpose) -> str:
+def why_stranger(path: Path, purpose: KeyPurpose) -> str:
     """What is wrong with a file that is not the others'."""
     return (
         f"{path} has no key ({purpose}) in common with the daemons that run on this database; "
@@ -75,6 +75,6 @@ def stranger(path: Path, purpose: KeyPurpose) -> str:
     )
 
 
-def lacking(path: Path, key_id: str) -> str:
+def why_lacking(path: Path, key_id: str) -> str:
     """What is wrong with a file that cannot open what is stored."""
     return f"{path} does not hold the key {key_id}, by which secrets in this database are sealed; put that file back"

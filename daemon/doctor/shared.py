@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from actors.ports import StoreFailed
 from daemon.doctor.checks import Check, ok, problem, warning
-from daemon.keymatch import kin, lacking, missing, stranger
+from daemon.keymatch import belong_together, missing, why_lacking, why_stranger
 from daemon.keyring import KeyFileRefused, KeyPurpose, KeyRing, read_ring
 from daemon.ports import SchemaMismatch
 
@@ -59,13 +59,15 @@ def _keys(facts: Facts, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
     for purpose, path in files.items():
         with suppress(KeyFileRefused):
             rings[purpose] = read_ring(path)
-    alike = [purpose for purpose, last in facts.keys.items() if purpose in rings and kin(rings[purpose], last)]
+    alike = [
+        purpose for purpose, last in facts.keys.items() if purpose in rings and belong_together(rings[purpose], last)
+    ]
     running = any(left_s > 0 for left_s in facts.daemons.values())
     for purpose in (purpose for purpose in facts.keys if purpose in rings and purpose not in alike):
         said = problem if running else warning
-        yield said("keys", stranger(files[purpose], purpose), "as long as they run, no other starts with this file")
+        yield said("keys", why_stranger(files[purpose], purpose), "as long as they run, no other starts with this file")
     gone = missing(rings["secrets"], facts.wrapping) if "secrets" in rings else []
     for key_id in gone:
-        yield problem("keys", lacking(files["secrets"], key_id), "without it no daemon starts: see docs/scaling.md")
+        yield problem("keys", why_lacking(files["secrets"], key_id), "without it no daemon starts: see docs/scaling.md")
     if alike and not gone:
         yield ok("keys", f"those of the daemons on this database ({', '.join(alike)})")

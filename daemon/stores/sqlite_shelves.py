@@ -1,4 +1,4 @@
-"""Accounts, revocations, connectors, receipts and templates as rows; all of it runs in a connection's thread."""
+"""Accounts, revocations, receipts and templates as rows; all of it runs in a connection's thread."""
 
 from __future__ import annotations
 

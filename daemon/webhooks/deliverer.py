@@ -83,7 +83,7 @@ class Deliverer:
         """The companies that have a webhook which is served here."""
         return set(self._known)
 
-    def happened(self, company_id: str) -> None:
+    def committed(self, company_id: str) -> None:
         """Something of this company was committed."""
         for webhook_id in self._known.get(company_id, ()):
             self.look(company_id, webhook_id)

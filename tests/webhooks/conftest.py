@@ -147,7 +147,7 @@ class Post:
         begun = start(run_id, company)
         await self.store.append(begun)
         await self.store.append(decide(begun.run))
-        self.deliverer.happened(company)
+        self.deliverer.committed(company)
 
     async def rest(self) -> None:
         async with asyncio.timeout(PATIENCE_S):
