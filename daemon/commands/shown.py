@@ -30,14 +30,12 @@ COLORS = {
 
 def say(shown: RenderableType) -> None:
     """Print it; where nobody looks at a terminal nothing is cut or folded at its edge."""
-    terminal = sys.stdout.isatty()
-    Console(width=None if terminal else WIDE, highlight=False).print(shown, soft_wrap=not terminal)
+    _print(shown, on_terminal=sys.stdout.isatty())
 
 
 def ask(shown: RenderableType) -> None:
     """Print it to standard error, where questions go."""
-    terminal = sys.stderr.isatty()
-    Console(stderr=True, width=None if terminal else WIDE, highlight=False).print(shown, soft_wrap=not terminal)
+    _print(shown, on_terminal=sys.stderr.isatty(), stderr=True)
 
 
 def say_json(value: BaseModel | Sequence[BaseModel]) -> None:
@@ -188,6 +186,11 @@ def json_text(value: Any) -> Text:
     """A JSON value over several lines."""
     lines = json.dumps(value, indent=2, ensure_ascii=False).splitlines()
     return Text("\n").join(text(line) for line in lines)
+
+
+def _print(shown: RenderableType, *, on_terminal: bool, stderr: bool = False) -> None:
+    width = None if on_terminal else WIDE
+    Console(stderr=stderr, width=width, highlight=False).print(shown, soft_wrap=not on_terminal)
 
 
 def _visible(character: str) -> str:

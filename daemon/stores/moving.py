@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from daemon.stores.columns import text
 from daemon.stores.connection import locked
 from daemon.stores.inspection import read_only
-from daemon.stores.postgres_link import Db, Link
+from daemon.stores.postgres_link import Db, Link, without_nul
 from daemon.stores.postgres_migrations import migrate
-from daemon.stores.postgres_webhooks import plain
 from daemon.stores.sqlite import SqliteStore
 
 if TYPE_CHECKING:
@@ -159,7 +158,7 @@ def _pages(old: sqlite3.Connection, table: Table) -> Iterator[list[Row]]:
 def _value(table: Table, place: int, value: Any) -> Any:
     if place in table.flags:
         return bool(value)
-    return plain(value) if isinstance(value, str) else value
+    return without_nul(value) if isinstance(value, str) else value
 
 
 async def _compared(old: sqlite3.Connection, link: Link) -> str:

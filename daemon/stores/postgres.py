@@ -179,7 +179,9 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
             for company_id in companies:
                 room = SEAL_MAX - total
                 if room:
-                    total += await self._write(company_id, partial(_sealed, company_id, sign, room))
+                    total += await self._write(
+                        company_id, partial(postgres_audit.seal, company_id=company_id, sign=sign, limit=room)
+                    )
             after = companies[-1]
             companies = await self._read(partial(postgres_audit.due, after=after, limit=SEAL_MAX))
         return total
@@ -213,10 +215,6 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
 
     async def _standing(self, keys: Sequence[Key]) -> dict[Key, Standing]:
         return await self._read(lambda db: postgres_journal.load_all(db, keys))
-
-
-async def _sealed(company_id: str, sign: Sign, room: int, db: Db) -> int:
-    return await postgres_audit.seal(db, company_id, sign, room)
 
 
 async def _nothing(db: Db) -> None:

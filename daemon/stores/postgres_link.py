@@ -73,6 +73,11 @@ def again(error: BaseException) -> bool:
     return isinstance(error, asyncpg.PostgresError) and error.sqlstate in AGAIN
 
 
+def without_nul(words: str | None) -> str | None:
+    """Text as PostgreSQL can keep it: the one character that it has no place for is replaced by its picture."""
+    return None if words is None else words.replace("\x00", "\u2400")
+
+
 TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 """What a statement can raise."""
 

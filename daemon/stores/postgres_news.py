@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from daemon.stores.postgres_webhooks import plain
+from daemon.stores.postgres_link import without_nul
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -85,7 +85,7 @@ async def heard(db: Db, epoch: int, since: datetime) -> bool:
 
 async def hit(db: Db, who: str, amount: int, window_s: float) -> float | None:
     """Count one of at most `amount` within that time; in how many seconds there is room, where there is none."""
-    done, wait_s = await db.fetchrow(_HIT, plain(who), amount, window_s)
+    done, wait_s = await db.fetchrow(_HIT, without_nul(who), amount, window_s)
     return None if done else max(0.0, wait_s)
 
 

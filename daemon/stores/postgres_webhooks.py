@@ -15,6 +15,7 @@ from daemon.stores.columns import (
     types,
     webhook_of_row,
 )
+from daemon.stores.postgres_link import without_nul
 from daemon.stores.postgres_log import CLOCK, log
 from daemon.stores.postgres_placed import present
 from daemon.stores.postgres_shelves import add_receipt, counted
@@ -68,7 +69,7 @@ async def add_webhook(db: Db, webhook: Webhook, logged: Logged, receipt: Receipt
     if await db.fetchval(_COUNT, webhook.company_id) >= WEBHOOKS_MAX:
         raise TooMany
     times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)
-    row = (*webhook.key, webhook.url, types(webhook), plain(webhook.description), webhook.sealed_secret, *times)
+    row = (*webhook.key, webhook.url, types(webhook), without_nul(webhook.description), webhook.sealed_secret, *times)
     cursor = await present(db, webhook.company_id)
     await db.execute(_ADD_HOOK, *row, webhook.enabled, webhook.reason, webhook.failures, *cursor)
 
@@ -78,7 +79,7 @@ async def put_webhook(db: Db, webhook: Webhook, logged: Logged) -> bool:
     done = await db.execute(
         "UPDATE webhooks SET url = $3, events = $4, description = $5, updated_at = $6, updated_by = $7, "
         "enabled = true, reason = NULL, failures = 0 WHERE company_id = $1 AND id = $2",
-        *(*webhook.key, webhook.url, types(webhook), plain(webhook.description)),
+        *(*webhook.key, webhook.url, types(webhook), without_nul(webhook.description)),
         *(text(webhook.updated_at), webhook.updated_by),
     )
     if counted(done) == 1:
@@ -164,7 +165,15 @@ async def settle_delivery(db: Db, after: Delivery, at: str, gone: tuple[str, Log
     """Keep how an attempt ended, and what that says of the receiver."""
     key = (after.company_id, after.webhook_id)
     times = (text_or_null(after.next_at), text_or_null(after.last_at))
-    row = (after.status, after.attempts, after.tries, *times, after.status_code, after.latency_ms, plain(after.error))
+    row = (
+        after.status,
+        after.attempts,
+        after.tries,
+        *times,
+        after.status_code,
+        after.latency_ms,
+        without_nul(after.error),
+    )
     await db.execute(_SETTLE, *key, after.id, *row)
     if after.status != "delivered":
         await db.execute("UPDATE webhooks SET failures = failures + 1 WHERE company_id = $1 AND id = $2", *key)
@@ -223,8 +232,3 @@ async def drop_deliveries(db: Db, before: str) -> int:
             *(before, DROP_MAX),
         )
     )
-
-
-def plain(words: str | None) -> str | None:
-    """Text as PostgreSQL can keep it: the one character that it has no place for is replaced by its picture."""
-    return None if words is None else words.replace("\x00", "\u2400")
