@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 from actors.ports import StoreFailed
-from actors.run import Run
-from daemon.ports import ParkedRun
+from daemon.ports import ParkedRun, Runs
 
 PAGE = 1_000
 FRESH_S = 15.0
 REST_TIMES = 20
 LOOKED_MAX = 1_000
-
-
-class Parked(Protocol):
-    """The runs that wait for a human."""
-
-    async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
-        """At most `limit` runs behind a (company_id, run_id), in order, that wait for a human."""
-
-    async def load(self, company_id: str, run_id: str) -> Run | None:
-        """The run as committed; None when the company has no such run."""
 
 
 @dataclass(slots=True)
@@ -62,7 +50,7 @@ class OpenGates:
     To count takes the longer the more runs are parked, so it is left alone for a multiple of the time that it took.
     """
 
-    def __init__(self, store: Parked, *, fresh_s: float = FRESH_S, rest_times: int = REST_TIMES) -> None:
+    def __init__(self, store: Runs, *, fresh_s: float = FRESH_S, rest_times: int = REST_TIMES) -> None:
         """Begin with none."""
         self._store = store
         self._fresh_s = fresh_s

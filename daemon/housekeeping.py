@@ -8,10 +8,11 @@ import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any
 
 from actors.directory import Directory
 from actors.ports import StoreFailed
+from daemon.ports import Store
 from daemon.webhooks.records import KEPT_S
 
 DROP_OLD_S = 3_600.0
@@ -19,16 +20,6 @@ SWITCH_S = 0.0001
 GC_THRESHOLDS = (10_000, 0, 5_000)
 PASSIVATE_S = 0.01
 PASSIVATED_MAX = 100
-
-
-class Expiring(Protocol):
-    """What grows old in a store."""
-
-    async def drop_receipts(self, before: datetime) -> int:
-        """Drop the receipts kept before that time; returns how many."""
-
-    async def drop_deliveries(self, before: datetime) -> int:
-        """Drop the deliveries settled before that time; returns how many."""
 
 
 def keep(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
@@ -43,7 +34,7 @@ async def passivate(directory: Directory) -> None:
         directory.passivate(PASSIVATED_MAX)
 
 
-async def drop_old(store: Expiring, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
+async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
     """Drop answers that need no longer be repeated and deliveries long settled, once an hour."""
     while True:
         with suppress(StoreFailed):

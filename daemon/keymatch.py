@@ -8,31 +8,17 @@ any order. What the database itself needs are the keys that wrap the companies' 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
 
 from daemon.audit.log import SERVICE, KeysChanged, KeysForm, LogEvent
 from daemon.keyring import KeyFileRefused, KeyPurpose, KeyRing, read_ring
-from daemon.ports import CompanyKey
+from daemon.ports import SharedStore
 
 PAGE = 256
 
 
-class Others(Protocol):
-    """The database, as far as it tells of the keys that it is used with."""
-
-    async def accompanied(self) -> bool:
-        """Whether another daemon holds its lease at this moment."""
-
-    async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
-        """The latest event of a company's own log whose JSON holds this text."""
-
-    async def company_keys(self, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
-        """At most `limit` keys that are not wrapped by the key of that id, by company behind the company `after`."""
-
-
-async def check(files: Mapping[KeyPurpose, Path], others: Others) -> None:
+async def check(files: Mapping[KeyPurpose, Path], others: SharedStore) -> None:
     """KeyFileRefused when a file is another one than the daemons have that run, or lacks a key that is needed."""
     rings = {purpose: read_ring(path) if path.exists() else KeyRing("", {}) for purpose, path in files.items()}
     if await others.accompanied():

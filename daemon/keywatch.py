@@ -7,23 +7,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 from actors.ports import StoreFailed
 from daemon.audit.log import SERVICE, KeysChanged, KeysForm, LogEvent
 from daemon.keymatch import announcement, compare
 from daemon.keyring import KeyFileRefused, KeyPurpose, mark, read_ring
-from daemon.ports import Following
+from daemon.ports import Accounts
 
 LOOKED_S = 1.0
 VIA = "service"
-
-
-class KeyLog(Protocol):
-    """The service's own log."""
-
-    async def log_after(self, company_id: str, holding: str, following: Following) -> None:
-        """Add to a company's own log what follows on its latest event that holds this text; nobody writes between."""
 
 
 class KeyWatch:
@@ -33,7 +25,7 @@ class KeyWatch:
     is not written again.
     """
 
-    def __init__(self, files: Mapping[KeyPurpose, Path], log: KeyLog, now: Callable[[], datetime]) -> None:
+    def __init__(self, files: Mapping[KeyPurpose, Path], log: Accounts, now: Callable[[], datetime]) -> None:
         """Watch these files; the first look compares with what the log says last."""
         self._files = files
         self._log = log

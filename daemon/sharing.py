@@ -9,38 +9,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
 
 from actors.messages import Effect
 from actors.ports import Commit, Effects, StoreFailed
 from actors.run import Run
-from daemon.ports import Performs, StoredConnector
+from daemon.ports import Performs, SharedStore, StoredConnector
 
 Key = tuple[str, str]
 LOOKS_S = (0.0, 2.0, 10.0)
 
 
-class SharedRuns(Protocol):
-    """The store, as far as it is a journal of several daemons."""
-
-    @property
-    def epoch(self) -> int:
-        """The number of this daemon's life; no other ever had it."""
-
-    async def append_standing(self, commit: Commit) -> Performs:
-        """Make a commit durable; returns who performs what is outstanding behind it."""
-
-    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, Performs] | None:
-        """The run as committed, and who performs what is outstanding."""
-
-    async def claim(self) -> Sequence[Key]:
-        """Take over the outstanding work of daemons that are gone."""
-
-
 class SharedJournal:
     """The journal of a daemon's actors, which remembers for a moment whose the outstanding work of a run is."""
 
-    def __init__(self, store: SharedRuns) -> None:
+    def __init__(self, store: SharedStore) -> None:
         """Begin with nothing outstanding."""
         self._store = store
         self._performs: dict[Key, Performs] = {}
@@ -142,21 +124,10 @@ class OwnEffects:
         self._effects.forget(company_id, run_id)
 
 
-class Shelf(Protocol):
-    """Where connectors are found as they are at this moment, whoever changed them."""
-
-    @property
-    def held(self) -> bool:
-        """Whether nobody can have taken over from this daemon yet."""
-
-    async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
-        """A company's connectors by tool-id, in order."""
-
-
 class LeasedShelf:
     """Connectors as they are stored right before each call, which is not made unless the lease is held then."""
 
-    def __init__(self, shelf: Shelf) -> None:
+    def __init__(self, shelf: SharedStore) -> None:
         """Look up there."""
         self._shelf = shelf
 
