@@ -74,11 +74,9 @@ def step(run: Run | None, message: Message, template: Template, steps_max: int =
     return _new_step(later, tuple(turn.events), outstanding(later, template), rejected)
 
 
-def decide(
-    run: Run | None, message: Message, template: Template, steps_max: int = STEPS_MAX
-) -> tuple[Event, ...] | Rejected:
+def decide(run: Run | None, message: Message, template: Template) -> tuple[Event, ...] | Rejected:
     """The facts that a message leads to, or why it is refused."""
-    done = step(run, message, template, steps_max)
+    done = step(run, message, template)
     return done if isinstance(done, Rejected) else done.rejected or done.events
 
 

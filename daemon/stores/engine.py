@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,9 +26,6 @@ if TYPE_CHECKING:
 
 LOG_BYTES_MAX = 4 * 1024 * 1024
 
-_WAL_HEADER_BYTES = 32
-_FRAME_HEADER_BYTES = 24
-
 _log = structlog.get_logger()
 
 Work = Callable[[sqlite3.Connection], Any]
@@ -42,7 +38,6 @@ class SqliteEngine:
     def __init__(self, connection: Connection, path: Path, free_bytes_min: int = 0) -> None:
         self._connection = connection
         self._folder = path.parent
-        self._wal = path.with_name(path.name + "-wal")
         self._log = Log(path)
         self._free_bytes_min = free_bytes_min
         self._full = False
@@ -70,7 +65,7 @@ class SqliteEngine:
             self._turned(full=True, detail=str(full))
             raise
         self._turned(full=False)
-        self._checkpoint_due = log_is_long(self._wal, LOG_BYTES_MAX)
+        self._checkpoint_due = self._log.is_long(LOG_BYTES_MAX)
         return settled
 
     def _turned(self, *, full: bool, detail: str = "") -> None:
@@ -156,21 +151,6 @@ def _roll_back(db: sqlite3.Connection) -> None:
             db.execute("ROLLBACK")
     except sqlite3.Error as error:
         raise StoreFailed(f"The database could not roll back: {error}.", "unknown") from error
-
-
-def log_is_long(wal: Path, bytes_max: int, page_bytes: int = 4096) -> bool:
-    """Whether the frame at that place belongs to the log as it is now.
-
-    The file alone does not say: after a checkpoint SQLite writes over it from the front, with new salts. A frame that
-    carries the salts of the header is of the current round (sqlite.org/fileformat2.html#walformat).
-    """
-    frame = _WAL_HEADER_BYTES + bytes_max // page_bytes * (page_bytes + _FRAME_HEADER_BYTES)
-    descriptor = os.open(wal, os.O_RDONLY)
-    try:
-        header_salts = os.pread(descriptor, 8, 16)
-        return header_salts == os.pread(descriptor, 8, frame + 8)
-    finally:
-        os.close(descriptor)
 
 
 def migrate(db: sqlite3.Connection, known: Sequence[Migration], at: str) -> None:

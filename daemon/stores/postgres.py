@@ -75,7 +75,6 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
         cls,
         url: str,
         *,
-        lanes: int = LANES,
         batch_max: int = BATCH_MAX,
         lease_s: float = LEASE_S,
         on_failed: Callable[[], None] = lambda: None,
@@ -95,7 +94,7 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
             stack.push_async_callback(hints.close)
             for work in (lease.keep(), hints.send(), hints.hear()):
                 stack.push_async_callback(_ended, asyncio.create_task(work))
-            for _ in range(lanes):
+            for _ in range(LANES):
                 link = Link(url)
                 stack.push_async_callback(link.close)
                 engine = PostgresEngine(link, lambda: lease.epoch, wrote=hints.wrote, fenced=lease.fence, gauge=gauge)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
 
 T = TypeVar("T")
+READERS = 4
 _log = structlog.get_logger()
 
 
@@ -73,7 +74,6 @@ class SqliteStore(SqliteTelling):
         cls,
         path: Path,
         *,
-        readers: int = 4,
         batch_max: int = BATCH_MAX,
         free_bytes_min: int = 0,
         on_failed: Callable[[], None] | None = None,
@@ -92,7 +92,7 @@ class SqliteStore(SqliteTelling):
                     await writing.run(check_sound)
                 await writing.run(lambda db: migrate(db, read_migrations(), text(clock())))
                 await writing.run(upgrade)
-            reading = [await stack.enter_async_context(connection.reader(path)) for _ in range(readers)]
+            reading = [await stack.enter_async_context(connection.reader(path)) for _ in range(READERS)]
             writer: Writer[sqlite3.Connection] = Writer(
                 SqliteEngine(writing, path, free_bytes_min), batch_max=batch_max, on_failed=on_failed, gauge=gauge
             )

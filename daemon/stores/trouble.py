@@ -1,4 +1,4 @@
-"""What an error of SQLite means, and whether a commit that failed for want of space left anything behind."""
+"""What an error of SQLite means, and what its log says: whether a failed commit left anything behind, and how long it is."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ BROKEN = frozenset(
 )
 WAL_HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
+PAGE_BYTES = 4096
 # The head of the index: last frame of the log, size of the database, checksum, salts (sqlite.org/walformat.html).
 _INDEX = struct.Struct("=14xHI12x8s")
 
@@ -115,6 +116,19 @@ class Log:
         log = os.open(self._log, os.O_RDONLY)
         try:
             return os.pread(log, len(salts), place + 8) != bytes(salts)
+        finally:
+            os.close(log)
+
+    def is_long(self, bytes_max: int) -> bool:
+        """Whether the log has reached that length in its present round.
+
+        The file alone does not say: after a checkpoint SQLite writes over it from the front, with new salts. A frame
+        that carries the salts of the header is of this round (sqlite.org/fileformat2.html#walformat).
+        """
+        frame = WAL_HEADER_BYTES + bytes_max // PAGE_BYTES * (PAGE_BYTES + FRAME_HEADER_BYTES)
+        log = os.open(self._log, os.O_RDONLY)
+        try:
+            return os.pread(log, 8, 16) == os.pread(log, 8, frame + 8)
         finally:
             os.close(log)
 
