@@ -1,4 +1,4 @@
-"""What an error of SQLite means, and what its log says: whether a failed commit left anything behind, and how long it is."""
+"""What an error of SQLite means, and what its log says: whether a failed commit left anything, and how long it is."""
 
 from __future__ import annotations
 
