@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
 from typing import Any, Self
@@ -12,7 +11,7 @@ from pydantic import TypeAdapter
 from daemon.client.connecting import Connecting
 from daemon.client.errors import Problem
 from daemon.client.evidence import Evidence
-from daemon.client.exchange import LOST, Ask, path
+from daemon.client.exchange import LOST, Ask, keyed, path
 from daemon.client.models import Account, Canvas, Event, Health, Run, Session, Template, TemplateDetail
 from daemon.client.telling import Telling
 from daemon.client.watching import watched
@@ -48,11 +47,11 @@ class Penstock(Connecting, Evidence, Telling):
     ) -> Session:
         """Make a company and its first user, and go on as that user."""
         body = {"email": email, "password": password, "company_name": company_name}
-        return await self._begin("/auth/register", body if name is None else {**body, "name": name}, _keyed(key))
+        return await self._log_in("/auth/register", body if name is None else {**body, "name": name}, keyed(key))
 
     async def login(self, email: str, password: str) -> Session:
         """Ask for a token, and go on with it."""
-        return await self._begin("/auth/login", {"email": email, "password": password}, {})
+        return await self._log_in("/auth/login", {"email": email, "password": password}, {})
 
     async def logout(self) -> None:
         """Revoke the token, at once and for good."""
@@ -65,7 +64,7 @@ class Penstock(Connecting, Evidence, Telling):
 
     async def me(self) -> Account:
         """Who the token stands for."""
-        return (await self._exchange.send(Ask("GET", "/auth/me"))).read(Account)
+        return await self._read(Account, "auth", "me")
 
     async def health(self) -> Health:
         """How the service is, also when it is not well."""
@@ -80,11 +79,11 @@ class Penstock(Connecting, Evidence, Telling):
 
     async def template(self, vertical: str) -> TemplateDetail:
         """A template, with the schema of its inputs and an example."""
-        return (await self._exchange.send(Ask("GET", path("process-templates", vertical)))).read(TemplateDetail)
+        return await self._read(TemplateDetail, "process-templates", vertical)
 
     async def canvas(self, vertical: str) -> Canvas:
         """A template as a graph."""
-        return (await self._exchange.send(Ask("GET", path("process-templates", vertical, "canvas")))).read(Canvas)
+        return await self._read(Canvas, "process-templates", vertical, "canvas")
 
     async def start(
         self,
@@ -97,7 +96,7 @@ class Penstock(Connecting, Evidence, Telling):
     ) -> Run:
         """Start a run; it is answered when the run rests, or after `wait_s`; 0 does not wait."""
         body = {"vertical": vertical, "inputs": dict(inputs or {}), "auto_resolve": auto_resolve}
-        return await self._give("/process-runs/", body, {**_keyed(key), **_waiting(wait_s)})
+        return await self._command("/process-runs/", body, {**keyed(key), **_waiting(wait_s)})
 
     def runs(
         self, *, status: str | None = None, vertical: str | None = None, parked_at: str | None = None, limit: int = 50
@@ -109,7 +108,7 @@ class Penstock(Connecting, Evidence, Telling):
 
     async def run(self, run_id: str) -> Run:
         """A run as it is now."""
-        return (await self._exchange.send(Ask("GET", path("process-runs", run_id)))).read(Run)
+        return await self._read(Run, "process-runs", run_id)
 
     async def resume(
         self,
@@ -128,18 +127,18 @@ class Penstock(Connecting, Evidence, Telling):
         said = {"digest": digest, "comment": comment, "output": output}
         body = {"gate": gate, "decision": decision, **{name: one for name, one in said.items() if one is not None}}
         condition = {} if version is None else {"If-Match": f'"{version}"'}
-        return await self._give(
-            path("process-runs", run_id, "resume"), body, {**_keyed(key), **_waiting(wait_s), **condition}
+        return await self._command(
+            path("process-runs", run_id, "resume"), body, {**keyed(key), **_waiting(wait_s), **condition}
         )
 
     async def cancel(self, run_id: str, *, reason: str | None = None, key: str | None = None) -> Run:
         """End a run where it stands."""
         body = {} if reason is None else {"reason": reason}
-        return await self._give(path("process-runs", run_id, "cancel"), body, _keyed(key))
+        return await self._command(path("process-runs", run_id, "cancel"), body, keyed(key))
 
     async def retry(self, run_id: str, *, wait_s: int | None = None, key: str | None = None) -> Run:
         """Go on from the failed step."""
-        return await self._give(path("process-runs", run_id, "retry"), {}, {**_keyed(key), **_waiting(wait_s)})
+        return await self._command(path("process-runs", run_id, "retry"), {}, {**keyed(key), **_waiting(wait_s)})
 
     def events(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
         """The history of a run so far, behind a place."""
@@ -149,17 +148,13 @@ class Penstock(Connecting, Evidence, Telling):
         """The history of a run as it grows, until the run has ended; it goes on over lost connections."""
         return watched(self._exchange, path("process-runs", run_id, "events"), after)
 
-    async def _begin(self, address: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Session:
+    async def _log_in(self, address: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Session:
         session = (await self._exchange.send(Ask("POST", address, body=body, headers=headers))).read(Session)
         self._exchange.token = session.token
         return session
 
-    async def _give(self, address: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Run:
+    async def _command(self, address: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Run:
         return (await self._exchange.send(Ask("POST", address, body=body, headers=headers))).read(Run)
-
-
-def _keyed(key: str | None) -> dict[str, str]:
-    return {"Idempotency-Key": key or str(uuid.uuid4())}
 
 
 def _waiting(wait_s: int | None) -> dict[str, str]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from http import HTTPStatus
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.client.errors import Problem
 from daemon.client.exchange import Ask, path
 from daemon.client.models import Connector, ConnectorChange, Target, Trial
 from daemon.client.paging import Paging
@@ -26,7 +24,7 @@ class Connecting(Paging):
 
     async def connector(self, tool_id: str) -> Connector:
         """A connector."""
-        return (await self._exchange.send(Ask("GET", path("connectors", tool_id)))).read(Connector)
+        return await self._read(Connector, "connectors", tool_id)
 
     async def put_connector(self, tool_id: str, target: Target, auth_token: str | None = None) -> Connector:
         """Bind a tool. Without a secret the stored one stays, as long as scheme, host and port do."""
@@ -35,11 +33,7 @@ class Connecting(Paging):
 
     async def delete_connector(self, tool_id: str) -> None:
         """See to it that a tool is not bound, which it may not have been before."""
-        try:
-            await self._exchange.send(Ask("DELETE", path("connectors", tool_id)))
-        except Problem as problem:
-            if problem.status != HTTPStatus.NOT_FOUND:
-                raise  # else it is gone, perhaps by an attempt whose answer was lost
+        await self._delete("connectors", tool_id)
 
     async def test_connector(self, tool_id: str, target: Target, auth_token: str | None = None) -> Trial:
         """Make one call that touches no run; never made twice, for who knows what it does out there."""

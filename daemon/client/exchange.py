@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -76,6 +77,11 @@ class Answer:
             return adapter.validate_json(self.raw)
         except ValidationError:
             raise Unreachable("What answers at this address is no Penstock service.") from None
+
+
+def keyed(key: str | None) -> dict[str, str]:
+    """The header by which a request counts once: under this key, or under a fresh one."""
+    return {"Idempotency-Key": key or str(uuid.uuid4())}
 
 
 def path(*segments: str) -> str:

@@ -1,17 +1,20 @@
-"""What every part of the client has: an exchange with the service, and lists that go on over pages."""
+"""What every part of the client has: an exchange with the service, what is read and deleted, lists over all pages."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
 from typing import TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
-from daemon.client.exchange import Answer, Ask, Exchange, Patience
+from daemon.client.errors import Problem
+from daemon.client.exchange import Answer, Ask, Exchange, Patience, path
 
 T = TypeVar("T")
+R = TypeVar("R", bound=BaseModel)
 _NEXT = re.compile(r"<([^>]*)>\s*;[^,]*\brel=\"?next\"?")
 TIMEOUT_S = 75.0
 
@@ -25,13 +28,25 @@ class Paging:
         """Speak to the service at that address; ValueError when it is none. `timeout_s` bounds each attempt."""
         self._exchange = Exchange(base_url, token, patience or Patience(), timeout_s)
 
+    async def _read(self, model: type[R], *segments: str) -> R:
+        """What stands under a path."""
+        return (await self._exchange.send(Ask("GET", path(*segments)))).read(model)
+
+    async def _delete(self, *segments: str) -> None:
+        """See to it that nothing stands under a path, which may not have been there before."""
+        try:
+            await self._exchange.send(Ask("DELETE", path(*segments)))
+        except Problem as problem:
+            if problem.status != HTTPStatus.NOT_FOUND:
+                raise  # else it is gone, perhaps by an attempt whose answer was lost
+
     async def _all(
-        self, path: str, adapter: TypeAdapter[list[T]], query: Mapping[str, str] | None = None
+        self, address: str, adapter: TypeAdapter[list[T]], query: Mapping[str, str] | None = None
     ) -> AsyncIterator[T]:
         """What a list holds, page after page."""
         page: Mapping[str, str] | None = query or {}
         while page is not None:
-            answer = await self._exchange.send(Ask("GET", path, page))
+            answer = await self._exchange.send(Ask("GET", address, page))
             for one in answer.read_as(adapter):
                 yield one
             page = _next_page(answer)

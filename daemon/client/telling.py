@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import AsyncIterator, Sequence
-from http import HTTPStatus
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.client.errors import Problem
-from daemon.client.exchange import Ask, path
+from daemon.client.exchange import Ask, keyed, path
 from daemon.client.paging import Paging
 from daemon.client.told import Delivery, NewWebhook, Placed, Webhook, WebhookTrial
 from daemon.client.watching import overheard
@@ -38,14 +35,13 @@ class Telling(Paging):
 
     async def webhook(self, webhook_id: str) -> Webhook:
         """A webhook."""
-        return (await self._exchange.send(Ask("GET", path("webhooks", webhook_id)))).read(Webhook)
+        return await self._read(Webhook, "webhooks", webhook_id)
 
     async def add_webhook(
         self, url: str, *, events: Sequence[str] | None = None, description: str | None = None, key: str | None = None
     ) -> NewWebhook:
         """Have events sent to a URL, all or those of these types; the answer alone has the secret that signs them."""
-        headers = {"Idempotency-Key": key or str(uuid.uuid4())}
-        ask = Ask("POST", "/webhooks/", body=_body(url, events, description), headers=headers)
+        ask = Ask("POST", "/webhooks/", body=_body(url, events, description), headers=keyed(key))
         return (await self._exchange.send(ask)).read(NewWebhook)
 
     async def put_webhook(
@@ -57,11 +53,7 @@ class Telling(Paging):
 
     async def delete_webhook(self, webhook_id: str) -> None:
         """See to it that a webhook is told nothing, which may not have been there before."""
-        try:
-            await self._exchange.send(Ask("DELETE", path("webhooks", webhook_id)))
-        except Problem as problem:
-            if problem.status != HTTPStatus.NOT_FOUND:
-                raise  # else it is gone, perhaps by an attempt whose answer was lost
+        await self._delete("webhooks", webhook_id)
 
     async def test_webhook(self, webhook_id: str) -> WebhookTrial:
         """Send a message that tells nothing, once."""
@@ -75,7 +67,7 @@ class Telling(Paging):
     async def redeliver(self, webhook_id: str, delivery_id: str, *, key: str | None = None) -> Delivery:
         """Send an event to a webhook once more."""
         address = path("webhooks", webhook_id, "deliveries", delivery_id, "redeliver")
-        ask = Ask("POST", address, body={}, headers={"Idempotency-Key": key or str(uuid.uuid4())})
+        ask = Ask("POST", address, body={}, headers=keyed(key))
         return (await self._exchange.send(ask)).read(Delivery)
 
 
