@@ -50,3 +50,6 @@ class RateLimits:
             return None
         reset_at, _ = await self._limiter.get_window_stats(limit, *who)
         return reset_at - time.time()
+
+
+RATE_LIMITS = web.AppKey("rate_limits", RateLimits)

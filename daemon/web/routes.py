@@ -18,7 +18,7 @@ from daemon.web.auth import gateway
 from daemon.web.bodies import ARRIVING, Arriving
 from daemon.web.handlers import accounts, audit, connectors, events, runs, service, templates, webhooks
 from daemon.web.idempotency import Once
-from daemon.web.limits import RateLimits
+from daemon.web.limits import RATE_LIMITS, RateLimits
 from daemon.web.rendered import RENDERED, Rendered
 from daemon.web.services import SERVICES, Services
 from daemon.web.siege import CALM_S, Siege
@@ -95,7 +95,7 @@ def application(services: Services) -> web.Application:
     app[ADMISSION] = admission
     app[runs.ONCE] = Once(services.store)
     app[RENDERED] = Rendered()
-    app[accounts.LIMITS] = RateLimits(on=services.settings.rate_limits, shared=services.rates)
+    app[RATE_LIMITS] = RateLimits(on=services.settings.rate_limits, shared=services.rates)
     _listen(app.router)
     return app
 

@@ -25,7 +25,7 @@ Requested = Callable[[str, str, int, float], None]
 """Hears of each request: its method, its route, the status of its answer, and how many seconds that took."""
 
 
-class Reads(Runs, Receipts, Evidence, Placements, Protocol):
+class RequestStore(Runs, Receipts, Evidence, Placements, Protocol):
     """The store, as far as requests use it themselves."""
 
     async def ping(self) -> None:
@@ -44,7 +44,7 @@ class Services:
     version: str
     now: Callable[[], datetime]
     directory: Directory
-    store: Reads
+    store: RequestStore
     catalog: Catalog
     toolbox: Toolbox
     tester: Tester

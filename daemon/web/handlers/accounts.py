@@ -16,20 +16,19 @@ from daemon.web.auth import principal_of, request_id_of
 from daemon.web.bodies import idempotency_key, read
 from daemon.web.handlers.runs import ONCE
 from daemon.web.idempotency import Slip
-from daemon.web.limits import RateLimits
+from daemon.web.limits import RATE_LIMITS
 from daemon.web.problems import Problem, email_taken
 from daemon.web.replies import JSON, Reply, json_reply, problem_reply
 from daemon.web.schemas import Login, Nothing, Registration
 from daemon.web.services import SERVICES, Services
 
-LIMITS = web.AppKey("limits", RateLimits)
 PATH = "/auth/register"
 
 
 async def register(request: web.Request) -> web.Response:
     """POST /auth/register."""
     services, of_page = request.app[SERVICES], cookies.of_page(request)
-    await request.app[LIMITS].registration(request)
+    await request.app[RATE_LIMITS].registration(request)
     body, raw = await read(request, Registration, body_s=services.settings.body_s)
     key, once = idempotency_key(request), request.app[ONCE]
     if of_page:
@@ -58,7 +57,7 @@ async def log_in(request: web.Request) -> web.Response:
     """POST /auth/login."""
     services, of_page = request.app[SERVICES], cookies.of_page(request)
     body, _ = await read(request, Login, body_s=services.settings.body_s)
-    await request.app[LIMITS].login(request, body.email)
+    await request.app[RATE_LIMITS].login(request, body.email)
     with aside():
         session = await services.identity.log_in(body.email, body.password)
     if of_page:
