@@ -9,7 +9,7 @@ from json import JSONEncoder
 
 from actors.ports import StoreFailed
 
-NAMED = "sha256:"
+PREFIX = "sha256:"
 quoted = JSONEncoder(ensure_ascii=False).encode
 
 
@@ -45,15 +45,15 @@ def extended(head: bytes, lines: Iterable[bytes]) -> bytes:
     return head
 
 
-def named(digest: bytes) -> str:
+def text_of_hash(digest: bytes) -> str:
     """A hash as it is written in JSON."""
-    return NAMED + digest.hex()
+    return PREFIX + digest.hex()
 
 
-def unnamed(text: str) -> bytes:
+def hash_of_text(text: str) -> bytes:
     """The hash that is written so; ValueError for anything else."""
-    digest = bytes.fromhex(text.removeprefix(NAMED))
-    if named(digest) != text or len(digest) != hashlib.sha256().digest_size:
+    digest = bytes.fromhex(text.removeprefix(PREFIX))
+    if text_of_hash(digest) != text or len(digest) != hashlib.sha256().digest_size:
         raise ValueError(f"{text[:80]} is no SHA-256")
     return digest
 

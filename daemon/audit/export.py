@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from actors.canonical import canonical
-from daemon.audit.chain import named
+from daemon.audit.chain import text_of_hash
 from daemon.audit.changes import change_of
 from daemon.audit.records import Checkpoint, Entry
 
@@ -28,7 +28,7 @@ def entry_line(entry: Entry) -> bytes:
         canonical(
             {
                 "first_seq": entry.first_seq,
-                "head": named(entry.head),
+                "head": text_of_hash(entry.head),
                 "number": entry.number,
                 "stream": entry.stream,
                 "version": entry.version,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from daemon.audit import merkle
-from daemon.audit.chain import named
+from daemon.audit.chain import text_of_hash
 from daemon.audit.records import Checkpoint
 
 Tally = Counter[str]
@@ -63,7 +63,7 @@ def wrong_root(one: Checkpoint, size: int, node: merkle.Node) -> Iterator[Findin
         yield Finding("checkpoint", titled(one), f"it covers {one.size} commits, and there are {size}")
         return
     try:
-        root = named(merkle.root(one.size, node))
+        root = text_of_hash(merkle.root(one.size, node))
     except (KeyError, IndexError):
         yield Finding("checkpoint", titled(one), "a node of the tree below it is missing")
         return

@@ -13,7 +13,7 @@ from pathlib import Path
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from daemon.audit.chain import named
+from daemon.audit.chain import text_of_hash
 from daemon.audit.records import Checkpoint, signed
 from daemon.keyring import KeyFileRefused, KeyRing, mark, read_ring
 
@@ -59,7 +59,7 @@ class Signer:
             "company": company_id,
             "key_id": ring.current,
             "previous": previous,
-            "root": named(root),
+            "root": text_of_hash(root),
             "size": size,
         }
         signature = _private(ring.keys[ring.current]).sign(signed(document))

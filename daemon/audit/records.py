@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from actors.canonical import canonical
 from daemon.audit import merkle
-from daemon.audit.chain import named, quoted
+from daemon.audit.chain import quoted, text_of_hash
 
 SEAL_MAX = 256
 """Commits that are sealed in one piece of work, so that nobody waits long behind it."""
@@ -68,7 +68,7 @@ def signed(document: Mapping[str, Any]) -> bytes:
 
 def leaf(stream: str, version: int, head: bytes) -> bytes:
     """The hash of a commit's leaf: the canonical JSON of {"head", "stream", "version"}, written out for its speed."""
-    return merkle.leaf_hash(f'{{"head":"{named(head)}","stream":{quoted(stream)},"version":{version}}}'.encode())
+    return merkle.leaf_hash(f'{{"head":"{text_of_hash(head)}","stream":{quoted(stream)},"version":{version}}}'.encode())
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from actors.canonical import canonical
 from daemon.audit import export
-from daemon.audit.chain import HistoryBroken, Walk, genesis, unnamed
+from daemon.audit.chain import HistoryBroken, Walk, genesis, hash_of_text
 from daemon.audit.findings import (
     Finding,
     Tally,
@@ -79,7 +79,7 @@ class _Export:
         if value["number"] != self._tree.size:
             what = f"it is number {value['number']} where {self._tree.size} was expected: one is missing or moved"
             yield Finding("order", where, what)
-        head = unnamed(value["head"])
+        head = hash_of_text(value["head"])
         walk = self._walks.setdefault(stream, Walk(stream, genesis(self._company or "", stream)))
         try:
             walk.take(first, version, head, "\n".join(map(canonical, value["events"])).encode())

@@ -22,7 +22,7 @@ from daemon.stores.postgres_keeping import PostgresKeeping
 from daemon.stores.postgres_lease import Lease
 from daemon.stores.postgres_link import Db, Link
 from daemon.stores.postgres_log import last_logged, log, log_after
-from daemon.stores.postgres_migrations import migrate, whole
+from daemon.stores.postgres_migrations import check_moved, migrate
 from daemon.stores.postgres_telling import PostgresTelling
 from daemon.stores.writer import BATCH_MAX, Writer
 from daemon.timers import utc_now
@@ -88,7 +88,7 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
             for link in store._readers:
                 stack.push_async_callback(link.close)
             await store._readers[0].use(lambda db: migrate(db, text(clock())), writing=True)
-            await store._readers[0].use(whole)
+            await store._readers[0].use(check_moved)
             await lease.join()
             stack.push_async_callback(lease.close)
             stack.push_async_callback(hints.close)

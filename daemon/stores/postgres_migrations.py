@@ -40,7 +40,7 @@ async def migrate(db: Db, at: str) -> None:
             await db.execute("INSERT INTO migrations VALUES ($1, $2, $3, $4)", *row)
 
 
-async def whole(db: Db) -> None:
+async def check_moved(db: Db) -> None:
     """SchemaMismatch as long as not all of an installation that is moved here has come."""
     source = await db.fetchval("SELECT source FROM moves WHERE NOT done")
     if source is not None:

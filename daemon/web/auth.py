@@ -16,7 +16,7 @@ from daemon.web import access, cookies, problems
 from daemon.web.access import PRINCIPAL, REQUEST_ID
 from daemon.web.admission import NOBODY, SLOT, Admission, Slot
 from daemon.web.connections import Connection
-from daemon.web.plain import named
+from daemon.web.plain import accepted_id
 from daemon.web.problems import SERVER, Problem, not_authenticated
 from daemon.web.services import SERVICES, Services
 from daemon.web.underway import UnderWay
@@ -50,7 +50,7 @@ def gateway(services: Services, under_way: UnderWay, admission: Admission) -> Mi
     @web.middleware
     async def passed(request: web.Request, handler: Handler) -> web.StreamResponse:
         began = time.perf_counter()
-        request_id = request[REQUEST_ID] = named(request.headers.get("X-Request-ID", ""))
+        request_id = request[REQUEST_ID] = accepted_id(request.headers.get("X-Request-ID", ""))
         concern(request_id=request_id)
         try:
             company_id = _admit(request, services)

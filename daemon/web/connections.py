@@ -19,7 +19,7 @@ from daemon.web.admission import NOBODY
 from daemon.web.answer import Answer
 from daemon.web.doorman import BYTES_MAX
 from daemon.web.lending import Whose
-from daemon.web.plain import named, plain
+from daemon.web.plain import accepted_id, plain
 from daemon.web.problems import SERVER, Problem, unsupported_encoding
 from daemon.web.refusals import REFUSAL
 
@@ -108,7 +108,7 @@ class Connection(web.RequestHandler):
         """Refuse what has waited for too long."""
         one = plain(data)
         assert one is not None  # noqa: S101 - nothing else waits as it is
-        self.given_back(REFUSAL.to(named(one.request_id)), data[one.size :], idle=False)
+        self.given_back(REFUSAL.to(accepted_id(one.request_id)), data[one.size :], idle=False)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin, unless there are too many."""
@@ -255,7 +255,7 @@ class Connection(web.RequestHandler):
                 return b""
             data = data[one.size :]
             self._admission.refused += 1
-            self._say(REFUSAL.to(named(one.request_id)))
+            self._say(REFUSAL.to(accepted_id(one.request_id)))
         return data
 
     def _answers(self, data: bytes) -> bool:

@@ -17,7 +17,7 @@ import sys
 import time
 from collections import Counter, deque
 
-from daemon.web.plain import Wording, named, plain
+from daemon.web.plain import Wording, accepted_id, plain
 
 BYTES_MAX = 16_384
 MESSAGE_BYTES = 32_768
@@ -136,7 +136,7 @@ class Doorman:
                 self._allowed[one.company] -= 1
                 why = ALLOWED
                 break
-            answers += self._wording.to(named(request.request_id))
+            answers += self._wording.to(accepted_id(request.request_id))
             data = data[request.size :]
             self._refused += 1
         unsent = answers[self._write(one, answers) :]

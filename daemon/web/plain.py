@@ -93,7 +93,7 @@ def fields_of(lines: list[bytes]) -> dict[bytes, bytes] | None:
     return fields if len(fields) == len(lines) else None
 
 
-def named(given: str) -> str:
+def accepted_id(given: str) -> str:
     """The id of a request: its sender's own where that is well formed."""
     return given if _REQUEST_ID.fullmatch(given) else new_id()
 

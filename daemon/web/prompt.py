@@ -15,7 +15,7 @@ from aiohttp.helpers import rfc822_formatted_time
 from actors.run import Run
 from actors.values import value
 from daemon.identity import NotAuthenticated
-from daemon.web.plain import END, HEAD_BYTES_MAX, HEADS_KEPT, SPECIAL, fields_of, is_lasting, named
+from daemon.web.plain import END, HEAD_BYTES_MAX, HEADS_KEPT, SPECIAL, accepted_id, fields_of, is_lasting
 from daemon.web.problems import SERVER, etag
 from daemon.web.rendered import Rendered
 from daemon.web.replies import JSON
@@ -57,7 +57,7 @@ class PromptReads:
         if said is None or run is None:
             return None
         body = self._rendered.body(run)
-        answer = _head(run.version, named(said.request_id), len(body)) + body
+        answer = _head(run.version, accepted_id(said.request_id), len(body)) + body
         if self._services.requested is not None:
             self._services.requested("GET", ROUTE, OK, time.perf_counter() - began)
         return answer

@@ -9,7 +9,7 @@ import rfc8785
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daemon.audit.chain import HistoryBroken, Walk, extended, genesis, hashes, named, unnamed
+from daemon.audit.chain import HistoryBroken, Walk, extended, genesis, hash_of_text, hashes, text_of_hash
 from daemon.audit.records import leaf
 
 # A busy machine is no finding.
@@ -28,7 +28,7 @@ def test_a_stream_begins_with_its_own_name(company_id: str, stream: str) -> None
 @PATIENT
 @given(TEXT, st.integers(1, 2**53 - 1), st.binary(min_size=32, max_size=32))
 def test_a_leaf_covers_stream_version_and_head(stream: str, version: int, head: bytes) -> None:
-    data = rfc8785.dumps({"head": named(head), "stream": stream, "version": version})
+    data = rfc8785.dumps({"head": text_of_hash(head), "stream": stream, "version": version})
     assert leaf(stream, version, head) == hashlib.sha256(b"\x00" + data).digest()
 
 
@@ -50,8 +50,8 @@ def test_a_walk_takes_nothing_that_does_not_go_on_from_where_it_is(first: int, v
 
 
 def test_a_hash_is_read_as_it_is_written_and_not_otherwise() -> None:
-    written = named(bytes(range(32)))
-    assert unnamed(written) == bytes(range(32))
+    written = text_of_hash(bytes(range(32)))
+    assert hash_of_text(written) == bytes(range(32))
     for other in (written.upper(), written[:-2], written.removeprefix("sha256:"), "", "sha256:zz"):
         with pytest.raises(ValueError, match=r".+"):
-            unnamed(other)
+            hash_of_text(other)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from daemon.audit import merkle
-from daemon.audit.chain import extended, genesis, named, unnamed
+from daemon.audit.chain import extended, genesis, hash_of_text, text_of_hash
 from daemon.audit.log import LogEvent, Logged, LoggedOut, LoginRefused
 from daemon.audit.records import SEAL_MAX, Checkpoint, leaf
 from daemon.keyring import KeyFileRefused
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
     return Checkpoint(
-        at="now", company=company, key_id="k", previous=previous, root=named(root), signature="s", size=size
+        at="now", company=company, key_id="k", previous=previous, root=text_of_hash(root), signature="s", size=size
     )
 
 
@@ -121,7 +121,7 @@ async def test_a_run_is_proven_once_its_last_commit_is_covered(store: Store, com
     last, top = proven.commits[-1], proven.checkpoint
     assert (last.version, last.head) == (proven.last.version, proven.last.head)
     shown = leaf("run-1", last.version, last.head)
-    assert merkle.includes(proven.last.number, top.size, shown, proven.proof, unnamed(top.root))
+    assert merkle.includes(proven.last.number, top.size, shown, proven.proof, hash_of_text(top.root))
     other = OTHER if company_id == ACME else ACME
     assert await store.proven(other, "run-1") is None
     assert shown != hashlib.sha256(last.head).digest()

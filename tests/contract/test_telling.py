@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from actors.ports import ReceiptTaken
-from daemon.audit.chain import named
+from daemon.audit.chain import text_of_hash
 from daemon.audit.log import Logged, LoggedOut
 from daemon.audit.records import Checkpoint
 from daemon.placed import BEGINNING, Place, Placed
@@ -60,7 +60,7 @@ def short(found: list[Placed]) -> list[tuple[str, int, str]]:
 
 def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
     return Checkpoint(
-        at="now", company=company, key_id="k", previous=previous, root=named(root), signature="s", size=size
+        at="now", company=company, key_id="k", previous=previous, root=text_of_hash(root), signature="s", size=size
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from daemon.audit.chain import named
+from daemon.audit.chain import text_of_hash
 from daemon.audit.records import Checkpoint
 from daemon.placed import BEGINNING
 from daemon.ports import FolderInUse, RunQuery, SchemaMismatch
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
     return Checkpoint(
-        at="now", company=company, key_id="k", previous=previous, root=named(root), signature="s", size=size
+        at="now", company=company, key_id="k", previous=previous, root=text_of_hash(root), signature="s", size=size
     )
 
 

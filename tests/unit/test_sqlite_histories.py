@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from daemon.audit.chain import HistoryBroken, named
+from daemon.audit.chain import HistoryBroken, text_of_hash
 from daemon.audit.records import Checkpoint
 from daemon.jsonio import dumps
 from daemon.ports import RunQuery
@@ -45,7 +45,7 @@ def beside(path: Path, statement: str) -> list[Any]:
 
 def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
     return Checkpoint(
-        at="now", company=company, key_id="k", previous=previous, root=named(root), signature="s", size=size
+        at="now", company=company, key_id="k", previous=previous, root=text_of_hash(root), signature="s", size=size
     )
 
 

@@ -122,14 +122,16 @@ def _shown(run_id: str, proven: Proven, page: _Page) -> bytes:
         previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
         for seq, (line, digest) in enumerate(zip(lines, chain.hashes(previous, lines), strict=True), one.first_seq):
             change = canonical(change_of(json.loads(line)))
-            place = canonical({"hash": chain.named(digest), "previous": chain.named(previous), "seq": seq})
+            place = canonical(
+                {"hash": chain.text_of_hash(digest), "previous": chain.text_of_hash(previous), "seq": seq}
+            )
             shown.append(f'{{"change":{change},"event":{line.decode()},{place[1:]}')
             previous = digest
     shown, last = shown[max(0, page.after - begun) :][: page.limit], proven.last
     rest = {
         "checkpoint": proven.checkpoint.document(),
-        "head": chain.named(last.head),
-        "leaf": {"hash": chain.named(leaf(run_id, last.version, last.head)), "number": last.number},
+        "head": chain.text_of_hash(last.head),
+        "leaf": {"hash": chain.text_of_hash(leaf(run_id, last.version, last.head)), "number": last.number},
         "proof": [digest.hex() for digest in proven.proof],
         "run_id": run_id,
         "version": last.version,
