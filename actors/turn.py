@@ -41,7 +41,7 @@ class Turn:
     events: list[Event] = field(default_factory=list)
 
     def emit(self, event: LaterEvent) -> None:
-        """Make it fact."""
+        """Change the run by an event, which is a fact from now on."""
         absorb(self.run, event)
         self.events.append(event)
 

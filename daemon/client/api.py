@@ -29,7 +29,7 @@ class Penstock(Connecting, Evidence, Telling):
     """
 
     async def __aenter__(self) -> Self:
-        """Begin."""
+        """Open the client; nothing is sent yet."""
         self._exchange.open()
         return self
 

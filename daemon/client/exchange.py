@@ -113,7 +113,7 @@ class Exchange:
         self._session: aiohttp.ClientSession | None = None
 
     def open(self) -> None:
-        """Begin."""
+        """Make room for connections; nothing is sent yet."""
         self._session = aiohttp.ClientSession(timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar())
 
     async def close(self) -> None:

@@ -123,7 +123,7 @@ class Connection(web.RequestHandler):
             self.force_close()
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """End."""
+        """Give back what it held of what all connections share."""
         self._server.gone(self)
         self._let_go(self._due)
         self._all_read()
@@ -132,7 +132,7 @@ class Connection(web.RequestHandler):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what arrives."""
+        """Refuse what arrives, answer it at once, or have it taken apart."""
         if data and (self._server.rushed() or self._admission.crowded) and not self._services.draining():
             data = self._unrefused(data)
             if not data:
@@ -205,7 +205,7 @@ class Connection(web.RequestHandler):
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Answer."""
+        """Send an answer, in one piece where it is whole; the next request may then be refused elsewhere."""
         whole = resp.whole(request) if isinstance(resp, Answer) and not self._upgraded else None
         if whole is None:
             answered = await super().finish_response(request, resp, start_time)

@@ -87,7 +87,7 @@ class Problem(Exception):
         )
 
     def response(self, request_id: str) -> Answer:
-        """The answer."""
+        """The problem as an answer."""
         return Answer(
             status=self.status,
             body=self.body(request_id),
