@@ -67,16 +67,22 @@ class Toolbox:
     async def put(
         self, company_id: str, connector: Connector, secret: str | None, by: str, *, via: str = SESSION
     ) -> tuple[StoredConnector, bool]:
-        """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does."""
+        """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does.
+
+        One that is stored as it was keeps its version: what a gate shows of it still holds.
+        """
         async with self._change:
             self._fresh(company_id)
             earlier = await self.stored(company_id, connector.tool_id)
             number, version = await self._next(company_id, connector.tool_id)
+            sealed = await self._sealed(company_id, connector, secret, earlier)
+            if earlier is not None and _same(earlier, connector, sealed):
+                version = earlier.connector.version
             now = self._now()
             stored = StoredConnector(
                 company_id=company_id,
                 connector=replace(connector, version=version),
-                sealed_secret=await self._sealed(company_id, connector, secret, earlier),
+                sealed_secret=sealed,
                 created_at=now if earlier is None else earlier.created_at,
                 updated_at=now,
                 updated_by=by,
@@ -109,19 +115,23 @@ class Toolbox:
         return found
 
     async def _next(self, company_id: str, tool_id: str) -> tuple[int, int]:
-        """The number of the next change of a connector, and the version that it makes."""
+        """The number of the next change of a connector, and the version that it makes where it changes anything."""
         last = await self._shelf.connector_changes(company_id, tool_id, None, 1)
         return (last[0].number + 1, last[0].version + 1) if last else (1, 1)
 
     async def _sealed(
         self, company_id: str, connector: Connector, secret: str | None, earlier: StoredConnector | None
     ) -> bytes | None:
-        """The given secret, sealed, or the earlier one as long as the origin is the same."""
+        """The given secret, sealed; the earlier one where it is the same, or none is given and the origin is."""
+        held = None if earlier is None else earlier.sealed_secret
         if secret is None:
             stays = earlier is not None and same_origin(earlier.connector.base_url, connector.base_url)
-            return earlier.sealed_secret if earlier is not None and stays else None
+            return held if stays else None
+        place = (company_id, connector.tool_id, AUTH_TOKEN)
         try:
-            return await self._vault.seal(company_id, connector.tool_id, AUTH_TOKEN, secret)
+            if held is not None and await self._vault.holds(*place, held, secret):
+                return held
+            return await self._vault.seal(*place, secret)
         except SealBroken as broken:
             raise StoreFailed(f"The secret cannot be sealed: {broken}", "not_applied") from None
 
@@ -137,6 +147,12 @@ class Toolbox:
         self._held[company_id] = held
         self._public[company_id] = {name: one.connector for name, one in held.items()}
         return held
+
+
+def _same(earlier: StoredConnector, connector: Connector, sealed: bytes | None) -> bool:
+    """Whether a connector would be stored as it was."""
+    unchanged = replace(connector, version=earlier.connector.version) == earlier.connector
+    return unchanged and sealed == earlier.sealed_secret
 
 
 def _change(

@@ -8,6 +8,7 @@ alone: to rotate is to wrap the data keys anew, no secret is touched. A sealed s
 from __future__ import annotations
 
 import asyncio
+import hmac
 import os
 from collections import OrderedDict
 from collections.abc import Callable
@@ -88,6 +89,14 @@ class Vault:
         if key is None:
             raise SealBroken("The secret was sealed for another company: this one has no key.")
         return key.open((company_id, connector, field), sealed)
+
+    async def holds(self, company_id: str, connector: str, field: str, sealed: bytes, plain: str) -> bool:
+        """Whether this is the secret in that field; what does not open holds none."""
+        try:
+            held = await self.open(company_id, connector, field, sealed)
+        except SealBroken:
+            return False
+        return hmac.compare_digest(held.encode(), plain.encode())
 
     async def turn(self, ring: KeyRing) -> None:
         """Wrap by another ring's current key from now on; what the earlier ring had wrapped opens still."""

@@ -99,13 +99,13 @@ class Mutation:
     before: JSON = field(default_factory=dict)
 
 
-def stored(name: str, before: JSON | None = None, /, **fields: Any) -> Mutation:
+def stored(name: str, before: JSON | None = None, /, kind: str = CONNECTOR, **fields: Any) -> Mutation:
     """The connector is stored with these fields changed."""
 
     async def act(scene: Scene) -> None:
         await scene.change(**fields)
 
-    return Mutation(name, CONNECTOR, act, before or {})
+    return Mutation(name, kind, act, before or {})
 
 
 async def other_origin(scene: Scene) -> None:
@@ -220,7 +220,10 @@ MUTATIONS = (
     stored("another secret", auth_token="another-token-of-the-tests"),
     stored("live becomes shadow", reversible=False),
     stored("shadow becomes live", {"reversible": False}, reversible=True),
-    stored("stored as it was"),
+    stored("stored as it was", kind=NOTHING),
+    stored("stored as it was, its secret not sent", kind=NOTHING, auth_token=None),
+    stored("stored as it was, in shadow", {"reversible": False}, kind=NOTHING),
+    stored("stored as it was, without a credential", {"auth_type": "none", "auth_token": None}, kind=NOTHING),
     Mutation("there and back", CONNECTOR, there_and_back),
     stored("more time", timeout_s=20),
     stored("more attempts", retries=5),

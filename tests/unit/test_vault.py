@@ -58,6 +58,14 @@ async def test_what_is_sealed_opens_in_its_place(ring: KeyRing, keys: MemoryStor
     assert await Vault(ring, keys, utc).open(*PLACE, sealed) == "s3cr\u00e9t"
 
 
+async def test_a_secret_is_known_again_in_its_place_and_no_other(vault: Vault) -> None:
+    sealed = await vault.seal(*PLACE, "s3cr\u00e9t")
+    assert await vault.holds(*PLACE, sealed, "s3cr\u00e9t")
+    assert not await vault.holds(*PLACE, sealed, "s3cret")
+    assert not await vault.holds(*PLACE, sealed[:-1], "s3cr\u00e9t")
+    assert not await vault.holds("company-1", "other", AUTH_TOKEN, sealed, "s3cr\u00e9t")
+
+
 async def test_the_sealed_form_holds_nothing_of_the_secret(vault: Vault) -> None:
     assert b"canary" not in await vault.seal(*PLACE, "canary-canary")
     assert await vault.seal(*PLACE, "x") != await vault.seal(*PLACE, "x")

@@ -56,8 +56,20 @@ async def test_a_change_says_what_became_of_the_secret_and_never_the_secret(ann:
     assert b"sealed" not in answer.raw
 
 
+async def test_what_is_stored_as_it_was_keeps_its_version(ann: Person, house: House) -> None:
+    bearer = {"auth_type": "bearer"}
+    stored = [await put(ann, **bearer, auth_token=SECRET), await put(ann, **bearer)]
+    await house.restart()
+    stored += [await put(ann, **bearer, auth_token=SECRET), await put(ann, **bearer, auth_token="another")]
+    stored += [await put(ann, **bearer, retries=1), await put(ann), await put(ann)]
+    assert [one["version"] for one in stored] == [1, 1, 1, 2, 3, 4, 4]
+    said = [(one["version"], one["secret"]) for one in reversed(await changes(ann))]
+    kept = [(1, "set"), (1, "kept"), (1, "kept"), (2, "changed"), (3, "kept"), (4, "kept"), (4, "kept")]
+    assert said == kept
+
+
 async def test_a_version_never_starts_again(ann: Person, house: House) -> None:
-    assert [(await put(ann))["version"] for _ in range(2)] == [1, 2]
+    assert [(await put(ann, retries=retries))["version"] for retries in range(2)] == [1, 2]
     await ann.delete("/connectors/tool")
     assert (await put(ann))["version"] == 3
     await ann.delete("/connectors/tool")
