@@ -136,6 +136,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         feed=engine.feed,
         sealer=sealer,
         draining=lambda: life.draining,
+        is_out=engine.dispatcher.is_out,
         requested=measured.requested,
         tracer=tracing,
         rates=shared,

@@ -110,6 +110,10 @@ class Dispatcher:
         """Whether that call is in flight, or waits to be."""
         return call.key in self._flights.get((call.company_id, call.run_id), ())
 
+    def is_out(self, company_id: str, run_id: str) -> bool:
+        """Whether a call of that run is on the wire, so that something will come of it even where the run has ended."""
+        return any(flight.on_wire for flight in self._flights.get((company_id, run_id), {}).values())
+
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
         """See to it that each of a run's outstanding effects is under way, once per key; never blocks."""
         keys = {effect.key for effect in effects}

@@ -54,6 +54,7 @@ class Services:
     feed: Feed
     sealer: Sealer
     draining: Callable[[], bool]
+    is_out: Callable[[str, str], bool]
     requested: Requested | None = None
     tracer: Tracer | None = None
     rates: Rates | None = None

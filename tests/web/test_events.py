@@ -166,6 +166,25 @@ async def test_a_cancellation_ends_the_stream(ann: Person) -> None:
 
 
 @pytest.mark.one_daemon
+async def test_a_stream_of_a_cancelled_run_waits_for_what_comes_of_its_call(ann: Person, far: FarSide) -> None:
+    far.open.clear()
+    await ann.connect("answers", far.url)
+    run = (await ann.post("/process-runs/", {"vertical": "quick"}, Prefer="respond-async")).json
+    await far.arrived.wait()
+    async with EventStream(ann, run["id"], Last_Event_ID=str(run["version"])) as early:
+        ended = (await ann.post(f"/process-runs/{run['id']}/cancel")).json
+        assert (ended["status"], (await anext(early))["event"]) == ("cancelled", "run_ended")
+        async with EventStream(ann, run["id"], Last_Event_ID=str(ended["version"])) as late:
+            assert late.response.status == 200
+            far.open.set()
+            found = [[event async for event in stream] for stream in (early, late)]
+    assert [[event["event"] for event in events] for events in found] == [["call_settled"]] * 2
+    now = await ann.run(run)
+    assert (now["status"], now["trace"][0]["status"], now["trace"][0]["output"]) == ("cancelled", "done", far.answer)
+    assert [event["data"] for event in found[0]] == (await history(ann, run))[-1:]
+
+
+@pytest.mark.one_daemon
 async def test_a_shutdown_ends_the_stream(ann: Person) -> None:
     run = await ann.start("line", {"amount": 5})
     async with EventStream(ann, run["id"], Last_Event_ID=str(run["version"])) as stream:

@@ -76,12 +76,12 @@ class OfRun:
         self._ended = False
 
     async def serve(self) -> web.StreamResponse:
-        """Send until the run has ended or the reader has gone; 204 when there will never be more."""
+        """Send until nothing more can come or the reader has gone; 204 when there will never be more."""
         with self._services.feed.follow(*self._key) as follower:
             run = await find(self._request)
             self._ended = run.ended is not None
             first = await self._recorded()  # after the run was read, so that an end in between is not passed over
-            if self._ended and not first:
+            if self._is_over and not first:
                 return web.Response(status=204)
             return await stream(self._request, self._frames(first, follower))
 
@@ -89,7 +89,7 @@ class OfRun:
         while first:
             yield self._framed(first)
             first = await self._recorded()
-        while not self._ended:
+        while not self._is_over:
             item = await soon(follower.next)
             if item is None:
                 yield BEAT
@@ -100,6 +100,11 @@ class OfRun:
                 yield self._framed(missed)
             yield self._framed([Recorded(before + place, event) for place, event in enumerate(events, 1)])
             self._ended = run.ended is not None
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether nothing more can come; a call that was out when its run was ended is still waited for."""
+        return self._ended and not self._services.is_out(*self._key)
 
     async def _recorded(self) -> Sequence[Recorded]:
         return await self._services.store.history(*self._key, self._sent, PAGE)
