@@ -254,6 +254,8 @@ def _cancel(turn: Turn, message: Cancel) -> Rejected | None:
     if turn.run.ended is not None:
         detail = f"The run is {turn.run.status} already."
         return Rejected("not_cancellable", detail, {"run_status": turn.run.status})
+    if (moved := _moved(turn, message)) is not None:
+        return moved
     was = turn.run.status
     turn.emit(RunEnded(at=turn.at, status="cancelled", by=message.by, via=message.via, reason=message.reason, was=was))
     return None
@@ -264,9 +266,21 @@ def _retry(turn: Turn, message: Retry) -> Rejected | None:
     if not failed:
         detail = f"The run is {turn.run.status}; only a failed step can be tried again."
         return Rejected("not_retryable", detail, {"run_status": turn.run.status})
+    if (moved := _moved(turn, message)) is not None:
+        return moved
     for visit in failed:
         turn.enter(visit.step_id, None, message.by, message.via)
     return None
+
+
+def _moved(turn: Turn, message: Cancel | Retry) -> Rejected | None:
+    """Whether the run has moved on since it was seen."""
+    run = turn.run
+    if message.versions is None or run.version in message.versions:
+        return None
+    parked_at = run.parked[0].step_id if run.parked else None
+    detail = "The run has changed since it was seen; read it and decide again."
+    return Rejected("stale", detail, {"parked_at": parked_at, "version": run.version})
 
 
 def _returned(turn: Turn, message: CallReturned) -> None:

@@ -58,21 +58,23 @@ class Resume:
 
 @value(kw_only=True)
 class Cancel:
-    """End the run where it stands."""
+    """End the run where it stands; `versions` say in which state it was seen."""
 
     by: str
     via: str | None = None
     reason: str | None = None
+    versions: frozenset[int] | None = None
     at: datetime
     connectors: Connectors = field(default_factory=dict)
 
 
 @value(kw_only=True)
 class Retry:
-    """Go on from the step that failed."""
+    """Go on from the step that failed; `versions` as above."""
 
     by: str
     via: str | None = None
+    versions: frozenset[int] | None = None
     at: datetime
     connectors: Connectors = field(default_factory=dict)
 

@@ -87,6 +87,13 @@ def if_match(request: web.Request) -> frozenset[int] | None:
     return frozenset(int(tag[1:-1]) for tag in tags if re.fullmatch(r'"\d{1,18}"', tag))
 
 
+def has_already(request: web.Request, tag: str) -> bool:
+    """Whether the caller has what an entity tag stands for, as If-None-Match says."""
+    values = request.headers.getall("If-None-Match", ())
+    tags = {one.strip().removeprefix("W/") for value in values for one in value.split(",")}
+    return not tags.isdisjoint((tag, "*"))
+
+
 def traceparent(request: web.Request) -> str | None:
     """Where the request stands in a trace: our own span where traces are made, else its caller's."""
     return TRACE.get() or sent_traceparent(request)

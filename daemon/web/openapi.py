@@ -79,15 +79,15 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         query=("status", "vertical", "parked_at", *PAGED),
         problems=(400, 422, 503),
     ),
-    ("GET", "/process-runs/{run_id}"): Operation("A run", Run, problems=(404, 503)),
+    ("GET", "/process-runs/{run_id}"): Operation("A run", Run, headers=("If-None-Match",), problems=(404, 503)),
     ("POST", "/process-runs/{run_id}/resume"): Operation(
         "Decide at a gate", Run, 200, schemas.Verdict, (), (*KEYED, "If-Match", "Prefer", "traceparent"), DECIDE
     ),
     ("POST", "/process-runs/{run_id}/cancel"): Operation(
-        "End a run where it stands", Run, 200, schemas.Cancellation, (), KEYED, (*SEND, 409)
+        "End a run where it stands", Run, 200, schemas.Cancellation, (), (*KEYED, "If-Match"), (*SEND, 409, 412)
     ),
     ("POST", "/process-runs/{run_id}/retry"): Operation(
-        "Go on from the failed step", Run, 200, schemas.Nothing, (), (*KEYED, "Prefer"), (*SEND, 409)
+        "Go on from the failed step", Run, 200, schemas.Nothing, (), (*KEYED, "If-Match", "Prefer"), (*SEND, 409, 412)
     ),
     ("GET", "/process-runs/{run_id}/events"): Operation(
         "The history; with Accept: text/event-stream live",
@@ -235,6 +235,7 @@ def _responses(operation: Operation, models: dict[str, Any]) -> dict[str, Any]:
         **({"202": answer} if "Prefer" in operation.headers else {}),
         **({"201": answer} if operation.body is schemas.ConnectorDefinition else {}),
         **({"204": {"description": "The run has ended, and so has the stream"}} if operation.live else {}),
+        **({"304": _unchanged()} if "If-None-Match" in operation.headers else {}),
         **({"503": answer} if operation.answer is shapes.HealthShape else {}),
     }
 
@@ -252,6 +253,11 @@ def _answer(operation: Operation, models: dict[str, Any]) -> dict[str, Any]:
     if operation.live:
         answer["content"]["text/event-stream"] = {"schema": {"type": "string"}}
     return answer
+
+
+def _unchanged() -> dict[str, Any]:
+    """What is answered to who has it already."""
+    return {"description": "Nothing has changed since", "headers": _headers("ETag", "X-Request-ID")}
 
 
 def _headers(*names: str) -> dict[str, Any]:

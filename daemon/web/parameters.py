@@ -50,6 +50,7 @@ HEADERS: Mapping[str, Any] = {
         "pattern": "^[!-~]([ -~]*[!-~])?$",
     },
     "If-Match": {"type": "string", "description": "The ETag of the run that was seen"},
+    "If-None-Match": {"type": "string", "description": "The ETag of the run that is known already"},
     "Last-Event-ID": {"type": "string", "description": "The id of the event that was received last; for a stream"},
     "Prefer": {"type": "string", "description": "respond-async, or wait=N seconds for the run to rest"},
     "traceparent": {"type": "string", "description": "W3C trace context, passed on to connectors"},

@@ -27,7 +27,7 @@ FIELDS_MAX = 100
 _LINE = re.compile(rb"GET /process-runs/([0-9a-f-]{36}) HTTP/1\.1\r\n")
 _BEARER = re.compile(rb"Bearer ([A-Za-z0-9._-]+)")
 # What changes the answer, or is for aiohttp's parser to judge.
-_JUDGED = SPECIAL | {b"content-encoding", b"proxy-connection", b"sec-websocket-key1"}
+_JUDGED = SPECIAL | {b"content-encoding", b"if-none-match", b"proxy-connection", b"sec-websocket-key1"}
 
 
 @value

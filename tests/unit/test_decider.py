@@ -412,6 +412,20 @@ def test_a_version_that_has_passed_is_stale_even_when_it_is_the_same_visit() -> 
     assert talk.run.status == "completed"
 
 
+def test_a_run_that_has_moved_on_since_it_was_seen_is_neither_ended_nor_tried_again() -> None:
+    talk, _ = changing()
+    version = talk.run.version
+    ended = talk.say(Cancel(by="ann", versions=frozenset({version - 1}), at=MORNING))
+    assert isinstance(ended, Rejected)
+    assert (ended.code, ended.more) == ("stale", {"parked_at": "legal", "version": version})
+    talk.failed("look")
+    again = talk.say(Retry(by="ann", versions=frozenset({version}), at=MORNING))
+    assert isinstance(again, Rejected)
+    assert (again.code, again.more) == ("stale", {"parked_at": None, "version": talk.run.version})
+    talk.say(Cancel(by="ann", versions=frozenset({version, talk.run.version}), at=MORNING))
+    assert talk.run.status == "cancelled"
+
+
 def test_a_wrong_digest_at_an_unchanged_gate_is_stale_and_changes_nothing() -> None:
     talk = Conversation(LOOP).start()
     version = talk.run.version

@@ -166,6 +166,13 @@ async def test_requests_that_come_together_or_in_pieces_are_answered_in_their_or
     assert [(await line.read()).json.get("id") for _ in range(4)] == [here.run_id, other, None, other]
 
 
+async def test_who_may_have_the_run_already_is_answered_as_by_all_other_ways(here: Here) -> None:
+    first, _ = await here.ask(here.read())
+    answer, prompt = await here.ask(here.read(If_None_Match=first.headers["etag"]))
+    assert (answer.status, answer.body, prompt) == (304, b"", False)
+    assert (await here.ask(here.read(If_None_Match='"none"')))[0].body == first.body
+
+
 @pytest.mark.parametrize(
     ("ordinary", "changed"),
     [

@@ -65,6 +65,24 @@ async def test_a_started_run_is_created_with_its_address_and_its_entity_tag(ann:
     assert got.headers["ETag"] == answer.headers["ETag"] == f'"{answer.json["version"]}"'
 
 
+@pytest.mark.parametrize("tag", ['"{version}"', 'W/"{version}"', '"1", "{version}"', "*"])
+async def test_who_has_a_run_already_is_told_so(ann: Person, tag: str) -> None:
+    run = await ann.start("line", {"amount": 5})
+    path, known = f"/process-runs/{run['id']}", tag.format(version=run["version"])
+    for method in ("GET", "HEAD"):
+        answer = await ann.send(method, path, If_None_Match=known)
+        assert (answer.status, answer.raw, answer.headers["ETag"]) == (304, b"", f'"{run["version"]}"')
+    await ann.resume(run, "signoff", "denied")
+    assert (await ann.get(path, If_None_Match=known)).status == (304 if tag == "*" else 200)
+
+
+@pytest.mark.parametrize("tag", ["", '"1"', "{version}", "nonsense"])
+async def test_who_has_another_state_of_a_run_gets_it(ann: Person, tag: str) -> None:
+    run = await ann.start("line", {"amount": 5})
+    answer = await ann.get(f"/process-runs/{run['id']}", If_None_Match=tag.format(version=run["version"]))
+    assert (answer.status, answer.json) == (200, run)
+
+
 async def test_a_parked_run_has_every_field_of_the_contract(ann: Person) -> None:
     run = await ann.start("line", {"amount": 5})
     assert set(run) >= RUN

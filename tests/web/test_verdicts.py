@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.support import Answer, House, Person, assert_problem
+from tests.web.support import Answer, FarSide, House, Person, assert_problem
 
 UNKNOWN = "01990000-0000-7000-8000-000000000000"
 
@@ -77,6 +77,28 @@ async def test_if_match_with_another_entity_tag_is_412_with_the_current_one(ann:
     body = assert_problem(answer, 412, "stale", parked_at="signoff", etag=f'"{run["version"]}"', retryable=False)
     assert "version" not in body
     assert await ann.run(run) == run
+
+
+async def test_with_if_match_a_run_is_ended_only_as_it_was_seen(ann: Person, run: Any) -> None:
+    path = f"/process-runs/{run['id']}/cancel"
+    answer = await ann.post(path, If_Match='"1"')
+    assert_problem(answer, 412, "stale", parked_at="signoff", etag=f'"{run["version"]}"', retryable=False)
+    assert await ann.run(run) == run
+    ended = await ann.post(path, If_Match=f'"{run["version"]}"')
+    assert (ended.status, ended.json["status"]) == (200, "cancelled")
+    assert_problem(await ann.post(path, If_Match='"1"'), 409, "not_cancellable")
+
+
+async def test_with_if_match_a_step_is_tried_again_only_as_the_run_was_seen(ann: Person, far: FarSide) -> None:
+    far.status = 500
+    await ann.connect("answers", far.url)
+    run = await ann.start("quick")
+    path = f"/process-runs/{run['id']}/retry"
+    answer = await ann.post(path, If_Match='"1"')
+    assert_problem(answer, 412, "stale", parked_at=None, etag=f'"{run["version"]}"')
+    far.status = 200
+    assert (await ann.post(path, If_Match=f'"{run["version"]}"')).json["status"] == "completed"
+    assert_problem(await ann.post(path, If_Match='"1"'), 409, "not_retryable")
 
 
 async def test_a_digest_that_was_shown_counts_and_another_is_412(ann: Person, run: Any) -> None:

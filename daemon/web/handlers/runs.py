@@ -18,10 +18,10 @@ from daemon.uuids import new_id
 from daemon.web import render
 from daemon.web.admission import aside
 from daemon.web.auth import principal_of, request_id_of
-from daemon.web.bodies import idempotency_key, if_match, page_limit, prefer, read, traceparent
+from daemon.web.bodies import has_already, idempotency_key, if_match, page_limit, prefer, read, traceparent
 from daemon.web.idempotency import Once, Slip
 from daemon.web.parameters import ID, STATUSES
-from daemon.web.problems import invalid, not_found, rejected
+from daemon.web.problems import etag, invalid, not_found, rejected
 from daemon.web.rendered import RENDERED
 from daemon.web.replies import Reply, from_cursor, page_reply, problem_reply, run_reply
 from daemon.web.schemas import Cancellation, NewRun, Nothing, Verdict
@@ -101,7 +101,9 @@ async def cancel(request: web.Request) -> web.Response:
     services, principal = request.app[SERVICES], principal_of(request)
     run_id = _run_id(request)
     body, raw = await read(request, Cancellation, body_s=services.settings.body_s, optional=True)
-    message = Cancel(by=principal.email, via=principal.via, reason=body.reason, at=services.now())
+    message = Cancel(
+        by=principal.email, via=principal.via, reason=body.reason, versions=if_match(request), at=services.now()
+    )
     # Without asking for Prefer: a run that is cancelled rests at once.
     order = Order((principal.company_id, run_id), message, request_id_of(request), services.settings.wait_s)
     return await _give(request, order, raw)
@@ -112,14 +114,16 @@ async def retry(request: web.Request) -> web.Response:
     services, principal = request.app[SERVICES], principal_of(request)
     run_id = _run_id(request)
     _, raw = await read(request, Nothing, body_s=services.settings.body_s, optional=True)
-    return await _give(
-        request, _order(request, run_id, Retry(by=principal.email, via=principal.via, at=services.now())), raw
-    )
+    message = Retry(by=principal.email, via=principal.via, versions=if_match(request), at=services.now())
+    return await _give(request, _order(request, run_id, message), raw)
 
 
 async def show(request: web.Request) -> web.Response:
     """GET /process-runs/{run_id}."""
     run = await find(request)
+    tag = etag(run.version)
+    if has_already(request, tag):
+        return web.Response(status=304, headers={"ETag": tag})
     return run_reply(run, request.app[RENDERED].body(run), 200).response()
 
 
