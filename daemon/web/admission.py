@@ -80,17 +80,14 @@ class Admission:
         """How many wait for their turn."""
         return self._waiting
 
-    def refuses(self, company_id: str) -> bool:
-        """Whether a company's next request can neither be worked on nor wait."""
+    def is_full(self, company_id: str) -> bool:
+        """Whether a company's next request can neither be worked on nor wait; then that stays until some is free."""
         own, most = self._own(company_id), self._most(company_id)
         if own >= most:
             self._full.add(company_id)
         elif company_id in self._full and own <= most * REFILLED:
             self._full.discard(company_id)
-        if company_id not in self._full:
-            return False
-        self._siege.refused(self._now())
-        return True
+        return company_id in self._full
 
     def wanted(self, company_id: str) -> int:
         """How many more of a company may wait now, of those that are kept out."""
@@ -100,10 +97,14 @@ class Admission:
             self._full.discard(company_id)
         return max(0, more)
 
-    def turned_away(self, count: int) -> None:
-        """Count so many that were refused elsewhere."""
-        self.refused += count
+    def in_vain(self) -> None:
+        """Take note that somebody has come for whom there is no room."""
         self._siege.refused(self._now())
+
+    def turned_away(self, count: int = 1) -> None:
+        """Count so many that have come in vain and were refused."""
+        self.refused += count
+        self.in_vain()
 
     def presses(self, company_id: str) -> bool:
         """Whether so many of a company wait that its next request may well be refused."""
@@ -153,8 +154,8 @@ class Admission:
             if company_id in self._held:
                 self._draw_up(company_id)
             return
-        if let_in is None and self.refuses(company_id):
-            self.refused += 1
+        if let_in is None and self.is_full(company_id):
+            self.turned_away()
             raise Overloaded
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         began = self._now()

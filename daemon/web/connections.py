@@ -244,7 +244,7 @@ class Connection(web.RequestHandler):
             if one is None or company_id is None:
                 break
             self._whose = Whose(company_id, one.authorization)
-            if not self._admission.refuses(company_id):
+            if not self._admission.is_full(company_id):
                 if self._admission.holds(company_id) and len(data) <= BYTES_MAX:
                     self._hold(company_id, data)
                     return b""
@@ -252,9 +252,10 @@ class Connection(web.RequestHandler):
                 self._expected = company_id
                 break
             if self._lends(data):
+                self._admission.in_vain()
                 return b""
             data = data[one.size :]
-            self._admission.refused += 1
+            self._admission.turned_away()
             self._say(REFUSAL.to(accepted_id(one.request_id)))
         return data
 

@@ -60,7 +60,7 @@ class Server(web.Server):
                 one.cut()
                 return True
             self._order.move_to_end(one)
-        self.admission.turned_away(1)
+        self.admission.turned_away()
         return False
 
     def rushed(self) -> bool:

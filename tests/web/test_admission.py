@@ -45,8 +45,8 @@ async def test_a_company_alone_may_fill_half_of_the_places_to_wait() -> None:
     await admission.enter("a")
     tasks = waiting(admission, *"aaaaa")
     await settled()
-    assert admission.refuses("a")
-    assert not admission.refuses("b")
+    assert admission.is_full("a")
+    assert not admission.is_full("b")
     with pytest.raises(Overloaded):
         await admission.enter("a")
     assert admission.refused == 1
@@ -58,14 +58,14 @@ async def test_who_was_refused_is_refused_until_some_places_are_free_again() -> 
     await admission.enter("a")
     tasks = waiting(admission, *"a" * 32)
     await settled()
-    assert admission.refuses("a")
+    assert admission.is_full("a")
     admission.leave()
     await settled()
-    assert admission.refuses("a")
+    assert admission.is_full("a")
     for _ in range(3):
         admission.leave()
         await settled()
-    assert not admission.refuses("a")
+    assert not admission.is_full("a")
     await end(*tasks)
 
 
@@ -75,14 +75,14 @@ async def test_the_greedy_end_up_with_equal_shares_and_leave_one_for_another() -
     tasks: list[asyncio.Task[None]] = []
     for _ in range(200):
         for company in "abc":
-            while not admission.refuses(company):
+            while not admission.is_full(company):
                 tasks += waiting(admission, company)
                 await settled()
         admission.leave()
         await settled()
     held = [sum(not turn.done() for _, turn in admission._queues[company]) for company in "abc"]
     assert all(13 <= count <= 17 for count in held), held
-    assert not admission.refuses("z")
+    assert not admission.is_full("z")
     await end(*tasks)
 
 

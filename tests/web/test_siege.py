@@ -41,7 +41,8 @@ class World:
         """So many requests of a company arrive; those that are refused as bytes go no further."""
         for _ in range(count):
             self.asked[company] += 1
-            if self.admission.crowded and self.admission.refuses(company):
+            if self.admission.crowded and self.admission.is_full(company):
+                self.admission.in_vain()
                 self.refused[company] += 1
                 continue
             task = asyncio.get_running_loop().create_task(self._ask(company))
@@ -145,7 +146,7 @@ async def test_a_gap_in_a_flood_does_not_end_a_siege() -> None:
     await world.until_calm()
     await world.flood(0.5, a=RATE / 2)
     assert world.admission.besieged
-    assert not world.admission.refuses("a")
+    assert not world.admission.is_full("a")
     await world.flood(1.5, a=RATE / 2)
     assert not world.admission.besieged
 
