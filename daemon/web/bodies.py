@@ -57,15 +57,16 @@ def parse(model: type[B], value: dict[str, Any]) -> B:
 
 
 def prefer(request: web.Request, default_s: float) -> float | None:
-    """How long the caller would wait for the run to rest, in seconds; None for not at all (RFC 7240)."""
-    for value in request.headers.getall("Prefer", ()):
-        for preference in value.split(","):
-            name = preference.split(";")[0].strip().lower()
-            if name == "respond-async":
-                return None
-            if (waits := _PREFER_WAIT.fullmatch(name)) is not None:
-                return min(float(waits[1]), WAIT_MAX_S)
-    return default_s
+    """How long the caller would wait for the run to rest, in seconds; None for not at all.
+
+    `respond-async, wait=N` is to wait that long before that is done (RFC 7240, 4.3).
+    """
+    values = request.headers.getall("Prefer", ())
+    names = [preference.split(";")[0].strip().lower() for value in values for preference in value.split(",")]
+    for name in names:
+        if (waits := _PREFER_WAIT.fullmatch(name)) is not None:
+            return min(float(waits[1]), WAIT_MAX_S)
+    return None if "respond-async" in names else default_s
 
 
 def idempotency_key(request: web.Request) -> str | None:

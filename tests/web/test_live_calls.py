@@ -54,7 +54,7 @@ async def test_a_wait_that_ends_first_is_answered_with_202(ann: Person, held: Fa
     assert_executing(await ann.post("/process-runs/", QUICK, Prefer=prefer))
 
 
-@pytest.mark.parametrize("prefer", ["wait=20", "wait=100000", "wait=soon", "nonsense", ""])
+@pytest.mark.parametrize("prefer", ["wait=20", "respond-async, wait=20", "wait=100000", "wait=soon", "nonsense", ""])
 async def test_a_run_that_rests_within_the_wait_is_answered_whole(ann: Person, held: FarSide, prefer: str) -> None:
     asked = asyncio.create_task(ann.post("/process-runs/", QUICK, Prefer=prefer))
     await held.arrived.wait()
