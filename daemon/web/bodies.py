@@ -26,6 +26,17 @@ _PREFER_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 _TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _PREFIXES = ("Value error, ", "Assertion failed, ")
 _SHOULD = re.compile(r"\A[A-Z][a-z]+ should ")
+# In the words of JSON, where those of the checker are Python's.
+_SAID = {
+    "Field required": "is required",
+    "Extra inputs are not permitted": "is not a field of this body",
+    "Input should be a valid string": "has to be a string",
+    "Input should be a valid boolean": "has to be true or false",
+    "Input should be a valid integer": "has to be a whole number",
+    "Input should be a valid number": "has to be a number",
+    "Input should be a valid dictionary": "has to be an object",
+    "Input should be a valid list": "has to be an array",
+}
 B = TypeVar("B", bound=BaseModel)
 
 
@@ -196,5 +207,7 @@ def _pointer(location: tuple[int | str, ...]) -> str:
 def _sentence(message: str) -> str:
     for prefix in _PREFIXES:
         message = message.removeprefix(prefix)
+    if message in _SAID:
+        return _SAID[message]
     message = _SHOULD.sub("has to ", message)
     return message[:1].lower() + message[1:]

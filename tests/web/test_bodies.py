@@ -206,6 +206,20 @@ async def test_inputs_that_break_the_schema_are_422(ann: Person, inputs: Any, po
     assert_invalid(answer, *pointers)
 
 
+async def test_a_refusal_says_in_the_words_of_json_what_a_field_has_to_be(ann: Person) -> None:
+    wrong = {"base_url": 5, "reversible": "yes", "retries": 1.5, "timeout_s": "10", "query_map": [], "retires": 3}
+    refused = await ann.put("/connectors/x", wrong)
+    assert {error["pointer"]: error["detail"] for error in refused.json["errors"]} == {
+        "/base_url": "has to be a string",
+        "/reversible": "has to be true or false",
+        "/retries": "has to be a whole number",
+        "/timeout_s": "has to be a number",
+        "/query_map": "has to be an object",
+        "/retires": "is not a field of this body",
+    }
+    assert_problem(await ann.put("/connectors/x", {}), 422, "invalid", detail="Not valid at /base_url: is required.")
+
+
 async def test_a_refusal_never_repeats_the_value_that_it_refuses(ann: Person) -> None:
     canary = "s3cret-canary-value"
     answers = [
