@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import random
 import re
 import sqlite3
 import subprocess
@@ -73,6 +74,20 @@ def synced_ms(folder: Path, count: int) -> dict[str, float]:
             took_ms.append((time.perf_counter() - began) * 1000)
     took_ms.sort()
     return {"p50": took_ms[len(took_ms) // 2], "p99": took_ms[int(len(took_ms) * 0.99)]}
+
+
+def paged_us(file: Path, count: int) -> dict[str, float]:
+    """The processor time that it takes to read a page of a file, from the disk and then from the system's memory."""
+    last, found = file.stat().st_size // len(PAGE), {}
+    places = [some * len(PAGE) for some in random.Random(count).choices(range(last), k=count)]
+    with file.open("rb") as pages:
+        os.posix_fadvise(pages.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        for whence in ("disk", "memory"):
+            began = time.thread_time()
+            for place in places:
+                os.pread(pages.fileno(), len(PAGE), place)
+            found[whence] = (time.thread_time() - began) / count * 1e6
+    return found
 
 
 def busy_share() -> float:

@@ -9,7 +9,7 @@ from tests.bench.bars import CLIENT_SHARE_MOST, bars, unsound
 from tests.bench.chart import ENGINES, LINES
 from tests.bench.layers import SAMPLES_A_SECOND
 from tests.bench.loops import versions
-from tests.bench.words import INTRO, LAYERS, METHOD, SHARES, TRANSACTIONS, WAYS
+from tests.bench.words import GROWTH, INTRO, LAYERS, METHOD, SHARES, TRANSACTIONS, WAYS
 
 CHART = "performance.svg"
 KINDS = ("reads", "resumes", "starts")
@@ -26,6 +26,7 @@ COSTS = {
     "a second": "{rate:,.0f}",
     "p50 ms": "{p50_ms:.1f}",
     "KiB written": "{written_kib:.1f}",
+    "KiB from the disk": "{read_kib:.1f}",
 }
 LOOPS = {"p50 ms": "{p50_ms:.1f}", "p99 ms": "{p99_ms:.1f}", "processor µs": "{cpu_us:,.0f}"}
 GROUPS = {
@@ -121,7 +122,8 @@ def _growth(growth: dict[str, Any]) -> str:
         f"Over 64 connections; {sizes[-1]:,} parked runs take {size / 2**30:.2f} GiB on the disk, "
         f"{size / sizes[-1] / 1024:.1f} KiB each. Every read and every verdict finds its run in the store.\n\n"
         + table(("", "stored runs", *COSTS), rows)
-        + "\n### Start-up, memory, activation\n\n"
+        + GROWTH.format(**growth["page_us"])
+        + "### Start-up, memory, activation\n\n"
         + _standing(growth["startup"], growth["memory"], found["resumes"])
     )
 

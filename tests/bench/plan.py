@@ -26,6 +26,7 @@ class Plan:
     startup_rounds: int = 3
     growth_rounds: int = 8
     growth_requests: int = 400
+    pages: int = 500
     syncs: int = 200
     installs: bool = True
 
@@ -64,6 +65,7 @@ SHORT = Plan(
     startup_rounds=1,
     growth_rounds=1,
     growth_requests=10,
+    pages=5,
     syncs=5,
     installs=False,
 )

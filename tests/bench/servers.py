@@ -37,6 +37,11 @@ class Served(Server):
         """What it has sent to the disk so far."""
         return int(_found(r"\nwrite_bytes: (\d+)", Path(f"/proc/{self.pid}/io")))
 
+    @property
+    def read_bytes(self) -> int:
+        """What it has had fetched from the disk so far; what the system had in memory does not count."""
+        return int(_found(r"\nread_bytes: (\d+)", Path(f"/proc/{self.pid}/io")))
+
     async def get(self, path: str, token: str) -> Answer:
         """One request on a connection of its own."""
         answer = await ask(self.port, wire("GET", path, headers={"Authorization": f"Bearer {token}"}))

@@ -16,14 +16,15 @@ from tests.load.__main__ import GATE, START, resume
 from tests.load.pump import Hit, Shot, Volley, fire, wire
 
 ECHOED = wire("POST", "/echo", json.dumps({"gate": GATE, "decision": "approved"}).encode())
-FIELDS = ("rate", "p50_ms", "p99_ms", "cpu_us", "client_share", "written_kib")
+FIELDS = ("rate", "p50_ms", "p99_ms", "cpu_us", "client_share", "written_kib", "read_kib")
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What one kind of request cost in one round.
 
-    `cpu_us` is the server's processor time for each, `client_share` how much of a processor the client was using.
+    `cpu_us` is the server's processor time for each, `client_share` how much of a processor the client was using;
+    `written_kib` and `read_kib` are what went to the disk and came from it for each.
     """
 
     requests: int
@@ -34,13 +35,15 @@ class Cost:
     cpu_us: float
     client_share: float
     written_kib: float
+    read_kib: float
 
 
 async def shoot(server: Served, shots: Iterable[Shot], connections: int) -> tuple[Cost, Volley]:
     """Send these requests, and say what they cost."""
-    cpu_s, written, mine_s = server.cpu_s, server.written_bytes, time.process_time()
+    cpu_s, written, read, mine_s = server.cpu_s, server.written_bytes, server.read_bytes, time.process_time()
     volley = await fire(server.port, shots, connections)
-    cpu_s, written, mine_s = server.cpu_s - cpu_s, server.written_bytes - written, time.process_time() - mine_s
+    cpu_s, mine_s = server.cpu_s - cpu_s, time.process_time() - mine_s
+    written, read = server.written_bytes - written, server.read_bytes - read
     count = len(volley.hits)
     cost = Cost(
         requests=count,
@@ -51,6 +54,7 @@ async def shoot(server: Served, shots: Iterable[Shot], connections: int) -> tupl
         cpu_us=cpu_s / count * 1e6,
         client_share=mine_s / volley.took_s,
         written_kib=written / count / 1024,
+        read_kib=read / count / 1024,
     )
     return cost, volley
 

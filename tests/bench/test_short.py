@@ -54,7 +54,7 @@ async def figures(tmp_path: Path) -> dict[str, Any]:
     every = await asyncio.gather(*(part.measured(tmp_path / name, SHORT) for name, part in parts.items()))
     found |= dict(zip(parts, every, strict=True))
     found["layers"] = layers.told(
-        layers.counted(STACKS.strip().splitlines()), Cost(1, 0, 1.0, 1.0, 1.0, 100.0, 0.1, 9.0)
+        layers.counted(STACKS.strip().splitlines()), Cost(1, 0, 1.0, 1.0, 1.0, 100.0, 0.1, 9.0, 0.0)
     )
     return dict(json.loads(json.dumps(found)))
 
@@ -94,6 +94,8 @@ def _growth_adds_up(found: dict[str, Any]) -> None:
         assert list(by_size) == [str(runs) for runs in SHORT.sizes]
         assert by_size[str(SHORT.sizes[0])]["cpu_times"] == 1.0
         _sums(by_size)
+    assert set(found["page_us"]) == {"disk", "memory"}
+    assert min(found["page_us"].values()) > 0
     assert found["memory"]["actors_live"] >= SHORT.live
     assert found["memory"]["actors_let_go"] == 0
     assert found["startup"]["runs"] == SHORT.startup_runs
@@ -167,7 +169,7 @@ def test_a_turn_writes_as_many_rows_as_the_page_says(tmp_path: Path) -> None:
 
 
 def test_samples_count_for_the_innermost_layer_unless_a_thread_waits() -> None:
-    cost = Cost(1, 0, 1.0, 1.0, 1.0, 200.0, 0.1, 9.0)
+    cost = Cost(1, 0, 1.0, 1.0, 1.0, 200.0, 0.1, 9.0, 0.0)
     found = layers.told(layers.counted(STACKS.strip().splitlines()), cost)
     assert found["samples"] == 20
     assert {name: one["us"] for name, one in found["layers"].items()} == pytest.approx(
