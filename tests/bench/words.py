@@ -44,8 +44,9 @@ What grows is what the pages of the file cost. A read looks at three trees: amon
 pages of them from the system, among 1,000 two, since the rest is in SQLite's own cache; a verdict takes fourteen and
 two. A page that the system has in memory takes {memory:.1f} µs of a processor, one that has to come from the disk
 {disk:.0f} µs. And a verdict among many writes about three pages more, which no other verdict in its transaction needs.
-So among a million runs a request takes about a tenth more while the file is in memory, and otherwise as much more as
-comes from the disk: see [what a million runs cost](decisions/0025-what-a-million-runs-cost.md).
+So while the file is in memory a read among a million runs takes what it takes among 1,000, and a verdict about a tenth
+more; where it is not, both take as much more as comes from the disk: see
+[what a million runs cost](decisions/0025-what-a-million-runs-cost.md).
 
 """
 METHOD = """## How it is measured
