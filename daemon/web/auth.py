@@ -11,7 +11,7 @@ from aiohttp.typedefs import Middleware
 
 from actors.about import concern
 from actors.actor import Stopped
-from daemon.identity import Principal
+from daemon.identity import NotAuthenticated, Principal
 from daemon.web import access, cookies, problems
 from daemon.web.access import PRINCIPAL, REQUEST_ID
 from daemon.web.admission import NOBODY, SLOT, Admission, Slot
@@ -42,6 +42,15 @@ def company_of(request: web.Request) -> str:
 def request_id_of(request: web.Request) -> str:
     """The id of the request, its sender's own where that is well formed."""
     return request[REQUEST_ID]
+
+
+def counts_still(request: web.Request) -> bool:
+    """Whether the token of a request that takes long to answer has neither ended nor been revoked meanwhile."""
+    try:
+        request.app[SERVICES].identity.principal(_token(request))
+    except NotAuthenticated:
+        return False
+    return True
 
 
 def gateway(services: Services, under_way: UnderWay, admission: Admission) -> Middleware:

@@ -12,7 +12,7 @@ from aiohttp import web
 from actors.ports import StoreFailed
 from daemon.jsonio import dumps
 from daemon.web.admission import aside
-from daemon.web.auth import request_id_of
+from daemon.web.auth import counts_still, request_id_of
 from daemon.web.problems import SERVER
 
 BEAT_S = 15.0
@@ -40,7 +40,10 @@ async def soon(following: Callable[[], Awaitable[T]]) -> T | None:
 
 
 async def stream(request: web.Request, frames: AsyncGenerator[bytes, None]) -> web.StreamResponse:
-    """Send frames as they come, until there are no more or the reader has gone; a slow reader makes them wait."""
+    """Send frames as they come, until there are no more or the reader has gone; a slow reader makes them wait.
+
+    Whose token counts no longer is sent nothing more.
+    """
     response = web.StreamResponse(
         headers={
             "Content-Type": "text/event-stream",
@@ -54,6 +57,8 @@ async def stream(request: web.Request, frames: AsyncGenerator[bytes, None]) -> w
     with aside(), suppress(ConnectionResetError, EOFError, StoreFailed):
         async with aclosing(frames):
             async for part in frames:
+                if not counts_still(request):
+                    break
                 if part:
                     await response.write(part)
     return response

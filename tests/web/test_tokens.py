@@ -12,7 +12,7 @@ import jwt
 import pytest
 
 from daemon.keyring import KeyRing, read_ring, write_ring
-from tests.web.support import PASSWORD, PATIENCE_S, House, Person, assert_problem
+from tests.web.support import PASSWORD, PATIENCE_S, CompanyStream, EventStream, House, Person, assert_problem
 
 KEYS = "jwt.keys"
 HOUR_S = 3600
@@ -125,6 +125,19 @@ async def test_a_rotation_logs_nobody_out_and_needs_no_restart(ann: Person) -> N
     assert jwt.get_unverified_header(newer.token)["kid"] == ring_of(ann.house).current != before.current
     await ann.house.restart()
     assert [(await one.get("/auth/me")).status for one in (ann, newer)] == [200, 200]
+
+
+async def test_a_stream_ends_with_the_token_that_it_was_opened_with(ann: Person) -> None:
+    login = {"email": ann.email, "password": PASSWORD}
+    newer = Person(ann.house, (await ann.house.send("POST", "/auth/login", login)).json)
+    run = await newer.start("line", {"amount": 5})
+    seen = str(run["version"])
+    async with CompanyStream(ann, "") as all_, EventStream(ann, run["id"], Last_Event_ID=seen) as one:
+        assert (await ann.post("/auth/logout")).status == 204
+        assert (await newer.resume(run, "signoff")).status == 200
+        assert [[event async for event in stream] for stream in (all_, one)] == [[], []]
+    async with EventStream(newer, run["id"], Last_Event_ID=seen) as again:
+        assert (await anext(again))["event"] == "verdict_given"
 
 
 @pytest.mark.one_daemon
