@@ -1,4 +1,4 @@
-"""Trying again where that is safe: pauses that grow, with jitter, within one deadline for all attempts."""
+"""Trying again where that is safe: pauses that grow, with jitter, until a deadline behind which no attempt begins."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from daemon.connectors.http import PASSING, Answer, SendFailed
 from daemon.slots import Slots
 
 REPEATED_STATUSES = frozenset({429, 502, 503, 504})
-TIMEOUT_S_MIN = 0.001  # none at all would mean no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,10 @@ class Attempts:
     async def settle(
         self, company_id: str, send: Callable[[float], Awaitable[Answer]], plan: Plan, go_on: Callable[[], bool]
     ) -> Settled:
-        """Call `send` with the seconds that it has; `go_on` is asked before each further attempt."""
+        """Call `send` with the seconds that it has; `go_on` is asked before each further attempt.
+
+        An attempt that has begun is given all its time, or what comes of it would not be known.
+        """
         end, sent = math.inf, 0
         settled: Settled | None = None
         for turn in count(1):
@@ -94,7 +96,7 @@ class Attempts:
                 end = min(end, now + self._limits.step_deadline_s)
                 if settled is not None and now >= end:
                     return settled
-                result = await _tried(send, max(TIMEOUT_S_MIN, min(plan.timeout_s, end - now)))
+                result = await _tried(send, plan.timeout_s)
             sent += not _held_back(result)
             settled = Settled(result, sent)
             pause_s = self._pause_s(result, turn)

@@ -10,10 +10,11 @@ import pytest
 from aiohttp import web
 
 from actors.messages import CallReturned, Wake
+from daemon.connectors.attempts import Attempts, Limits, Plan
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.headers import traceparent
-from daemon.connectors.http import HttpConnector
-from tests.connectors.conftest import NOW, FarSide, Handler, House, echo_auth, hang, hang_up
+from daemon.connectors.http import Answer, HttpConnector, SendFailed
+from tests.connectors.conftest import NOW, FakeClock, FarSide, Handler, House, echo_auth, hang, hang_up
 
 
 async def echo(request: web.Request) -> web.StreamResponse:
@@ -259,6 +260,18 @@ async def test_the_far_side_may_ask_for_a_longer_pause(house: House, asked: str,
     house.perform(house.call())
     await house.outcome()
     assert house.time.slept == pytest.approx([waited])
+
+
+async def test_each_attempt_has_all_its_time_whatever_is_left_of_the_steps() -> None:
+    had, time = list[float](), FakeClock()
+
+    async def send(seconds: float) -> Answer:
+        had.append(seconds)
+        raise SendFailed("connect_failed", "Nobody is there.")
+
+    attempts = Attempts(Limits(step_deadline_s=60.0, pause_s=50.0, pause_max_s=50.0), time.clock())
+    await attempts.settle("co", send, Plan(repeatable=False, retries=5, timeout_s=120.0), lambda: True)
+    assert (had, time.slept) == ([120.0, 120.0], [50.0])
 
 
 async def test_no_attempt_begins_after_the_deadline_of_the_step(far: FarSide, http: HttpConnector) -> None:
