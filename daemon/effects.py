@@ -49,13 +49,21 @@ class SignalRule(Protocol):
 
 @dataclass(eq=False, slots=True)
 class Flight:
-    """A call in flight; `on_wire` while an attempt is out, `halted` when no further one may follow."""
+    """A call in flight; `trying` while an attempt is made, `halted` when no further attempt may follow.
+
+    An attempt is `on_wire` from the first byte of its request: before that nothing of it can have happened.
+    """
 
     call: Call
     recovered: bool
+    trying: bool = False
     on_wire: bool = False
     halted: bool = False
     task: asyncio.Task[None] | None = field(default=None, repr=False)
+
+    def leave(self) -> None:
+        """Be on the wire."""
+        self.on_wire = True
 
 
 class Dispatcher:
@@ -137,7 +145,7 @@ class Dispatcher:
                 flight.task.cancel()
 
     async def drain(self, timeout_s: float) -> None:
-        """Begin nothing more, give what is on the wire that time, then end it.
+        """Begin nothing more, give the attempts that are made that time, then end them.
 
         What has not begun or was cut off is durable in its run and goes on after the restart.
         """
@@ -145,7 +153,7 @@ class Dispatcher:
         flights = [flight for run in self._flights.values() for flight in run.values()]
         tasks = [flight.task for flight in flights if flight.task is not None]
         for flight in flights:
-            if flight.task is not None and not flight.on_wire:
+            if flight.task is not None and not flight.trying:
                 flight.task.cancel()
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=timeout_s)
@@ -259,14 +267,15 @@ class Dispatcher:
             connector=connector,
             headers=headers_of(call),
             timeout_s=timeout_s,
+            leaving=flight.leave,
         )
-        flight.on_wire = True
+        flight.trying = True
         try:
             reach("before-send")
             url, counts = call.request.url or "", call.repeatable
             return await self._breakers.through(call.company_id, url, send, counts=counts)
         finally:
-            flight.on_wire = False
+            flight.trying = flight.on_wire = False
 
     def _signal(self, connector: Connector, answer: Answer) -> Any:
         """What the signal rule makes of an answer; a rule without a clear answer is a hit."""

@@ -71,9 +71,14 @@ class Answer:
 
 @dataclass(slots=True)
 class Trip:
-    """One call on its way; `left` as soon as the first byte of the request may be on the wire."""
+    """One call on its way; `left` as soon as the first byte of it may be on the wire, of which `leaving` hears."""
 
+    leaving: Callable[[], None]
     left: bool = False
+
+
+def unheard() -> None:
+    """Nobody asks when a request leaves."""
 
 
 class _Lost(aiohttp.ClientError):
@@ -126,10 +131,11 @@ class HttpConnector:
         connector: Connector,
         headers: dict[str, str],
         timeout_s: float,
+        leaving: Callable[[], None] = unheard,
     ) -> Answer:
-        """Send a request once and take the answer; SendFailed when there is none."""
+        """Send a request once and take the answer; SendFailed when there is none. `leaving` hears of its departure."""
         url, body, all_headers = self._wire(request, connector, secret, headers)
-        trip, begun = Trip(), time.monotonic()
+        trip, begun = Trip(leaving), time.monotonic()
         try:
             async with self._opened().request(
                 request.method or "GET",
@@ -188,7 +194,9 @@ class HttpConnector:
 
 async def _departed(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
     """Note that a request leaves; aiohttp says so just before it hands the first byte to the connection."""
-    context.trace_request_ctx.left = True
+    trip: Trip = context.trace_request_ctx
+    trip.left = True
+    trip.leaving()
     reach("request-leaving")
 
 

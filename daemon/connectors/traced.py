@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from actors.about import TRACE
-from daemon.connectors.http import Answer, HttpConnector, SendFailed
+from daemon.connectors.http import Answer, HttpConnector, SendFailed, unheard
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from actors.calls import Connector, Request
     from daemon.tracing import Tracer
 
@@ -32,6 +34,7 @@ class TracedConnector(HttpConnector):
         connector: Connector,
         headers: dict[str, str],
         timeout_s: float,
+        leaving: Callable[[], None] = unheard,
     ) -> Answer:
         """Send a request once and return the answer; SendFailed when there is none."""
         with self._tracer.span(f"call {request.method}", "client", TRACE.get()) as span:
@@ -41,7 +44,12 @@ class TracedConnector(HttpConnector):
             own = {PARENT: TRACE.get() or ""} if PARENT in headers else {}
             try:
                 answer = await super().send(
-                    request, secret=secret, connector=connector, headers={**headers, **own}, timeout_s=timeout_s
+                    request,
+                    secret=secret,
+                    connector=connector,
+                    headers={**headers, **own},
+                    timeout_s=timeout_s,
+                    leaving=leaving,
                 )
             except SendFailed as none:
                 span.failed(none.code)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
-from aiohttp import web
+from aiohttp import ThreadedResolver, web
 
 from actors.messages import CallFailed, CallReturned
 from actors.ports import StoreFailed
+from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import HttpConnector
-from tests.connectors.conftest import FarSide, House, hang
+from tests.connectors.conftest import LOOPBACK, FarSide, House, hang
 
 
 async def test_a_key_in_flight_is_not_sent_again(house: House) -> None:
@@ -102,6 +104,26 @@ async def test_a_forgotten_run_makes_no_further_attempt(house: House) -> None:
     house.dispatcher.forget("co", "run-1")
     await house.rest()
     assert (len(house.far.seen), house.posted) == (1, [])
+
+
+async def test_an_attempt_of_a_forgotten_run_that_has_no_connection_yet_is_never_sent(far: FarSide) -> None:
+    asked, go = asyncio.Event(), asyncio.Event()
+
+    class Slow(ThreadedResolver):
+        async def resolve(self, *_: Any, **__: Any) -> Any:
+            asked.set()
+            await go.wait()
+            return await super().resolve("127.0.0.1", far.server.port or 0)
+
+    async with HttpConnector(EgressGuard(LOOPBACK), resolver=Slow()) as http:
+        house, url = House(far, http), f"http://far.test:{far.server.port}"
+        house.connect(base_url=url)
+        house.perform(house.call(repeatable=False, url=f"{url}/do"))
+        await asked.wait()
+        house.dispatcher.forget("co", "run-1")
+        go.set()
+        await house.rest()
+    assert (house.posted, far.seen) == ([], [])
 
 
 async def test_an_attempt_on_the_wire_ends_and_is_told_even_when_forgotten(house: House) -> None:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from actors.calls import Connector, Request
 from actors.template import ConditionFailed
-from daemon.connectors.http import Answer, HttpConnector, SendFailed
+from daemon.connectors.http import Answer, HttpConnector, SendFailed, unheard
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.sim.process import Process
 
 WIRE_WEIGHT = 4.0  # most is at stake while a call is out
@@ -30,6 +32,7 @@ class FarSide(HttpConnector):
         connector: Connector,
         headers: dict[str, str],
         timeout_s: float,
+        leaving: Callable[[], None] = unheard,
     ) -> Answer:
         """Send a request once and take the answer; SendFailed when there is none."""
         world, key = self._process.world, headers["Idempotency-Key"]
@@ -37,6 +40,7 @@ class FarSide(HttpConnector):
         if how == "refused":
             await asyncio.sleep(min(delay_s, timeout_s))
             raise SendFailed("connect_failed", "The far side refused the connection.")
+        leaving()
         world.witness.sent(self._process, key, request)
         world.note(f"{self._process.name} wire: {key} {how}")
         await self._process.may_die("on the wire", WIRE_WEIGHT)
