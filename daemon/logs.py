@@ -110,7 +110,10 @@ def _seen(value: Any, depth: int) -> Any:
 
 def _clean(text: str) -> str:
     lower = text.lower()
-    if not any(hint in lower for hint in _HINTS):  # nearly always, and much cheaper than to look with the patterns
+    for hint in _HINTS:
+        if hint in lower:
+            break
+    else:  # nearly always, and much cheaper than to look with the patterns
         return text
     for pattern, instead in _IN_TEXT:
         text = pattern.sub(instead, text)

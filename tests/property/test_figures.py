@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from prometheus_client import generate_latest
 
 from actors.decider import Step
+from actors.evolve import visit_of
 from actors.messages import CallSettled, Event, GateOpened, Message, VerdictGiven
 from actors.template import Template
-from daemon.metrics import Metrics
+from daemon.metrics import OUTCOME_UNKNOWN, Metrics
 from tests.property.templates import templates
 from tests.property.test_conversations import STEPS_MAX, Say, Talk, bindings, bound, do, sayings
 from tests.web.figures import read
@@ -26,13 +28,30 @@ class Counted(Talk):
 
     metrics: Metrics = field(default_factory=lambda: Metrics("1"))
     turns: int = 0
+    settled: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def say(self, message: Message) -> Any:
         done = super().say(message)
         if isinstance(done, Step) and done.events:
             self.turns += 1
             self.metrics.told(done.run, done.events)
+            self.settled.update(calls_settled(done))
         return done
+
+
+def calls_settled(done: Step) -> Iterator[tuple[str, str]]:
+    """The mode and the outcome of each call that a turn has settled, as its visit has them after the turn.
+
+    What a human says came of a call was counted when nobody knew.
+    """
+    for event in done.events:
+        if isinstance(event, CallSettled):
+            visit = visit_of(done.run, event)
+            said = visit.verdict is not None and visit.verdict.decision == "done"
+            if visit.request is not None and not said:
+                code = None if visit.error is None else visit.error.code
+                outcome = {None: "succeeded", OUTCOME_UNKNOWN: "unknown"}.get(code, "failed")
+                yield visit.request.mode, outcome
 
 
 def waits_s(history: list[Event]) -> list[float]:
@@ -63,5 +82,6 @@ def test_the_figures_say_what_the_history_says(
         assert seen("events_total", type=kind) == count
     assert seen("decision_seconds_count", vertical=template.vertical) == len(waited)
     assert seen("decision_seconds_sum", vertical=template.vertical) == pytest.approx(sum(waited))
-    calls = sum(value for (name, _), value in seen.samples.items() if name == "penstock_calls_total")
-    assert calls <= sum(isinstance(event, CallSettled) for event in talk.history)
+    for (mode, outcome), times in talk.settled.items():
+        assert seen("calls_total", mode=mode, outcome=outcome) == times
+    assert len(seen.labelled("calls_total")) == len(talk.settled)
