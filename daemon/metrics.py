@@ -13,7 +13,6 @@ from prometheus_client import (
     CollectorRegistry,
     Counter,
     Gauge,
-    Histogram,
     ProcessCollector,
     disable_created_metrics,
     generate_latest,
@@ -81,12 +80,14 @@ class Metrics:
         )
         self._kinds, self._end = _Kinds(self._events), _kept(self._ended.labels)
         self._call, self._decision = _kept(self._calls.labels), _kept(self._decision_s.labels)
-        self._batch_works = self._histogram("penstock_batch_works", "Writes in one transaction.", BATCH_WORKS)
-        self._batch_s = self._histogram("penstock_batch_seconds", "Time of a transaction, its sync included.", BATCH_S)
+        works = self._spreads("penstock_batch_works", "Writes in one transaction.", BATCH_WORKS)
+        batch_s = self._spreads("penstock_batch_seconds", "Time of a transaction, its sync included.", BATCH_S)
+        self._batch_works, self._batch_s = works.labels(), batch_s.labels()
         self._failures = self._counter("penstock_store_failures", "What the store could not do.", "kind")
         self._checkpoints = self._counter("penstock_audit_checkpoints", "Checkpoints that were signed.")
         self._sealed = self._counter("penstock_audit_sealed_commits", "Commits that checkpoints were signed for.")
-        self._lag_s = self._histogram("penstock_loop_lag_seconds", "How late the event loop gets to a timer.", LAG_S)
+        lag_s = self._spreads("penstock_loop_lag_seconds", "How late the event loop gets to a timer.", LAG_S)
+        self._lag_s = lag_s.labels()
 
     def _look_at(self) -> None:
         self._live = self._gauge("penstock_live_actors", "Runs that are held in memory.")
@@ -187,9 +188,6 @@ class Metrics:
 
     def _gauge(self, name: str, text: str, *labels: str) -> Gauge:
         return Gauge(name, text, labels, registry=self._registry)
-
-    def _histogram(self, name: str, text: str, buckets: Sequence[float], *labels: str) -> Histogram:
-        return Histogram(name, text, labels, buckets=buckets, registry=self._registry)
 
 
 def _kept(labels: Callable[..., M]) -> Callable[..., M]:

@@ -69,7 +69,7 @@ class Spread:
 class Spreads(Collector):
     """A histogram for each of its labels."""
 
-    def __init__(self, name: str, text: str, bounds: Sequence[float], labels: Sequence[str]) -> None:
+    def __init__(self, name: str, text: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> None:
         """Begin with nothing observed."""
         self._name, self._text, self._labels = name, text, labels
         self._bounds = (*map(float, bounds), math.inf)

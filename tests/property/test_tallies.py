@@ -37,9 +37,15 @@ def test_counts_read_as_a_counter(counted: list[tuple[str, str]]) -> None:
 def test_spreads_read_as_a_histogram(bounds: tuple[float, ...], observed: list[tuple[tuple[str, str], float]]) -> None:
     ours, theirs = CollectorRegistry(), CollectorRegistry()
     spreads = Spreads("took_seconds", "How long.", bounds, ("method", "status"))
+    alone = Spreads("batch_seconds", "How long each.", bounds)
+    batches = alone.labels()
     histogram = Histogram("took_seconds", "How long.", ("method", "status"), buckets=bounds, registry=theirs)
-    ours.register(spreads)
+    single = Histogram("batch_seconds", "How long each.", buckets=bounds, registry=theirs)
+    for collector in (spreads, alone):
+        ours.register(collector)
     for one, value in observed:
         spreads.labels(*one).observe(value)
         histogram.labels(*one).observe(value)
+        batches.observe(value)
+        single.observe(value)
     assert generate_latest(ours) == generate_latest(theirs)
