@@ -68,7 +68,7 @@ class Meters:
     store: Gauge | None = None
     told: Callable[[Run, Sequence[Event]], None] | None = None
     sealed: Callable[[int, int], None] | None = None
-    requested: Callable[[str, str, int, float], None] | None = None
+    requested: Callable[[str, str, int], Callable[[float], None]] | None = None
     page: Page | None = None
 
 

@@ -25,7 +25,7 @@ from actors.messages import CallSettled, Event, VerdictGiven
 from actors.ports import StoreFailed
 from actors.run import Run, Visit
 from daemon.meters import Sources
-from daemon.tallies import Count, Counts, Spread, Spreads
+from daemon.tallies import Count, Counts, Spreads
 
 BEAT_S = 0.1
 LABELS_MAX = 1_000
@@ -68,7 +68,8 @@ class Metrics:
         self._request_s = self._spreads(
             "penstock_request_seconds", "From a request's headers to its answer.", REQUEST_S, "method", "route"
         )
-        self._asked = _kept(self._request)
+        self.requested = _kept(self._requested)
+        """Whoever counts the requests of a method, a route and a status: hears how many seconds one took."""
 
     def _count_commits(self) -> None:
         self._turns = self._counts("penstock_turns", "Turns of actors that changed a run.").labels()
@@ -99,12 +100,6 @@ class Metrics:
             "penstock_gate_age_seconds_max", "How long the gate that has waited longest is open.", "vertical"
         )
         self._unsealed = self._gauge("penstock_audit_unsealed_commits", "Commits that no checkpoint covers yet.")
-
-    def requested(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered."""
-        count, time_s = self._asked(method, route, status)
-        count.inc()
-        time_s.observe(seconds)
 
     def told(self, run: Run, events: Sequence[Event]) -> None:
         """Count a turn, and what became fact by it."""
@@ -169,9 +164,15 @@ class Metrics:
         self._in_flight.set(len(sources.calls))
         return generate_latest(self._registry)
 
-    def _request(self, method: str, route: str, status: int) -> tuple[Count, Spread]:
+    def _requested(self, method: str, route: str, status: int) -> Callable[[float], None]:
         known = method if method in METHODS else OTHER
-        return self._requests.labels(known, route, str(status)), self._request_s.labels(known, route)
+        count, time_s = self._requests.labels(known, route, str(status)), self._request_s.labels(known, route)
+
+        def took(seconds: float) -> None:
+            count.value += 1
+            time_s.observe(seconds)
+
+        return took
 
     def _counts(self, name: str, text: str, *labels: str) -> Counts:
         counts = Counts(name, text, labels)

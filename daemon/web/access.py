@@ -24,7 +24,7 @@ def tell(services: Services, request: web.Request, response: web.StreamResponse,
     """Tell whoever wants to know of a request that is answered."""
     status = response.status
     if services.requested is not None:
-        services.requested(request.method, route_of(request), status, seconds)
+        services.requested(request.method, route_of(request), status)(seconds)
     wanted = services.settings.access_log
     if wanted == "all" or (wanted == "errors" and (status >= _FAULT or _slow(response, seconds))):
         if status == _NO_ROOM and request.app[ADMISSION].crowded:  # they are counted; one line each would be too many

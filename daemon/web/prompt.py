@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import time
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cached_property, lru_cache
 
 from aiohttp.helpers import rfc822_formatted_time
 
@@ -58,9 +59,15 @@ class PromptReads:
             return None
         body = self._rendered.body(run)
         answer = _head(run.version, accepted_id(said.request_id), len(body)) + body
-        if self._services.requested is not None:
-            self._services.requested("GET", ROUTE, OK, time.perf_counter() - began)
+        if self._took is not None:
+            self._took(time.perf_counter() - began)
         return answer
+
+    @cached_property
+    def _took(self) -> Callable[[float], None] | None:
+        """Who counts reads, if somebody does; asked for with the first, as what never was is not among the figures."""
+        requested = self._services.requested
+        return None if requested is None else requested("GET", ROUTE, OK)
 
     def _run(self, token: str, run_id: str) -> Run | None:
         """The run, if it is in memory and the token is one that counts and was seen before."""

@@ -21,8 +21,8 @@ from daemon.settings import Settings
 from daemon.tracing import Tracer
 from daemon.webhooks.records import Webhooks
 
-Requested = Callable[[str, str, int, float], None]
-"""Hears of each request: its method, its route, the status of its answer, and how many seconds that took."""
+Requested = Callable[[str, str, int], Callable[[float], None]]
+"""Who hears of the requests of one method, route and status: of each, how many seconds it took."""
 
 
 class RequestStore(Runs, Receipts, Evidence, Placements, Protocol):
