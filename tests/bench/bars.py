@@ -92,6 +92,9 @@ def unsound(figures: dict[str, Any]) -> list[str]:
     busy = figures.get("machine", {}).get("busy_before", 0.0)
     if busy > WATCHED_MOST:
         said.append(f"the machine was not quiet: others used {busy:.0%} of it before anything was measured")
+    for kind, cost in figures.get("watching", {}).get("again", {}).items():
+        if abs(cost["more"]) > WATCHED_MOST:
+            said.append(f"two services that nobody watches differ: {kind}, processor time {cost['more']:+.1%}")
     for connections, kinds in figures.get("rounds", {}).get("connections", {}).items():
         for kind, cost in kinds.items():
             if cost["client_share"] > CLIENT_SHARE_MOST:

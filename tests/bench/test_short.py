@@ -200,14 +200,17 @@ def test_other_engines_are_compared_as_they_come_and_by_their_fastest_way() -> N
     assert [(bar.found, bar.verdict) for bar in found] == [(20.0, "held"), (9.0, "MISSED")]
 
 
-def test_a_short_form_a_busy_machine_and_a_slow_client_are_told_of() -> None:
+def test_a_short_form_a_busy_machine_chance_and_a_slow_client_are_told_of() -> None:
     connections = {"64": {"echo": {"client_share": 0.95}, "reads": {"client_share": 0.5}}}
     plans = {"rounds": "full", "loops": "short"}
-    said = unsound({"machine": {"busy_before": 0.5}, "rounds": {"connections": connections}, "plans": plans})
-    assert len(said) == 3
+    watching = {"again": {"starts": {"more": 0.02}, "reads": {"more": -0.07}}, "usual": {"reads": {"more": 0.2}}}
+    figures = {"rounds": {"connections": connections}, "plans": plans, "watching": watching}
+    said = unsound({"machine": {"busy_before": 0.5}, **figures})
+    assert len(said) == 4
     assert "loops was measured in a form that says little" in said[0]
     assert "not quiet" in said[1]
-    assert "echo at 64 connections" in said[2]
+    assert said[2] == "two services that nobody watches differ: reads, processor time -7.0%"
+    assert "echo at 64 connections" in said[3]
 
 
 async def test_what_cannot_be_installed_is_left_out_with_the_last_that_was_said(tmp_path: Path) -> None:

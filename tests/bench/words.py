@@ -21,6 +21,7 @@ LAYERS = {
 }
 WAYS = {
     "neither": "no access log, no figures",
+    "again": "the same in a service beside it: so much is chance",
     "figures": "figures alone",
     "usual": "figures, and the log as it is by default (faults and slow requests)",
     "all": "figures, and a line for every request",
@@ -68,6 +69,9 @@ METHOD = """## How it is measured
   removed afterwards.
 - The other engines run the same steps around the same gate in process, without HTTP, log-in, or a history for an
   auditor; each as it comes, and in the fastest way that keeps what it has acknowledged. Ours is compared to both.
+- What it costs to be watched is little beside what chance does from one process, and from one second, to the next. All
+  ways take turns at each kind of request in rounds of a fifth of a second, in several passes with services of their
+  own; what a way adds is the median of its ratios to the service that is not watched. One such is there twice.
 - py-spy looks at the stacks {samples} times a second while nothing but verdicts come in. A sample counts for the
   innermost layer on its stack, and a thread that waits does not count.
 """

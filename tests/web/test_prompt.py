@@ -237,8 +237,10 @@ async def test_a_prompt_answer_is_counted_and_timed_like_any_other(settings: Set
         async with house(settings, metrics_port=0) as here:
             (address,) = (log["address"] for log in logs if log["event"] == "measuring")
             page, labels = Page(address), {"method": "GET", "route": "/process-runs/{run_id}"}
+            before = await page.read()
             answers = [await here.ask(here.read()) for _ in range(3)]
             figures = await page.read()
+    assert labels not in before.labelled("request_seconds_count")  # what never was is not listed
     assert [prompt for _, prompt in answers] == [True] * 3
     assert figures("requests_total", **labels, status="200") == 3
     assert figures("request_seconds_count", **labels) == 3
