@@ -155,7 +155,6 @@ def _keep_house(services: Services, engine: Engine, store: Store, stack: AsyncEx
     settings = services.settings
     sweeper = Sweeper(store, services.catalog, engine.directory, engine.dispatcher, engine.timers)
     for work in (
-        housekeeping.collect_all(),
         housekeeping.passivate(engine.directory),
         housekeeping.drop_old(store, utc_now, timedelta(seconds=settings.receipts_kept_s)),
         sweeper.watch(settings.sweep_s),

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
 import sys
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from actors.directory import Directory
@@ -20,9 +18,6 @@ from daemon.webhooks.records import KEPT_S
 DROP_OLD_S = 3_600.0
 SWITCH_S = 0.0001
 GC_THRESHOLDS = (10_000, 0, 5_000)
-GROWN_BYTES_LEAST = 64 * 1024 * 1024
-GROWN_SHARE = 0.25
-GROWN_LOOK_S = 1.0
 PASSIVATE_S = 0.01
 PASSIVATED_MAX = 100
 
@@ -48,34 +43,13 @@ async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: tim
         await asyncio.sleep(DROP_OLD_S)
 
 
-def resident_bytes() -> int:
-    """How much memory the process has; 0 where the system does not say."""
-    try:
-        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
-        return 0
-
-
-async def collect_all(memory: Callable[[], int] = resident_bytes, every_s: float = GROWN_LOOK_S) -> None:
-    """Have the collector look at everything when there is more memory than behind the last such look, by a quarter.
-
-    What was under way when it looked twice, and is garbage in a ring since, is found by nothing else.
-    """
-    known = memory()
-    while True:
-        await asyncio.sleep(every_s)
-        if memory() - known > max(GROWN_BYTES_LEAST, known * GROWN_SHARE):
-            gc.collect()
-            known = memory()
-
-
 def tune_interpreter() -> None:
     """Let the writer's thread have its turn beside a busy event loop, and the garbage collector look less often.
 
     With the default interval the thread loses the race for the interpreter for seconds; what was made at the start
     stays, so the collector need not look at it again. Nearly all that requests make is freed without the collector,
     live runs stay: the longer it waits, the less is young by chance, and each second look takes in all that is young,
-    so that nothing is looked at three times and no look is long. What that misses `collect_all` finds.
+    so that nothing is looked at three times and no look is long.
     """
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
