@@ -19,6 +19,7 @@ from daemon.web.connections import Connection
 from daemon.web.plain import accepted_id
 from daemon.web.problems import SERVER, Problem, not_authenticated
 from daemon.web.services import SERVICES, Services
+from daemon.web.spent import untangle
 from daemon.web.underway import UnderWay
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -64,10 +65,12 @@ def gateway(services: Services, under_way: UnderWay, admission: Admission) -> Mi
         try:
             company_id = _admit(request, services)
             response = await under_way.run(_served(request, handler, admission, company_id), request)
-        except ConnectionError:  # the caller has gone; there is nobody to answer
+        except ConnectionError as gone:  # there is nobody to answer
+            untangle(gone)
             raise
         except Exception as error:  # noqa: BLE001 - the top of the request: everybody is answered
             response = _answer(error, request, request_id)
+            untangle(error)
         if not response.prepared:
             response.headers["X-Request-ID"] = request_id
             response.headers["Server"] = SERVER

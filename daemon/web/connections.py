@@ -22,6 +22,7 @@ from daemon.web.lending import Whose
 from daemon.web.plain import accepted_id, plain
 from daemon.web.problems import SERVER, Problem, unsupported_encoding
 from daemon.web.refusals import REFUSAL
+from daemon.web.spent import untangle
 
 if TYPE_CHECKING:
     from daemon.web.runner import Server
@@ -196,11 +197,19 @@ class Connection(web.RequestHandler):
             problem = Problem("malformed_request", "A line of the request or a header is too long.")
         else:
             problem = Problem("malformed_request", "The request is no HTTP that can be understood.")
+        if exc is not None:
+            untangle(exc)
         request_id = new_id()
         response = problem.response(request_id)
         response.headers.update({"X-Request-ID": request_id, "Server": SERVER})
         response.force_close()
         return response
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """Note an error, which is all that becomes of it."""
+        super().log_exception(*args, **kw)
+        if isinstance(error := kw.get("exc_info"), BaseException):
+            untangle(error)
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
