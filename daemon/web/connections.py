@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import web
+from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import ContentEncodingError, LineTooLong
 
 from daemon.uuids import new_id
@@ -145,6 +146,8 @@ class Connection(web.RequestHandler):
     def _take(self, data: bytes) -> None:
         before = self._request_count
         super().data_received(data)
+        if self._messages and not isinstance(last := self._messages[-1][0], RawRequestMessage):
+            untangle(last.exc)  # the parser refused it; behind a request that ends the connection nobody answers it
         if self._request_count != before:
             self._server.used(self)
         elif data and self.idle and self._head_of != before:
