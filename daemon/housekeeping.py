@@ -17,7 +17,7 @@ from daemon.webhooks.records import KEPT_S
 
 DROP_OLD_S = 3_600.0
 SWITCH_S = 0.0001
-GC_THRESHOLDS = (10_000, 0, 100)
+GC_THRESHOLDS = (10_000, 0, 1_000)
 PASSIVATE_S = 0.01
 PASSIVATED_MAX = 100
 
@@ -49,7 +49,7 @@ def tune_interpreter() -> None:
     With the default interval the thread loses the race for the interpreter for seconds; what was made at the start
     stays, so the collector need not look at it again. Nearly all that requests make is freed without the collector,
     live runs stay: the longer it waits, the less is young by chance, and each second look takes in all that is young,
-    so that nothing is looked at three times and no look is long, until some millions more are there than before.
+    so that nothing is looked at three times and no look is long but one in a thousand, at everything.
     """
     sys.setswitchinterval(SWITCH_S)
     gc.collect()

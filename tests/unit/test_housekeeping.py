@@ -40,25 +40,6 @@ kept = [[] for _ in range(200_000)]
 print(*looks, len(gc.get_objects(2)) > 150_000)
 """
 
-OLD = """
-import gc, weakref
-from daemon.housekeeping import tune_interpreter
-
-class Ring:
-    pass
-
-tune_interpreter()
-one = Ring()
-kept = [[] for _ in range(50_000)]
-left = weakref.ref(one)
-one.me = one
-del one
-kept += [[] for _ in range(1_000_000)]
-print(left() is None)
-kept += [[] for _ in range(1_500_000)]
-print(left() is None)
-"""
-
 
 def said_by(program: str) -> list[str]:
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
@@ -73,7 +54,3 @@ def test_what_stays_is_looked_at_twice_at_most_and_then_let_be() -> None:
     assert int(young) + int(middle) in (18, 19, 20)
     assert int(young) - int(middle) in (0, 1)
     assert (all_of_it, let_be) == ("0", "True")
-
-
-def test_what_is_tangled_only_when_it_is_old_is_found_in_the_end() -> None:
-    assert said_by(OLD) == ["False", "True"]
