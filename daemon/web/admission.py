@@ -35,10 +35,10 @@ class Holder(Protocol):
 class Admission:
     """Lets so many requests be worked on at once; the others wait, and the companies take turns.
 
-    A burst waits, however large, up to `waiting_max`; of those places a company may hold as many as are still free (a
-    dynamic threshold), so that one alone gets half of them. Only where the wait stays too long for too long (a siege)
-    there are fewer places: then each company that waits has an equal share of them, and one share stays free. Who has
-    filled its part is refused until some of it is free again: else each slot that is given back would be fought for
+    A burst waits, however large, up to `waiting_max`; of that room a company may fill as much as is still free (a
+    dynamic threshold), so that one alone gets half of it. Only where the wait stays too long for too long (a siege)
+    there is less room: then each company that waits has an equal share of it, and one share stays free. Who has
+    filled its part is refused until some of it is free again: else whatever becomes free would be fought for
     by all that arrive at that moment, and what is fought for has been parsed already.
     """
 
@@ -258,7 +258,7 @@ class Admission:
         if not self._siege.on:
             return free
         waiting = len(self._queues) + (company_id not in self._queues)
-        return min(free, self._siege.places / (waiting + 1))
+        return min(free, self._siege.room / (waiting + 1))
 
 
 class Slot:

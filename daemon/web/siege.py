@@ -44,7 +44,7 @@ class Siege:
         self._refused_at = -math.inf
 
     @property
-    def places(self) -> float:
+    def room(self) -> float:
         """How many may wait in a siege: those that are served in a short time."""
         return max(LEAST, self.rate * self._besieged_s)
 
@@ -90,7 +90,7 @@ class Siege:
 
     def _judge(self, waiting: int, now: float) -> None:
         if self.on:
-            self._relax(now, calm=waiting <= self.places / 8 and not self._in_vain(now))
+            self._relax(now, calm=waiting <= self.room / 8 and not self._in_vain(now))
         elif not self._in_vain(now) and (not self.rate or waiting <= self.bearable):
             self._late_since = None
         elif self._late_since is None:

@@ -170,7 +170,7 @@ async def test_in_a_siege_by_more_companies_than_there_are_places_each_may_have_
     for number in range(3_000):
         world.arrive(f"c{number}")
     await world.until_calm()
-    assert world.siege.places < 3_000
+    assert world.siege.room < 3_000
     assert set(world.refused) == {"greedy"}
 
 
