@@ -7,7 +7,7 @@ from dataclasses import field
 from functools import lru_cache
 from string import printable
 from typing import Any, Literal
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from actors.canonical import canonical
 from actors.template import ConditionFailed, Node
@@ -56,6 +56,26 @@ class Request:
     mode: Mode
     tool: str
     url: str | None = None
+
+
+@value(kw_only=True)
+class PlannedCall:
+    """An irreversible call that the named decisions at a gate can lead to, with its connector as it stands.
+
+    `request` is the call itself where nothing can change its content any more; the call of the gate's own step stands
+    in the gate. It stands in events, so its fields are in alphabetical order.
+    """
+
+    connector_version: int | None = None
+    decisions: tuple[str, ...]
+    label: str
+    method: str | None = None
+    mode: Mode
+    origin: str | None = None
+    path: str | None = None
+    request: Request | None = None
+    step_id: str
+    tool: str
 
 
 @value
@@ -118,6 +138,47 @@ def shown(request: Request | None) -> dict[str, Any] | None:
     }
 
 
+def plan(node: Node, decisions: tuple[str, ...], connectors: Connectors, request: Request | None = None) -> PlannedCall:
+    """The call of a task's tool as its connector stands; without a live connector it is shadowed."""
+    tool = node.tool or node.id
+    connector = connectors.get(tool)
+    if connector is None:
+        return PlannedCall(step_id=node.id, label=node.label, tool=tool, decisions=decisions, mode="shadow")
+    return PlannedCall(
+        step_id=node.id,
+        label=node.label,
+        tool=tool,
+        decisions=decisions,
+        mode="live" if connector.reversible else "shadow",
+        connector_version=connector.version,
+        origin=_origin(connector.base_url),
+        method=connector.method,
+        path=connector.path,
+        request=request,
+    )
+
+
+def shown_plan(planned: PlannedCall, own: Request | None = None) -> dict[str, Any]:
+    """A planned call in the form in which people see it and digests cover it; `own` is the call of its step."""
+    known = planned.connector_version is not None
+    return {
+        "step_id": planned.step_id,
+        "label": planned.label,
+        "tool": planned.tool,
+        "decisions": planned.decisions,
+        "mode": planned.mode,
+        "connector": {
+            "origin": planned.origin,
+            "method": planned.method,
+            "path": planned.path,
+            "version": planned.connector_version,
+        }
+        if known
+        else None,
+        "call": shown(own or planned.request),
+    }
+
+
 def dry_run(node: Node, inputs: dict[str, Any], facts: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """What a shadowed tool answers: the output and the signal of the first dry run whose condition holds.
 
@@ -162,6 +223,12 @@ def _mapped(
             return value
         values[name] = value
     return values
+
+
+@lru_cache
+def _origin(base_url: str) -> str:
+    parts = urlsplit(base_url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def _url(connector: Connector, query: dict[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
+from actors.approvals import CHANGED, OUTCOME_UNKNOWN, Standing, changed_gates, differs, restated, tag
 from actors.calls import Missing, Request, sendable
 from actors.evolve import begun, drafted, finished
 from actors.governance import may_decide
@@ -23,7 +24,6 @@ from actors.messages import (
     RunEnded,
     RunStarted,
     Start,
-    StepCleared,
     VerdictGiven,
     Wake,
 )
@@ -33,7 +33,7 @@ from actors.turn import Turn
 from actors.values import maker, value
 
 STEPS_MAX = 10_000
-OUTCOME_UNKNOWN = "outcome unknown"
+CONNECTOR_CHANGED = "connector_changed"
 
 
 @value
@@ -145,14 +145,16 @@ def _resume(turn: Turn, message: Resume) -> Rejected | None:
     visit = next((v for v in run.parked if v.step_id == message.gate), None)
     if visit is None or visit.gate is None:
         return _not_here(run, message.gate)
-    gate, request = visit.gate, _asked(turn, visit)
+    gate, now = visit.gate, turn.stands(visit)
     if not may_decide(message.role, gate.role):
         return Rejected("forbidden", f"A decision here needs the role {gate.role}.", {"required": gate.role})
-    if (stale := _stale(turn, message, visit, request)) is not None:
+    if (stale := _stale(turn, message, visit, now)) is not None:
         return stale
     if message.decision not in gate.decisions:
         detail = f"At {message.gate} the decision is one of: {', '.join(gate.decisions)}."
         return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
+    if differs(visit, now):
+        turn.reopen(visit, now)
     turn.emit(
         _new_verdict_given(
             at=turn.at,
@@ -162,11 +164,11 @@ def _resume(turn: Turn, message: Resume) -> Rejected | None:
             by=message.by,
             via=message.via,
             comment=message.comment,
-            request=sendable(request),
+            request=sendable(now.request),
             traceparent=message.traceparent,
         )
     )
-    _follow(turn, visit, message, request)
+    _follow(turn, visit, message, now.request)
     return None
 
 
@@ -189,29 +191,30 @@ def _not_here(run: Run, gate: str) -> Rejected:
     return Rejected("gate_mismatch", f"The run is parked at {more['parked_at']}, not at the gate that was named.", more)
 
 
-def _asked(turn: Turn, visit: Visit) -> Request | Missing | None:
-    """The call that an approval would send as things stand now; what happened already cannot change any more."""
-    if visit.kind != "task" or (visit.gate is not None and visit.gate.reason == OUTCOME_UNKNOWN):
-        return visit.request
-    return turn.prepare(turn.template.node(visit.step_id))
+def _stale(turn: Turn, message: Resume, visit: Visit, now: Standing) -> Rejected | None:
+    """Whether the human saw something else than what stands; then the gate opens again, showing what stands.
 
-
-def _stale(turn: Turn, message: Resume, visit: Visit, request: Request | Missing | None) -> Rejected | None:
-    """Whether the human saw something else than what stands; then the gate opens again, showing what stands."""
-    gate, version = visit.gate, turn.run.version
-    stands = sendable(request)
-    seen = message.digest is not None or message.versions is not None
-    irreversible = turn.template.node(visit.step_id).effect == "irreversible"
-    if gate is None or not (seen or irreversible):
+    Who does not say what was seen has seen what the gate showed when it opened.
+    """
+    if message.digest is None and message.tags is None:
+        fits = not differs(visit, now)
+    else:
+        fits = message.digest in (None, now.digest) and _seen(turn, message)
+    if fits:
         return None
-    changed = turn.digest(visit, stands) != gate.digest if seen else stands != visit.request
-    fits = message.versions is None or version in message.versions
-    if fits and not changed and message.digest in (None, gate.digest):
-        return None
-    if changed:
-        turn.park(visit, gate.reason, gate.decisions, stands)
+    if differs(visit, now):
+        turn.reopen(visit, now)
     detail = "What was decided on is not what stands at this gate now; read the run and decide again."
-    return Rejected("stale", detail, {"parked_at": turn.run.parked[0].step_id, "version": turn.run.version})
+    return Rejected("stale", detail, {"parked_at": turn.run.parked[0].step_id, "tag": _tag(turn)})
+
+
+def _seen(turn: Turn, message: Resume | Cancel | Retry) -> bool:
+    """Whether the run stands as its entity tags say, if the message names any."""
+    return message.tags is None or _tag(turn) in message.tags
+
+
+def _tag(turn: Turn) -> str:
+    return tag(turn.run, changed_gates(turn.run, turn.template, turn.connectors))
 
 
 def _renew(turn: Turn) -> None:
@@ -219,27 +222,17 @@ def _renew(turn: Turn) -> None:
     if not turn.events or len(turn.run.open) == 1:
         return
     for visit in turn.run.parked:
-        stands = sendable(_asked(turn, visit))
-        if visit.gate is not None and turn.digest(visit, stands) != visit.gate.digest:
-            turn.park(visit, visit.gate.reason, visit.gate.decisions, stands)
+        now = restated(turn.run, visit, turn.template, turn.connectors)
+        if differs(visit, now):
+            turn.reopen(visit, now)
 
 
 def _follow(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:
     """Go where a verdict leads."""
-    if message.decision == RETRY and visit.kind == "task" and visit.request is not None:
+    if message.decision == RETRY and visit.kind == "task" and request is not None:
         turn.enter(visit.step_id, None, message.by, message.via)
         reason = f"{message.by} decided to send the call again"
-        again = turn.run.open[-1]
-        turn.emit(
-            StepCleared(
-                at=turn.at,
-                step_id=again.step_id,
-                visit=again.visit,
-                reason=reason,
-                by=message.by,
-                request=visit.request,
-            )
-        )
+        turn.perform(turn.run.open[-1], request, reason, message.by)
     elif message.decision == DONE and visit.kind == "task":
         output = {} if message.output is None else message.output
         turn.emit(CallSettled(at=turn.at, step_id=visit.step_id, visit=visit.visit, output=output))
@@ -275,12 +268,11 @@ def _retry(turn: Turn, message: Retry) -> Rejected | None:
 
 def _moved(turn: Turn, message: Cancel | Retry) -> Rejected | None:
     """Whether the run has moved on since it was seen."""
-    run = turn.run
-    if message.versions is None or run.version in message.versions:
+    if _seen(turn, message):
         return None
-    parked_at = run.parked[0].step_id if run.parked else None
+    parked_at = turn.run.parked[0].step_id if turn.run.parked else None
     detail = "The run has changed since it was seen; read it and decide again."
-    return Rejected("stale", detail, {"parked_at": parked_at, "version": run.version})
+    return Rejected("stale", detail, {"parked_at": parked_at, "tag": _tag(turn)})
 
 
 def _returned(turn: Turn, message: CallReturned) -> None:
@@ -306,9 +298,16 @@ def _failed(turn: Turn, message: CallFailed) -> None:
     turn.emit(
         CallSettled(at=turn.at, step_id=message.step_id, visit=message.visit, error=error, attempts=error.attempts)
     )
-    if message.unknown and sent is not None:
+    if sent is None:
+        return
+    node = turn.template.node(sent.step_id)
+    if message.unknown:
         turn.enter(sent.step_id, None)
-        turn.park(turn.run.open[-1], OUTCOME_UNKNOWN, (RETRY, DONE, DENIED), sent.request)
+        again, call = turn.run.open[-1], sent.request
+        turn.park(again, OUTCOME_UNKNOWN, (RETRY, DONE, DENIED), call)
+    elif node.effect == "irreversible" and error.code == CONNECTOR_CHANGED and error.maybe_sent is False:
+        turn.enter(sent.step_id, None)
+        turn.park(turn.run.open[-1], CHANGED, turn.template.decisions(node.id), turn.prepare(node))
 
 
 def _awaits(run: Run, step_id: str, visit: int) -> bool:

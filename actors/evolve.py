@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Protocol, assert_never
 
+from actors.calls import PlannedCall
 from actors.messages import (
     CallSettled,
     Event,
@@ -37,6 +38,7 @@ class Draft(Protocol):
     updated_at: datetime
     facts: dict[str, Any]
     signals: tuple[str, ...]
+    approved: tuple[PlannedCall, ...]
     visits: dict[str, int]
     open: list[Any]
     trace: list[Visit]
@@ -178,7 +180,9 @@ def _fact(event: CallSettled) -> Any:
 def _opened(run: Draft, event: GateOpened) -> None:
     """A gate that opens again shows something else, but it is as old as it was, and decides on no later hit."""
     visit = _open_visit(run, event)
-    gate = _new_gate(event.label, event.reason, event.decisions, event.digest, event.at, event.role, event.signals)
+    gate = _new_gate(
+        event.label, event.reason, event.decisions, event.digest, event.at, event.role, event.signals, event.effects
+    )
     if visit.gate is not None:
         gate = changed(gate, opened_at=visit.gate.opened_at, signals=visit.gate.signals)
     visit.status, visit.gate, visit.request = "parked", gate, event.request
@@ -187,6 +191,7 @@ def _opened(run: Draft, event: GateOpened) -> None:
 def _judged(run: Draft, event: VerdictGiven) -> None:
     visit = _open_visit(run, event)
     run.signals, run.traceparent = _undecided(run, visit), event.traceparent or run.traceparent
+    run.approved = _approved(run, visit, event.decision)
     visit.verdict = _new_verdict(event.decision, event.by, event.at, event.comment)
     visit.resolved_by, visit.request = event.by, event.request
     status: VisitStatus = "denied" if event.decision == DENIED else "done"
@@ -208,6 +213,16 @@ def _undecided(run: Draft, visit: Visit) -> tuple[str, ...]:
         if step_id in left:
             left.remove(step_id)
     return tuple(left)
+
+
+def _approved(run: Draft, visit: Visit, decision: str) -> tuple[PlannedCall, ...]:
+    """The calls that verdicts so far were shown; what this one was shown of a step replaces what an earlier one was."""
+    effects = visit.gate.effects if visit.gate is not None else None
+    shown = tuple(one for one in effects or () if decision in one.decisions)
+    if not shown:
+        return run.approved
+    steps = {one.step_id for one in shown}
+    return (*(one for one in run.approved if one.step_id not in steps), *shown)
 
 
 def _ended(run: Draft, event: RunEnded) -> None:

@@ -13,7 +13,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
-from actors.calls import Connectors, Request
+from actors.calls import Connectors, PlannedCall, Request
 from actors.template import Kind, Tier
 from actors.values import value
 
@@ -37,7 +37,7 @@ class Start:
 
 @value(kw_only=True)
 class Resume:
-    """A human's verdict on the gate that is named; `digest` and `versions` say which state of it was seen.
+    """A human's verdict on the gate that is named; `digest` and the entity `tags` say which state of it was seen.
 
     `output` is what the tool answered, where a human has seen that a call of unknown outcome happened.
     """
@@ -49,7 +49,7 @@ class Resume:
     role: str
     comment: str | None = None
     digest: str | None = None
-    versions: frozenset[int] | None = None
+    tags: frozenset[str] | None = None
     output: Any = None
     traceparent: str | None = None
     at: datetime
@@ -58,35 +58,40 @@ class Resume:
 
 @value(kw_only=True)
 class Cancel:
-    """End the run where it stands; `versions` say in which state it was seen."""
+    """End the run where it stands; the entity `tags` say in which state it was seen."""
 
     by: str
     via: str | None = None
     reason: str | None = None
-    versions: frozenset[int] | None = None
+    tags: frozenset[str] | None = None
     at: datetime
     connectors: Connectors = field(default_factory=dict)
 
 
 @value(kw_only=True)
 class Retry:
-    """Go on from the step that failed; `versions` as above."""
+    """Go on from the step that failed; `tags` as above."""
 
     by: str
     via: str | None = None
-    versions: frozenset[int] | None = None
+    tags: frozenset[str] | None = None
     at: datetime
     connectors: Connectors = field(default_factory=dict)
 
 
 @value(kw_only=True)
 class Failure:
-    """Why a step or a run failed: a stable code, a sentence, and what a person needs to go on."""
+    """Why a step or a run failed: a stable code, a sentence, and what a person needs to go on.
+
+    `maybe_sent` is False where it is certain that nothing of the call reached the far side, and None where that was
+    not recorded.
+    """
 
     attempts: int = 0
     code: str
     detail: str
     excerpt: str | None = None
+    maybe_sent: bool | None = None
     status_code: int | None = None
     step_id: str | None = None
 
@@ -204,11 +209,16 @@ class CallSettled:
 
 @value(kw_only=True)
 class GateOpened:
-    """The run parked at a step until a human decides; `request` is the call that an approval will send."""
+    """The run parked at a step until a human decides; `request` is the call that an approval will send.
+
+    `effects` are the irreversible calls that a decision can lead to before the next human; None in histories that
+    were written before gates told of them.
+    """
 
     at: datetime
     decisions: tuple[str, ...]
     digest: str
+    effects: tuple[PlannedCall, ...] | None = None
     label: str
     reason: str
     request: Request | None = None

@@ -6,7 +6,7 @@ from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
-from actors.calls import Request
+from actors.calls import PlannedCall, Request
 from actors.messages import Failure, RunEnded
 from actors.template import Kind, Tier
 from actors.values import value
@@ -19,7 +19,10 @@ DONE = "done"
 
 @value
 class Gate:
-    """What a human is asked at a visit; `signals` are the hits that stood when the gate opened."""
+    """What a human is asked at a visit; `signals` are the hits that stood when the gate opened.
+
+    `effects` are the irreversible calls that a decision can lead to; None where the gate opened before they were kept.
+    """
 
     label: str
     reason: str
@@ -28,6 +31,7 @@ class Gate:
     opened_at: datetime
     role: str | None = None
     signals: tuple[str, ...] = ()
+    effects: tuple[PlannedCall, ...] | None = None
 
 
 @value
@@ -64,7 +68,10 @@ class Visit:
 
 @value
 class Run:
-    """One execution of a template; `version` counts its events, `open` holds the visits that have not ended."""
+    """One execution of a template; `version` counts its events, `open` holds the visits that have not ended.
+
+    `approved` holds, by step, the irreversible call that the latest verdict leading to it was shown.
+    """
 
     id: str
     company_id: str
@@ -80,6 +87,7 @@ class Run:
     version: int = 1
     facts: dict[str, Any] = field(default_factory=dict)
     signals: tuple[str, ...] = ()
+    approved: tuple[PlannedCall, ...] = ()
     visits: dict[str, int] = field(default_factory=dict)
     open: tuple[Visit, ...] = ()
     trace: tuple[Visit, ...] = ()

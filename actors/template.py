@@ -89,6 +89,8 @@ class Template:
     _node: dict[str, Node] = field(init=False, repr=False, compare=False)
     _leaving: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
     _entering: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
+    _ahead: dict[tuple[str, str], tuple[str, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _downstream: dict[str, frozenset[str]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Index the graph once; templates are read millions of times and never change."""
@@ -118,6 +120,20 @@ class Template:
         if self._node[step_id].flow == "exclusive":
             return tuple(edge.branch for edge in self._leaving[step_id] if edge.branch is not None)
         return (APPROVED, DENIED)
+
+    def ahead(self, step_id: str, decision: str) -> tuple[str, ...]:
+        """The irreversible tasks that a decision at a step can lead to before the next gate, nearest first."""
+        found = self._ahead.get((step_id, decision))
+        if found is None:
+            found = self._ahead[step_id, decision] = tuple(_irreversible_ahead(self, step_id, decision))
+        return found
+
+    def downstream(self, step_id: str) -> frozenset[str]:
+        """The step and every step that any path from it reaches."""
+        found = self._downstream.get(step_id)
+        if found is None:
+            found = self._downstream[step_id] = _reached(self, (step_id,), frozenset())
+        return found
 
     @property
     def gates(self) -> tuple[str, ...]:
@@ -265,6 +281,25 @@ def _has_another_way_in(template: Template, way: Edge, branch: frozenset[str], j
     inside = {i for i in branch if join in _reached(template, (i,), frozenset())}
     strangers = (e for e in template.edges if e is not way and e.target in inside and e.source not in branch)
     return template.start in inside or any(strangers)
+
+
+def _irreversible_ahead(template: Template, step_id: str, decision: str) -> Iterator[str]:
+    """Walk from a step by a decision up to the next gates, breadth first, over every branch that may be taken."""
+    exclusive = template.node(step_id).flow == "exclusive"
+    if exclusive or decision == DENIED:
+        waiting = [edge.target for edge in template.leaving(step_id) if edge.branch == decision]
+    else:
+        waiting = [edge.target for edge in _onward(template, step_id)]
+    seen: set[str] = set()
+    for step in waiting:  # grows while it is walked
+        node = template.node(step)
+        if step in seen or node.gate:
+            continue
+        seen.add(step)
+        if node.effect == "irreversible":
+            yield step
+        ways = template.leaving(step) if node.flow == "exclusive" else _onward(template, step)
+        waiting.extend(edge.target for edge in ways)
 
 
 def _onward(template: Template, step_id: str) -> tuple[Edge, ...]:

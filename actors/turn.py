@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from actors.calls import Connectors, Missing, Request, dry_run, prepare, sendable, shown
-from actors.canonical import digest
+from actors.approvals import CHANGED, Standing, covered, doubt, standing, stands
+from actors.calls import Connectors, Missing, Request, dry_run, prepare, sendable
 from actors.evolve import absorb
 from actors.governance import Held, resolve
 from actors.messages import (
@@ -20,7 +20,7 @@ from actors.messages import (
     StepCleared,
     StepEntered,
 )
-from actors.run import Run, Visit
+from actors.run import DONE, RETRY, Run, Visit
 from actors.template import APPROVED, DENIED, Node, Template
 from actors.values import maker
 
@@ -95,17 +95,19 @@ class Turn:
             if edge.branch == branch or (onward and edge.branch != DENIED):
                 self.enter(edge.target, step_id)
 
-    def perform(self, visit: Visit, request: Request | Missing, reason: str | None = None) -> None:
+    def perform(self, visit: Visit, request: Request | Missing, reason: str | None = None, by: str = AUTOPILOT) -> None:
         """Let a task run: in shadow it settles here and now, live its call is left outstanding.
 
-        With a `reason` it is the autopilot that clears it; without one a human has.
+        `reason` and `by` say why and by whom it is cleared now; without a reason a verdict has just cleared it.
         """
-        by = None if reason is None else AUTOPILOT
+        cleared_by = None if reason is None else by
         if isinstance(request, Missing):
             detail = f"The key {request.key} is in neither the facts nor the inputs; nothing was sent."
-            error = Failure(code="missing_key", detail=detail, step_id=visit.step_id)
+            error = Failure(code="missing_key", detail=detail, step_id=visit.step_id, maybe_sent=False)
             self.emit(
-                CallSettled(at=self.at, step_id=visit.step_id, visit=visit.visit, error=error, by=by, reason=reason)
+                CallSettled(
+                    at=self.at, step_id=visit.step_id, visit=visit.visit, error=error, by=cleared_by, reason=reason
+                )
             )
         elif request.mode == "shadow":
             node = self.template.node(visit.step_id)
@@ -119,7 +121,7 @@ class Turn:
                     visit=visit.visit,
                     output=output,
                     signal=signal,
-                    by=by,
+                    by=cleared_by,
                     reason=reason,
                     request=sent,
                 )
@@ -127,17 +129,31 @@ class Turn:
             self.leave(visit.step_id, APPROVED)
         elif reason is not None:
             self.emit(
-                _new_step_cleared(at=self.at, step_id=visit.step_id, visit=visit.visit, reason=reason, request=request)
+                _new_step_cleared(
+                    at=self.at, step_id=visit.step_id, visit=visit.visit, reason=reason, by=by, request=request
+                )
             )
 
     def prepare(self, node: Node) -> Request | Missing:
         """The request of a task as things stand now."""
         return prepare(node, self.connectors, self.run.inputs, self.run.facts)
 
-    def park(self, visit: Visit, reason: str, decisions: tuple[str, ...], request: Request | None) -> None:
-        """Open the gate of a visit, with the call that an approval will send fixed in it."""
+    def stands(self, visit: Visit) -> Standing:
+        """What an open gate asks as things stand now."""
+        return stands(self.run, visit, self.template, self.connectors)
+
+    def park(self, visit: Visit, reason: str, decisions: tuple[str, ...], request: Request | Missing | None) -> None:
+        """Open the gate of a visit, with all that a decision can send before the next human fixed in it."""
+        now = standing(self.run, visit, decisions, request, template=self.template, connectors=self.connectors)
+        self._open(visit, reason, decisions, now)
+
+    def reopen(self, visit: Visit, now: Standing) -> None:
+        """Let an open gate show what stands now."""
+        assert visit.gate is not None  # noqa: S101 - it is open
+        self._open(visit, visit.gate.reason, visit.gate.decisions, now)
+
+    def _open(self, visit: Visit, reason: str, decisions: tuple[str, ...], now: Standing) -> None:
         node = self.template.node(visit.step_id)
-        seen = self.digest(visit, request)
         self.emit(
             _new_gate_opened(
                 at=self.at,
@@ -146,32 +162,23 @@ class Turn:
                 label=node.label,
                 reason=reason,
                 decisions=decisions,
-                digest=seen,
+                digest=now.digest,
+                effects=now.effects,
                 role=node.role,
-                request=request,
+                request=sendable(now.request),
                 signals=self.run.signals,
             )
-        )
-
-    def digest(self, visit: Visit, request: Request | None) -> str:
-        """The digest of what a human is asked to allow at a visit."""
-        return digest(
-            {
-                "run": self.run.id,
-                "template": self.template.digest,
-                "step": visit.step_id,
-                "visit": visit.visit,
-                "facts": self.run.facts,
-                "effect": shown(request),
-            }
         )
 
     def _resolve(self, visit: Visit) -> None:
         node = self.template.node(visit.step_id)
         request = self.prepare(node) if node.kind == "task" else None
+        if node.effect == "irreversible" and (why := doubt(self.run, node.id)) is not None:
+            self.park(visit, why, (RETRY, DONE, DENIED), request)
+            return
         answer = resolve(self.run, node, self.template)
         if isinstance(answer, Held):
-            self.park(visit, answer.reason, self.template.decisions(node.id), sendable(request))
+            self.park(visit, answer.reason, self.template.decisions(node.id), request)
         elif node.kind == "end":
             self.leave(node.id, APPROVED)
         elif request is None:
@@ -179,6 +186,8 @@ class Turn:
                 StepCleared(at=self.at, step_id=node.id, visit=visit.visit, reason=answer.reason, branch=answer.branch)
             )
             self.leave(node.id, answer.branch or APPROVED)
+        elif node.effect == "irreversible" and not covered(self.run, node.id, request):
+            self.park(visit, CHANGED, self.template.decisions(node.id), request)
         else:
             self.perform(visit, request, answer.reason)
 

@@ -51,19 +51,26 @@ class SignalRule(Protocol):
 class Flight:
     """A call in flight; `trying` while an attempt is made, `halted` when no further attempt may follow.
 
-    An attempt is `on_wire` from the first byte of its request: before that nothing of it can have happened.
+    An attempt is `on_wire` from the first byte of its request: before that nothing of it can have happened. `sent` says
+    that some attempt has been, and stays.
     """
 
     call: Call
     recovered: bool
     trying: bool = False
     on_wire: bool = False
+    sent: bool = False
     halted: bool = False
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
     def leave(self) -> None:
         """Be on the wire."""
-        self.on_wire = True
+        self.on_wire = self.sent = True
+
+    @property
+    def maybe_sent(self) -> bool:
+        """Whether the far side may have got the call, in this life of the service or in the one before."""
+        return self.sent or self.recovered
 
 
 class Dispatcher:
@@ -244,7 +251,7 @@ class Dispatcher:
         try:
             connector, secret = await self._cleared.of(call.company_id, call.request)
         except SendFailed as none:
-            return failed(call, Settled(none, 0), at=self._now())
+            return failed(call, Settled(none, 0), at=self._now(), maybe_sent=flight.maybe_sent)
         plan = Plan(call.repeatable, connector.retries, connector.timeout_s)
         settled = await self._attempts.settle(
             call.company_id, partial(self._attempt, flight), plan, lambda: not (flight.halted or self._draining)
@@ -255,7 +262,7 @@ class Dispatcher:
             return returned(call, result, signal, attempts=settled.attempts, at=at, secrets=secrets)
         if settled.halted and self._draining and call.repeatable:
             return None
-        return failed(call, settled, at=self._now(), secrets=secrets)
+        return failed(call, settled, at=self._now(), maybe_sent=flight.maybe_sent, secrets=secrets)
 
     async def _attempt(self, flight: Flight, timeout_s: float) -> Answer:
         call = flight.call

@@ -101,6 +101,7 @@ def put_together(
     )
     directory = Directory(around, idle_s=settings.idle_s, report=_report)
     deliverer = Deliverer(store, dispatcher.notify, utc_now)
+    toolbox.subscribe(feed.connectors_changed)
     feed.tell(lambda run, _: deliverer.committed(run.company_id))
     return Engine(directory, dispatcher, timers, feed, deliverer, journal)
 

@@ -17,18 +17,18 @@ class Follower:
 
     def __init__(self) -> None:
         """Begin empty."""
-        self._queue: asyncio.Queue[tuple[Run, Sequence[Event]] | None] = asyncio.Queue(FOLLOWER_MAX)
+        self._queue: asyncio.Queue[tuple[Run | None, Sequence[Event]] | None] = asyncio.Queue(FOLLOWER_MAX)
 
-    def put(self, run: Run, events: Sequence[Event]) -> bool:
-        """Take a commit; False when the reader is too far behind."""
+    def put(self, run: Run | None, events: Sequence[Event] = ()) -> bool:
+        """Take a commit, or without a run that connectors have changed; False when the reader is too far behind."""
         try:
             self._queue.put_nowait((run, events))
         except asyncio.QueueFull:
             return False
         return True
 
-    async def next(self) -> tuple[Run, Sequence[Event]]:
-        """The next commit: the run after it, and its events."""
+    async def next(self) -> tuple[Run | None, Sequence[Event]]:
+        """The next commit: the run after it, and its events; no run where connectors have changed."""
         item = await self._queue.get()
         if item is None:
             raise EOFError
@@ -44,13 +44,15 @@ class Follower:
 class Bell:
     """One who follows a company: told that there is more, not what, since that is read from the journal in its order.
 
-    So a reader who is slow never has more than one call waiting.
+    So a reader who is slow never has more than one call waiting. `reconnected` says that connectors have changed since
+    it was looked at last.
     """
 
     def __init__(self) -> None:
         """Begin silent."""
         self._rung = asyncio.Event()
         self._closed = False
+        self.reconnected = False
 
     def ring(self) -> None:
         """Say that there is more."""
@@ -93,6 +95,16 @@ class Feed:
             if not follower.put(run, events):
                 follower.close()
         for bell in self._bells.get(run.company_id, ()):
+            bell.ring()
+
+    def connectors_changed(self, company_id: str) -> None:
+        """Tell the company's followers that its connectors have changed, which may touch any open gate of its runs."""
+        for key, followers in self._followers.items():
+            for follower in tuple(followers) if key[0] == company_id else ():
+                if not follower.put(None):
+                    follower.close()
+        for bell in self._bells.get(company_id, ()):
+            bell.reconnected = True
             bell.ring()
 
     @contextmanager

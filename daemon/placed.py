@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple, Protocol
 
-from actors.calls import shown
+from actors.calls import shown, shown_plan
 from actors.messages import Event
 
 EventType = Literal[
@@ -65,6 +65,8 @@ def shown_event(seq: int, event: Event) -> dict[str, Any]:
     found = {one.name: getattr(event, one.name) for one in fields(event) if one.name != "type"}
     if "request" in found:
         found["request"] = shown(found["request"])
+    if found.get("effects") is not None:
+        found["effects"] = [shown_plan(one) for one in found["effects"]]
     return {"seq": seq, "type": event.type, **found}
 
 

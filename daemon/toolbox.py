@@ -32,13 +32,17 @@ class Toolbox:
         self._held: dict[str, dict[str, StoredConnector]] = {}
         self._public: dict[str, Connectors] = {}
         self._forgotten = 0
+        self._listeners: list[Callable[[str], None]] = []
         self._change = asyncio.Lock()
+
+    def subscribe(self, listener: Callable[[str], None]) -> None:
+        """Call this with the company whenever connectors of it have changed, here or elsewhere."""
+        self._listeners.append(listener)
 
     def forget(self, company_id: str) -> None:
         """Look a company's connectors up anew when they are asked for next: they were changed elsewhere."""
-        self._forgotten += 1
-        self._held.pop(company_id, None)
-        self._public.pop(company_id, None)
+        self._drop(company_id)
+        self._notify(company_id)
 
     async def connectors(self, company_id: str) -> Connectors:
         """What is known of a company's connectors, without their secrets."""
@@ -90,6 +94,7 @@ class Toolbox:
             await self._shelf.put_connector(stored, _change(number, earlier, stored, at=now, by=by, via=via))
             reach("connector-kept")
             self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
+            self._notify(company_id)
             return stored, earlier is None
 
     async def delete(self, company_id: str, tool_id: str, by: str, *, via: str = SESSION) -> bool:
@@ -103,6 +108,7 @@ class Toolbox:
             deletion = _change(number, held[tool_id], None, at=self._now(), by=by, via=via)
             await self._shelf.delete_connector(deletion)
             self._hold(company_id, {name: one for name, one in held.items() if name != tool_id})
+            self._notify(company_id)
             return True
 
     async def changes(
@@ -138,7 +144,16 @@ class Toolbox:
     def _fresh(self, company_id: str) -> None:
         """Before a change: go by what is stored and not by what is held, where others change it, too."""
         if self._shared:
-            self.forget(company_id)
+            self._drop(company_id)
+
+    def _drop(self, company_id: str) -> None:
+        self._forgotten += 1
+        self._held.pop(company_id, None)
+        self._public.pop(company_id, None)
+
+    def _notify(self, company_id: str) -> None:
+        for listener in self._listeners:
+            listener(company_id)
 
     def _hold(self, company_id: str, held: dict[str, StoredConnector]) -> dict[str, StoredConnector]:
         if company_id not in self._held and len(self._held) >= COMPANIES_MAX:

@@ -29,6 +29,9 @@ MORNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 DOWN = Failure(code="connector_failed", detail="The far side answered 500.", status_code=500, attempts=3)
 LOST = Failure(code="outcome_unknown", detail="Nobody can know whether the call took effect.", attempts=1)
 
+NOT_SENT = Failure(code="call_failed", detail="There is no connection.", attempts=1, maybe_sent=False)
+RECONNECTED = Failure(code="connector_changed", detail="The connector has changed since.", maybe_sent=False)
+
 
 def fold(events: list[Event]) -> Run:
     """The run that a history makes."""
@@ -83,10 +86,11 @@ class Conversation:
         role: str = "owner",
         comment: str | None = None,
         digest: str | None = None,
-        versions: set[int] | None = None,
+        versions: set[int] | set[str] | None = None,
         output: Any = None,
     ) -> Step | Rejected:
-        seen: Any = {"digest": digest, "versions": None if versions is None else frozenset(versions), "output": output}
+        tags = None if versions is None else frozenset(map(str, versions))
+        seen: Any = {"digest": digest, "tags": tags, "output": output}
         return self.say(Resume(gate=gate, decision=decision, by=by, role=role, comment=comment, **seen, **self._told))
 
     def cancel(self, reason: str | None = None) -> Step | Rejected:
@@ -99,8 +103,10 @@ class Conversation:
         answer = {"ok": True} if output is None else output
         return self.say(CallReturned(step_id=step_id, visit=visit, output=answer, signal=signal, **self._told))
 
-    def failed(self, step_id: str, visit: int = 1, *, unknown: bool = False) -> Step | Rejected:
-        error = LOST if unknown else DOWN
+    def failed(
+        self, step_id: str, visit: int = 1, *, unknown: bool = False, error: Failure | None = None
+    ) -> Step | Rejected:
+        error = error or (LOST if unknown else DOWN)
         return self.say(CallFailed(step_id=step_id, visit=visit, error=error, unknown=unknown, **self._told))
 
     def elapsed(self, step_id: str, visit: int = 1) -> Step | Rejected:

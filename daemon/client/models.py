@@ -120,6 +120,27 @@ class Call(Record):
     connector_version: int | None = None
 
 
+class ConnectorPin(Record):
+    """The connector of a call to come, as it stands."""
+
+    origin: str
+    method: str
+    path: str
+    version: int
+
+
+class PlannedCall(Record):
+    """An irreversible call that `decisions` at a gate can lead to before the next human; `call` where it is known."""
+
+    step_id: str
+    label: str
+    tool: str
+    decisions: tuple[str, ...]
+    mode: str
+    connector: ConnectorPin | None = None
+    call: Call | None = None
+
+
 class Gate(Record):
     """What a human is asked; `digest` stands for all of it, and goes back with the decision."""
 
@@ -135,6 +156,7 @@ class Gate(Record):
     digest: str
     signals: tuple[str, ...] = ()
     effect: Call | None = None
+    effects: tuple[PlannedCall, ...] = ()
 
 
 class Verdict(Record):
@@ -155,6 +177,7 @@ class Failure(Record):
     attempts: int = 0
     status_code: int | None = None
     excerpt: str | None = None
+    maybe_sent: bool | None = None
 
 
 class TraceEntry(Record):

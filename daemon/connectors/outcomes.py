@@ -42,8 +42,8 @@ def output_of(answer: Answer) -> Any:
     return {} if answer.body is None else answer.body
 
 
-def failed(call: Call, settled: Settled, *, at: datetime, secrets: Sequence[str] = ()) -> CallFailed:
-    """The failure of a call that is not tried again."""
+def failed(call: Call, settled: Settled, *, at: datetime, maybe_sent: bool, secrets: Sequence[str] = ()) -> CallFailed:
+    """The failure of a call that is not tried again; `maybe_sent` when any attempt may have reached the far side."""
     result = settled.result
     status = result.status if isinstance(result, Answer) else result.status_code
     unknown = not call.repeatable and (status in UNCLEAR_STATUSES if isinstance(result, Answer) else result.maybe_sent)
@@ -54,13 +54,14 @@ def failed(call: Call, settled: Settled, *, at: datetime, secrets: Sequence[str]
         attempts=settled.attempts,
         status_code=status,
         excerpt=excerpt(result.body, secrets) if isinstance(result, Answer) else None,
+        maybe_sent=maybe_sent,
     )
     return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, at=at)
 
 
 def refused(call: Call, code: str, detail: str, *, at: datetime, unknown: bool = False) -> CallFailed:
     """The failure of a call that was not tried now."""
-    error = Failure(code=code, detail=detail, step_id=call.step_id)
+    error = Failure(code=code, detail=detail, step_id=call.step_id, maybe_sent=unknown)
     return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, at=at)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
-from actors.calls import Connector
+from actors.calls import Connector, Connectors
 from daemon.audit.log import SecretChange
 
 SESSION = "session"
@@ -92,6 +92,9 @@ class CompanyKeys(Protocol):
 
 class Toolbox(Protocol):
     """The connectors as people change and try them."""
+
+    async def connectors(self, company_id: str) -> Connectors:
+        """What is known of a company's connectors, without their secrets."""
 
     async def all(self, company_id: str) -> dict[str, StoredConnector]:
         """A company's connectors by tool-id, in order."""

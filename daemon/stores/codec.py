@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _log = structlog.get_logger()
 
-SNAPSHOT_SCHEMA = 3
+SNAPSHOT_SCHEMA = 4
 """Grows with every change of Run, or of what evolve makes of old events; older snapshots are then folded anew."""
 
 NAMED_SCHEMA = 2

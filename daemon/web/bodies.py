@@ -23,6 +23,7 @@ LIMIT_DEFAULT = 50
 LIMIT_MAX = 200
 KEY_CHARS_MAX = 255
 _PREFER_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
+_TAG = re.compile(r'"[0-9a-f-]{1,64}"')
 _TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _PREFIXES = ("Value error, ", "Assertion failed, ")
 _SHOULD = re.compile(r"\A[A-Z][a-z]+ should ")
@@ -90,13 +91,13 @@ def idempotency_key(request: web.Request) -> str | None:
     return key
 
 
-def if_match(request: web.Request) -> frozenset[int] | None:
-    """The versions that If-Match names; None when there is no condition."""
+def if_match(request: web.Request) -> frozenset[str] | None:
+    """The entity tags that If-Match names; None when there is no condition."""
     values = request.headers.getall("If-Match", ())
     tags = [tag.strip() for value in values for tag in value.split(",")]
     if not tags or "*" in tags:
         return None
-    return frozenset(int(tag[1:-1]) for tag in tags if re.fullmatch(r'"\d{1,18}"', tag))
+    return frozenset(tag[1:-1] for tag in tags if _TAG.fullmatch(tag))
 
 
 def has_already(request: web.Request, tag: str) -> bool:

@@ -135,14 +135,14 @@ def rejected(refusal: Rejected) -> Problem:
     more = dict(refusal.more)
     if refusal.code == "not_found":
         return not_found()
-    if "version" in more:
-        more["etag"] = etag(more.pop("version"))
+    if "tag" in more:
+        more["etag"] = etag(more.pop("tag"))
     return Problem(refusal.code, refusal.detail, more)
 
 
-def etag(version: int) -> str:
-    """The entity tag of a run at a version."""
-    return f'"{version}"'
+def etag(tag: str) -> str:
+    """An entity tag as headers have it."""
+    return f'"{tag}"'
 
 
 def unavailable(code: str, detail: str, outcome: str = "not_applied") -> Problem:

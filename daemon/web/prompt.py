@@ -55,7 +55,7 @@ class PromptReads:
             return None
         began, said = time.perf_counter(), asked(data[line.end() : -len(END)])
         run = None if said is None else self._run(said.token, line[1].decode())
-        if said is None or run is None:
+        if said is None or run is None or run.parked:
             return None
         body = self._rendered.body(run)
         answer = _head(run.version, accepted_id(said.request_id), len(body)) + body
@@ -84,7 +84,7 @@ class PromptReads:
 def _head(version: int, request_id: str, size: int) -> bytes:
     """The head of the answer, as all other answers have it."""
     return (
-        f"HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nETag: {etag(version)}\r\nX-Request-ID: {request_id}\r\n"
+        f"HTTP/1.1 200 OK\r\nContent-Type: {JSON}\r\nETag: {etag(str(version))}\r\nX-Request-ID: {request_id}\r\n"
         f"Server: {SERVER}\r\nContent-Length: {size}\r\nDate: {rfc822_formatted_time()}\r\n\r\n"
     ).encode()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.calls import Connector, shown
+from actors.calls import Connector, shown, shown_plan
 from actors.run import Run, Visit
 from actors.template import Template
 from daemon.catalog import Entry
@@ -16,7 +16,7 @@ from daemon.webhooks.records import Delivery, Webhook
 def run(run: Run) -> dict[str, Any]:
     """A run as the contract shows it."""
     parked = run.parked
-    gates = [_gate(visit) for visit in parked]
+    gates = [gate(visit) for visit in parked]
     ended = run.ended
     return {
         "id": run.id,
@@ -42,23 +42,27 @@ def run(run: Run) -> dict[str, Any]:
     }
 
 
-def _gate(visit: Visit) -> dict[str, Any] | None:
-    gate = visit.gate
-    if gate is None:
+def gate(visit: Visit) -> dict[str, Any] | None:
+    """What a human is asked at a visit, with all that a decision can send."""
+    asked = visit.gate
+    if asked is None:
         return None
     return {
         "step_id": visit.step_id,
-        "label": gate.label,
+        "label": asked.label,
         "kind": visit.kind,
         "tier": visit.tier,
         "visit": visit.visit,
-        "decisions": gate.decisions,
-        "role": gate.role,
-        "reason": gate.reason,
-        "opened_at": gate.opened_at,
-        "digest": gate.digest,
-        "signals": gate.signals,
+        "decisions": asked.decisions,
+        "role": asked.role,
+        "reason": asked.reason,
+        "opened_at": asked.opened_at,
+        "digest": asked.digest,
+        "signals": asked.signals,
         "effect": shown(visit.request),
+        "effects": [
+            shown_plan(one, visit.request if one.step_id == visit.step_id else None) for one in asked.effects or ()
+        ],
     }
 
 

@@ -43,9 +43,9 @@ def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = N
     return Answer(body=dumps(value), status=status, headers={**(headers or {}), "Content-Type": JSON})
 
 
-def run_reply(run: Run, body: bytes, status: int, *, created: bool = False) -> Reply:
-    """A run as an answer, with its entity tag, and if it was created with its address."""
-    headers = {"Content-Type": JSON, "ETag": etag(run.version)}
+def run_reply(run: Run, body: bytes, status: int, *, tag: str | None = None, created: bool = False) -> Reply:
+    """A run as an answer, with its entity tag (its version unless another is given), and if created its address."""
+    headers = {"Content-Type": JSON, "ETag": etag(tag or str(run.version))}
     if created:
         headers["Location"] = f"/process-runs/{run.id}"
     return Reply(status, body, headers)

@@ -30,6 +30,11 @@ def frame(event_id: str, name: str, data: Any) -> bytes:
     return b"id: %s\nevent: %s\ndata: %s\n\n" % (event_id.encode(), name.encode(), dumps(data))
 
 
+def notice(name: str, data: Any) -> bytes:
+    """Something that is no part of any history: without an id, so that a reader's place stays where it is."""
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), dumps(data))
+
+
 async def soon(following: Callable[[], Awaitable[T]]) -> T | None:
     """What comes next; None when it is time for a sign of life. EOFError when nothing more will come."""
     try:

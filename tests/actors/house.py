@@ -234,7 +234,7 @@ class House:
             run = await self.loaded(run.id)
             async with asyncio.timeout(PATIENCE_S):
                 while not fits(run):
-                    run, _ = await follower.next()
+                    run = (await follower.next())[0] or run
         return run
 
     async def settled(self) -> None:

@@ -156,6 +156,7 @@ def digest_of(run: JSON, gate: JSON) -> str:
         "visit": gate["visit"],
         "facts": run["facts"],
         "effect": gate["effect"],
+        "effects": gate["effects"],
     }
     return f"sha256:{hashlib.sha256(rfc8785.dumps(covered)).hexdigest()}"
 

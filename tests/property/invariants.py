@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import takewhile
 
+from actors.calls import PlannedCall, Request
 from actors.decider import Step, outstanding, step
 from actors.evolve import evolve
 from actors.messages import (
@@ -94,6 +96,36 @@ def check_effects(talk: Conversation) -> None:
             shown = [e.request for e in talk.history if isinstance(e, GateOpened) and (e.step_id, e.visit) == key]
             assert effect.request == (shown or [effect.request])[-1]
             assert effect.repeatable is effect.request.idempotent
+            check_seen(talk.history, effect)
+
+
+def check_seen(history: list[Event], call: Call) -> None:
+    """The latest verdict that leads to an irreversible call was given on its connector, and on all that was known."""
+    gates: dict[Key, GateOpened] = {}
+    seen: tuple[PlannedCall, Request | None] | None = None
+    for event in history:
+        if isinstance(event, GateOpened):
+            gates[event.step_id, event.visit] = event
+        if isinstance(event, VerdictGiven):
+            gate = gates[event.step_id, event.visit]
+            for planned in gate.effects or ():
+                if planned.step_id == call.step_id and event.decision in planned.decisions:
+                    seen = planned, gate.request if gate.step_id == call.step_id else planned.request
+    assert seen is not None
+    assert (seen[0].mode, seen[0].connector_version) == ("live", call.request.connector_version)
+    assert seen[1] in (None, call.request)
+
+
+def check_doubt(talk: Conversation, events: tuple[Event, ...]) -> None:
+    """The autopilot never sends an irreversible call again that may have happened before."""
+    before = talk.history[: len(talk.history) - len(events)]
+    for number, event in enumerate(events):
+        if not isinstance(event, StepCleared) or event.by != AUTOPILOT or event.request is None:
+            continue
+        if talk.template.node(event.step_id).effect == "irreversible":
+            past = [e for e in (*before, *events[:number]) if isinstance(e, CallSettled) and e.step_id == event.step_id]
+            since = takewhile(lambda e: e.error is not None, reversed(past))
+            assert all(e.error is not None and e.error.maybe_sent is False for e in since)
 
 
 def check_autopilot(talk: Conversation, run: Run | None, events: tuple[Event, ...]) -> None:
@@ -111,13 +143,17 @@ def check_turn(talk: Conversation, before: Run | None, message: Message) -> None
     assert step(before, message, talk.template, talk.steps_max) == talk.last
     if isinstance(talk.last, Step):
         check_autopilot(talk, before, talk.last.events)
+        check_doubt(talk, talk.last.events)
     refused = isinstance(talk.last, Rejected) or talk.done.rejected is not None
     if isinstance(message, Resume) and before is not None and not refused:
         (visit,) = (v for v in before.parked if v.step_id == message.gate)
         assert visit.gate is not None
         assert message.decision in visit.gate.decisions
         assert message.digest in (None, visit.gate.digest)
-        assert message.versions is None or before.version in message.versions
+        assert message.tags is None or str(before.version) in message.tags
         first = talk.done.events[0]
+        for planned in visit.gate.effects or ():  # a bare verdict, or one on what was stored: it is still in force
+            bound = message.connectors.get(planned.tool)
+            assert planned.connector_version == (None if bound is None else bound.version)
         assert isinstance(first, VerdictGiven)
         assert (first.step_id, first.visit, first.by) == (visit.step_id, visit.visit, message.by)

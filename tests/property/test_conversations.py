@@ -12,7 +12,7 @@ from actors.calls import Connector
 from actors.decider import outstanding
 from actors.messages import Call, Elapsed, GateOpened, Message, Resume, StepEntered
 from actors.template import APPROVED, Template, problems
-from tests.conversations import Conversation, fold
+from tests.conversations import DOWN, LOST, NOT_SENT, RECONNECTED, Conversation, fold
 from tests.processes import connector
 from tests.property.invariants import check, check_turn
 from tests.property.templates import TOOLS, bent_templates, templates
@@ -86,7 +86,8 @@ def do(talk: Talk, say: Say) -> None:
         case "returned" | "hit":
             talk.returned(step_id, visit, {"n": say.how}, say.verb == "hit" or None)
         case "failed" | "lost":
-            talk.failed(step_id, visit, unknown=say.verb == "lost")
+            error = (DOWN, NOT_SENT, RECONNECTED)[say.how % 3] if say.verb == "failed" else LOST
+            talk.failed(step_id, visit, error=error, unknown=say.verb == "lost")
         case "retry":
             talk.retry()
         case "cancel":
@@ -120,14 +121,14 @@ def verdict(talk: Talk, say: Say) -> Resume:
     decisions = (*offered * 4, *WORDS)
     told = [e.digest for e in talk.history if isinstance(e, GateOpened) and e.step_id == gate] or ["sha256:none"]
     digest = {"now": told[-1], "first": told[0], "wrong": "sha256:wrong"}.get(say.seen)
-    versions = {"version": talk.run.version, "old": talk.run.version - 1}.get(say.seen)
+    version = {"version": talk.run.version, "old": talk.run.version - 1}.get(say.seen)
     return Resume(
         gate=gate,
         decision=decisions[say.how % len(decisions)],
         by="bob",
         role=("owner", "owner", "manager", "member")[say.how % 4],
         digest=digest,
-        versions=None if versions is None else frozenset({versions}),
+        tags=None if version is None else frozenset({str(version)}),
         at=talk.at,
         connectors=dict(talk.connectors),
     )

@@ -111,12 +111,12 @@ class People:
         history = self.world.witness.shadows[key].history
         digests = [event.digest for event in history if isinstance(event, GateOpened) and event.step_id == gate]
         digest = self.rng.choice((None, None, None, *digests[-1:], *digests[:1]))
-        versions = self.rng.choice((None, None, None, frozenset({run.version})))
+        versions = self.rng.choice((None, None, None, frozenset({str(run.version)})))
         by, role = self.name(), self.rng.choice(ROLES)
         self.world.witness.sights[by] = Sight(digest, versions)
 
         def make() -> Command:
-            seen = {"digest": digest, "versions": versions}
+            seen = {"digest": digest, "tags": versions}
             return Resume(gate=gate, decision=decision, by=by, role=role, at=self.world.now(), **seen)  # type: ignore[arg-type]
 
         return Order(key, by, make)
@@ -277,6 +277,8 @@ class People:
                 resting = False
                 while not resting:
                     run, events = await follower.next()
+                    if run is None:  # connectors have changed
+                        continue
                     self.world.witness.seen(f"{process.name} follower", run, events)
                     resting = run.resting
 

@@ -45,4 +45,4 @@ class Sight:
     """What a person says to have seen of a gate."""
 
     digest: str | None = None
-    versions: frozenset[int] | None = None
+    versions: frozenset[str] | None = None

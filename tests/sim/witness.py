@@ -140,7 +140,7 @@ class Witness:
         if sight is not None and not self.wrong:
             gate = shadow.gates[visit]
             self.must(sight.digest in (None, gate.digest), f"{event.by} had seen something else at {visit} of {run.id}")
-            fits = sight.versions is None or run.version in sight.versions
+            fits = sight.versions is None or str(run.version) in sight.versions
             self.must(fits, f"{event.by} had seen another version of {run.id}")
             same = sight == Sight() or event.request == gate.request
             self.must(same, f"{event.by} allowed something else at {visit} of {run.id}")

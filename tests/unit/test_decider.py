@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from actors.approvals import changed_gates
 from actors.decider import decide
 from actors.messages import Cancel, Rejected, Resume, Retry, Start
 from actors.template import DryRun, Template
@@ -358,7 +359,7 @@ def test_a_loop_opens_the_same_gate_for_another_visit() -> None:
     assert talk.gate("review", 2).digest != first
     assert refusal(talk, gate="review", digest=first) == "stale"
     assert refusal(talk, gate="review", versions={version}) == "stale"
-    assert talk.refusal.more == {"parked_at": "review", "version": talk.run.version}
+    assert talk.refusal.more == {"parked_at": "review", "tag": str(talk.run.version)}
     talk.resume("review", digest=talk.gate("review", 2).digest, versions={version, talk.run.version})
     assert talk.run.status == "completed"
 
@@ -415,14 +416,14 @@ def test_a_version_that_has_passed_is_stale_even_when_it_is_the_same_visit() -> 
 def test_a_run_that_has_moved_on_since_it_was_seen_is_neither_ended_nor_tried_again() -> None:
     talk, _ = changing()
     version = talk.run.version
-    ended = talk.say(Cancel(by="ann", versions=frozenset({version - 1}), at=MORNING))
+    ended = talk.say(Cancel(by="ann", tags=frozenset({str(version - 1)}), at=MORNING))
     assert isinstance(ended, Rejected)
-    assert (ended.code, ended.more) == ("stale", {"parked_at": "legal", "version": version})
+    assert (ended.code, ended.more) == ("stale", {"parked_at": "legal", "tag": str(version)})
     talk.failed("look")
-    again = talk.say(Retry(by="ann", versions=frozenset({version}), at=MORNING))
+    again = talk.say(Retry(by="ann", tags=frozenset({str(version)}), at=MORNING))
     assert isinstance(again, Rejected)
-    assert (again.code, again.more) == ("stale", {"parked_at": None, "version": talk.run.version})
-    talk.say(Cancel(by="ann", versions=frozenset({version, talk.run.version}), at=MORNING))
+    assert (again.code, again.more) == ("stale", {"parked_at": None, "tag": str(talk.run.version)})
+    talk.say(Cancel(by="ann", tags=frozenset({str(version), str(talk.run.version)}), at=MORNING))
     assert talk.run.status == "cancelled"
 
 
@@ -460,7 +461,7 @@ def test_with_a_digest_the_gate_opens_again_and_shows_the_new_call(template: Tem
     seen, before = talk.gate(step), talk.run.version
     talk.resume(step, decision, digest=seen.digest)
     assert (talk.refusal.code, talk.events) == ("stale", ("gate_opened",))
-    assert talk.refusal.more == {"parked_at": step, "version": before + 1}
+    assert talk.refusal.more == {"parked_at": step, "tag": str(before + 1)}
     now = talk.run.parked[0]
     assert now.visit == 1
     assert now.request is not None
@@ -476,20 +477,21 @@ def test_with_a_version_that_fits_a_changed_call_is_stale_all_the_same() -> None
     assert talk.events == ("gate_opened",)
 
 
-def test_without_a_digest_a_reversible_call_is_decided_as_it_now_stands() -> None:
-    talk = changed(LOOK)
-    talk.resume("look")
-    assert talk.calls == ("run:look:1",)
-    request = talk.visit("look").request
-    assert request is not None
-    assert request.url == "https://api.test/moved"
-
-
-def test_without_a_digest_an_irreversible_call_that_changed_is_stale() -> None:
-    talk = changed(PAY)
-    assert refusal(talk, gate="pay") == "stale"
+@pytest.mark.parametrize("template", [LOOK, PAY], ids=["reversible", "irreversible"])
+def test_without_a_digest_a_call_that_changed_since_the_gate_opened_is_stale(template: Template) -> None:
+    talk = changed(template)
+    assert refusal(talk, gate=template.start) == "stale"
     assert talk.events == ("gate_opened",)
-    talk.resume("pay")
+    talk.resume(template.start)
+    assert talk.calls == (f"run:{template.start}:1",)
+
+
+def test_a_digest_of_what_stands_by_now_counts_and_what_it_stands_for_is_recorded() -> None:
+    talk = changed(PAY)
+    now = changed_gates(talk.run, PAY, talk.connectors)[0][1]
+    talk.resume("pay", digest=now.digest)
+    assert talk.events == ("gate_opened", "verdict_given")
+    assert talk.gate("pay").digest == now.digest
     assert talk.calls == ("run:pay:1",)
 
 

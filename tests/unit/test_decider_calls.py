@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from actors.decider import OUTCOME_UNKNOWN, Step, outstanding
+from actors.approvals import OUTCOME_UNKNOWN
+from actors.decider import Step, outstanding
 from actors.messages import Call, Rejected, StepCleared, StepEntered, Wake
 from actors.template import Template
 from actors.turn import TURN_STEPS_MAX
@@ -207,7 +208,6 @@ def test_a_verdict_that_was_meant_for_the_call_says_nothing_about_its_outcome() 
 
 def test_to_retry_is_to_send_the_same_call_under_a_new_key() -> None:
     talk = unknown(PAY)
-    talk.connectors["pay"] = connector("pay", 2, path="/moved")
     sent = talk.visit("pay").request
     talk.resume("pay", "retry", by="eve", digest=talk.gate("pay", 2).digest)
     assert talk.calls == ("run:pay:3",)

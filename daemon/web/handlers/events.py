@@ -14,10 +14,11 @@ from daemon.web import render
 from daemon.web.auth import principal_of
 from daemon.web.bodies import number, page_limit
 from daemon.web.handlers.runs import find
-from daemon.web.problems import invalid
+from daemon.web.problems import etag, invalid
 from daemon.web.replies import from_cursor, json_reply, next_page, page_reply
 from daemon.web.services import SERVICES
-from daemon.web.streaming import BEAT, frame, soon, stream, wants_stream
+from daemon.web.standing import as_read
+from daemon.web.streaming import BEAT, frame, notice, soon, stream, wants_stream
 
 PAGE = 200
 _SEQ = re.compile(r"[0-9]{1,18}")
@@ -62,6 +63,9 @@ async def _of_company(request: web.Request, company_id: str, begun: Place, bell:
             yield b"".join(frame(str(one.place), one.event.type, shown_placed(one)) for one in found)
         if await soon(bell.next) is None:
             yield BEAT
+        if bell.reconnected:
+            bell.reconnected = False
+            yield notice("connectors_changed", {"type": "connectors_changed"})
 
 
 class OfRun:
@@ -74,6 +78,7 @@ class OfRun:
         self._key = (company_id, run_id)
         self._sent = _last_seen(request)
         self._ended = False
+        self._gates: dict[tuple[str, int], str] = {}
 
     async def serve(self) -> web.StreamResponse:
         """Send until nothing more can come or the reader has gone; 204 when there will never be more."""
@@ -95,6 +100,9 @@ class OfRun:
                 yield BEAT
                 continue
             run, events = item
+            if run is None:
+                yield await self._changed_gates()
+                continue
             before = run.version - len(events)
             while before > self._sent and (missed := await self._recorded()):  # committed elsewhere
                 yield self._framed(missed)
@@ -105,6 +113,19 @@ class OfRun:
     def _is_over(self) -> bool:
         """Whether nothing more can come; a call that was out when its run was ended is still waited for."""
         return self._ended and not self._services.is_out(*self._key)
+
+    async def _changed_gates(self) -> bytes:
+        """The frames of the open gates that stand otherwise than was told last; they are no part of the history."""
+        committed = await find(self._request)
+        run, tag = await as_read(self._services, committed)
+        frames = []
+        for opened, visit in zip(committed.parked, run.parked, strict=True):
+            key, was, now = (visit.step_id, visit.visit), opened.gate, visit.gate
+            if was is not None and now is not None and self._gates.get(key, was.digest) != now.digest:
+                self._gates[key] = now.digest
+                changed = {"type": "gate_changed", "run_id": run.id, "gate": render.gate(visit), "etag": etag(tag)}
+                frames.append(notice("gate_changed", changed))
+        return b"".join(frames)
 
     async def _recorded(self) -> Sequence[Recorded]:
         return await self._services.store.history(*self._key, self._sent, PAGE)

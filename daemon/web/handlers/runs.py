@@ -26,6 +26,7 @@ from daemon.web.rendered import RENDERED
 from daemon.web.replies import Reply, from_cursor, page_reply, problem_reply, run_reply
 from daemon.web.schemas import Cancellation, NewRun, Nothing, Verdict
 from daemon.web.services import SERVICES, Services
+from daemon.web.standing import as_read
 
 ONCE = web.AppKey("once", Once)
 
@@ -89,7 +90,7 @@ async def resume(request: web.Request) -> web.Response:
         comment=body.comment,
         digest=body.digest,
         output=body.output,
-        versions=if_match(request),
+        tags=if_match(request),
         traceparent=traceparent(request),
         at=services.now(),
     )
@@ -102,7 +103,7 @@ async def cancel(request: web.Request) -> web.Response:
     run_id = _run_id(request)
     body, raw = await read(request, Cancellation, body_s=services.settings.body_s, optional=True)
     message = Cancel(
-        by=principal.email, via=principal.via, reason=body.reason, versions=if_match(request), at=services.now()
+        by=principal.email, via=principal.via, reason=body.reason, tags=if_match(request), at=services.now()
     )
     # Without asking for Prefer: a run that is cancelled rests at once.
     order = Order((principal.company_id, run_id), message, request_id_of(request), services.settings.wait_s)
@@ -114,17 +115,18 @@ async def retry(request: web.Request) -> web.Response:
     services, principal = request.app[SERVICES], principal_of(request)
     run_id = _run_id(request)
     _, raw = await read(request, Nothing, body_s=services.settings.body_s, optional=True)
-    message = Retry(by=principal.email, via=principal.via, versions=if_match(request), at=services.now())
+    message = Retry(by=principal.email, via=principal.via, tags=if_match(request), at=services.now())
     return await _give(request, _order(request, run_id, message), raw)
 
 
 async def show(request: web.Request) -> web.Response:
     """GET /process-runs/{run_id}."""
     run = await find(request)
-    tag = etag(run.version)
-    if has_already(request, tag):
-        return web.Response(status=304, headers={"ETag": tag})
-    return run_reply(run, request.app[RENDERED].body(run), 200).response()
+    stands, tag = await as_read(request.app[SERVICES], run)
+    if has_already(request, etag(tag)):
+        return web.Response(status=304, headers={"ETag": etag(tag)})
+    body = request.app[RENDERED].body(run) if stands is run else dumps(render.run(stands))
+    return run_reply(run, body, 200, tag=tag).response()
 
 
 async def index(request: web.Request) -> web.Response:
@@ -140,7 +142,7 @@ async def index(request: web.Request) -> web.Response:
         vertical=request.query.get("vertical"),
         parked_at=request.query.get("parked_at"),
     )
-    found = await services.store.find(principal.company_id, query)
+    found = [(await as_read(services, run))[0] for run in await services.store.find(principal.company_id, query)]
     return page_reply(request, found, limit, "runs", name=lambda last: last.id, show=render.run)
 
 
@@ -239,7 +241,7 @@ async def _rested(services: Services, run: Run, wait_s: float) -> Run:
             async with asyncio.timeout(wait_s):
                 while not run.resting:
                     later, _ = await follower.next()
-                    run = later if later.version >= run.version else run
+                    run = later if later is not None and later.version >= run.version else run
         except (TimeoutError, EOFError):
             return run
     return run

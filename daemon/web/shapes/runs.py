@@ -27,6 +27,27 @@ class CallShape(TypedDict):
     connector_version: int | None
 
 
+class ConnectorPinShape(TypedDict):
+    """The connector of a call to come, as it stands."""
+
+    origin: str
+    method: str
+    path: str
+    version: int
+
+
+class PlannedCallShape(TypedDict):
+    """An irreversible call that `decisions` at a gate can lead to before the next human; `call` where it is known."""
+
+    step_id: str
+    label: str
+    tool: str
+    decisions: list[str]
+    mode: Literal["shadow", "live"]
+    connector: ConnectorPinShape | None
+    call: CallShape | None
+
+
 class GateShape(TypedDict):
     """What a human is asked."""
 
@@ -42,6 +63,7 @@ class GateShape(TypedDict):
     digest: str
     signals: list[str]
     effect: CallShape | None
+    effects: list[PlannedCallShape]
 
 
 class VerdictShape(TypedDict):
@@ -62,6 +84,7 @@ class FailureShape(TypedDict):
     attempts: int
     status_code: int | None
     excerpt: str | None
+    maybe_sent: bool | None
 
 
 class VisitShape(TypedDict):
