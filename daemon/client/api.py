@@ -12,7 +12,7 @@ from daemon.client.connecting import Connecting
 from daemon.client.errors import Problem
 from daemon.client.evidence import Evidence
 from daemon.client.exchange import LOST, Ask, keyed, path
-from daemon.client.models import Account, Canvas, Event, Health, Run, Session, Template, TemplateDetail
+from daemon.client.models import Account, Canvas, Event, GateChanged, Health, Run, Session, Template, TemplateDetail
 from daemon.client.telling import Telling
 from daemon.client.watching import watched
 
@@ -81,9 +81,11 @@ class Penstock(Connecting, Evidence, Telling):
         """A template, with the schema of its inputs and an example."""
         return await self._read(TemplateDetail, "process-templates", vertical)
 
-    async def canvas(self, vertical: str) -> Canvas:
-        """A template as a graph."""
-        return await self._read(Canvas, "process-templates", vertical, "canvas")
+    async def canvas(self, vertical: str, *, digest: str | None = None) -> Canvas:
+        """A template as a graph: the version with that digest, or the current one."""
+        query = {} if digest is None else {"digest": digest}
+        ask = Ask("GET", path("process-templates", vertical, "canvas"), query=query)
+        return (await self._exchange.send(ask)).read(Canvas)
 
     async def start(
         self,
@@ -146,6 +148,10 @@ class Penstock(Connecting, Evidence, Telling):
 
     def watch(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
         """The history of a run as it grows, until the run has ended; it goes on over lost connections."""
+        return _events(self.follow(run_id, after=after))
+
+    def follow(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event | GateChanged]:
+        """As `watch`, and each open gate that stands otherwise meanwhile, since a connector behind it has changed."""
         return watched(self._exchange, path("process-runs", run_id, "events"), after)
 
     async def _log_in(self, address: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Session:
@@ -161,3 +167,9 @@ def _waiting(wait_s: int | None) -> dict[str, str]:
     if wait_s is None:
         return {}
     return {"Prefer": f"wait={wait_s}" if wait_s else "respond-async"}
+
+
+async def _events(found: AsyncIterator[Event | GateChanged]) -> AsyncIterator[Event]:
+    async for one in found:
+        if isinstance(one, Event):
+            yield one

@@ -159,6 +159,15 @@ class Gate(Record):
     effects: tuple[PlannedCall, ...] = ()
 
 
+class GateChanged(Record):
+    """An open gate that stands otherwise than it did, since a connector behind it has changed; it is no event."""
+
+    type: str = "gate_changed"
+    run_id: str
+    gate: Gate
+    etag: str
+
+
 class Verdict(Record):
     """What a human answered."""
 

@@ -10,10 +10,11 @@ import aiohttp
 
 from daemon.client.errors import Problem, Unreachable
 from daemon.client.exchange import LOST, PATIENT, Ask, Exchange, lines
-from daemon.client.models import Event
+from daemon.client.models import Event, GateChanged
 from daemon.client.told import Placed
 
 ENDED = "run_ended"
+GATE_CHANGED = "gate_changed"
 
 
 @dataclass(slots=True)
@@ -26,16 +27,21 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One event as it is sent; without data it only says how far the stream has come."""
+    """One event as it is sent; without data it only says how far the stream has come, without an id it is no event."""
 
     id: str
+    name: str
     data: bytes
 
 
-async def watched(exchange: Exchange, path: str, after: int) -> AsyncIterator[Event]:
-    """Every event of a run behind a place, until the run has ended."""
+async def watched(exchange: Exchange, path: str, after: int) -> AsyncIterator[Event | GateChanged]:
+    """Every event of a run behind a place, and each change of an open gate meanwhile, until the run has ended."""
     reader = Reader(str(after))
     async for frame in _followed(exchange, path, reader):
+        if not frame.id:
+            if frame.name == GATE_CHANGED:
+                yield GateChanged.model_validate_json(frame.data)
+            continue
         event = Event.model_validate_json(frame.data)
         if event.seq > after:
             after, reader.over = event.seq, reader.over or event.type == ENDED
@@ -48,7 +54,7 @@ async def overheard(exchange: Exchange, path: str, after: str | None) -> AsyncIt
     reader = Reader(after)
     async for frame in _followed(exchange, path, reader):
         reader.last_id = frame.id or reader.last_id
-        if frame.data:
+        if frame.id and frame.data:
             yield Placed.model_validate_json(frame.data)
 
 
@@ -88,15 +94,17 @@ def _ask(path: str, last_id: str | None) -> Ask:
 
 async def _frames(response: aiohttp.ClientResponse) -> AsyncIterator[Frame | None]:
     """The frames of one connection; None for a line that only says that the service is still there."""
-    place, data = "", list[bytes]()
+    place, title, data = "", "", list[bytes]()
     async for line in lines(response):
         name, _, text = line.rstrip(b"\r").partition(b":")
         if name == b"data":
             data.append(text)
         elif name == b"id":
             place = text.decode().strip()
+        elif name == b"event":
+            title = text.decode().strip()
         elif not line and (data or place):
-            yield Frame(place, b"\n".join(data))
-            place, data = "", []
+            yield Frame(place, title, b"\n".join(data))
+            place, title, data = "", "", []
         else:
             yield None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,9 +13,10 @@ import typer
 from rich.live import Live
 
 from daemon import exits
-from daemon.client import Gate, Penstock, Run
+from daemon.client import Canvas, Gate, GateChanged, Penstock, Problem, Run
 from daemon.commands import shown
 from daemon.commands.base import AsJson, refused
+from daemon.commands.changes import telling_of_changes
 from daemon.commands.remote import Token, Url, complete_run, complete_vertical, perform, taken
 
 OVER = frozenset({"completed", "failed", "cancelled"})
@@ -101,16 +103,50 @@ def resume(
 ) -> None:
     """Decide at a gate: shows what is asked and asks again; refused if anything changed since it was shown."""
     answered = None if output is None else _json("--output", output)
-    asked = _gate(perform(url, token, lambda api: api.run(run_id)), gate)
-    shown.ask(shown.gate(asked))
-    word = decision or typer.prompt(shown.clean(f"Decision ({', '.join(asked.decisions)})"), err=True)
+    said = partial(Penstock.resume, run_id=run_id, comment=comment, output=answered)
+
+    async def decide(api: Penstock, asked: Gate, word: str) -> Run | None:
+        try:
+            return await said(api, gate=asked.step_id, decision=word, digest=asked.digest)
+        except Problem as problem:
+            if yes or problem.code != "stale":
+                raise
+            return None
+
+    while True:
+        asked = _show(url, token, run_id, gate)
+        with nullcontext() if yes else telling_of_changes(partial(perform, url, token), run_id):
+            word = _decision(asked, decision, yes=yes)
+        now = perform(url, token, partial(decide, asked=asked, word=word))
+        if now is not None:
+            shown.answer(now, shown.run, as_json=as_json)
+            return
+        shown.ask(
+            shown.text("Nothing was decided: the gate has changed meanwhile. It stands like this now.", "bold yellow")
+        )
+
+
+def _show(url: str | None, token: str | None, run_id: str, named: str | None) -> Gate:
+    """Show what is asked, and everything that a decision rests on."""
+
+    async def work(api: Penstock) -> tuple[Run, Canvas]:
+        run = await api.run(run_id)
+        return run, await api.canvas(run.vertical, digest=run.template.digest)
+
+    run, graph = perform(url, token, work)
+    asked = _gate(run, named)
+    shown.ask(shown.question(run, asked, graph))
+    return asked
+
+
+def _decision(asked: Gate, given: str | None, *, yes: bool) -> str:
+    """The decision that was given or is typed, once it is confirmed."""
+    word: str = given or typer.prompt(shown.clean(f"Decision ({', '.join(asked.decisions)})"), err=True)
     if word not in asked.decisions:
         raise refused(ValueError(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}."), exits.REFUSED)
     if not yes and not typer.confirm(shown.clean(f"{word} at {asked.step_id}?"), err=True):
         raise refused(ValueError("Nothing was decided."), exits.REFUSED)
-    decide = partial(Penstock.resume, run_id=run_id, gate=asked.step_id, decision=word, digest=asked.digest)
-    now = perform(url, token, lambda api: decide(api, comment=comment, output=answered))
-    shown.answer(now, shown.run, as_json=as_json)
+    return word
 
 
 @runs.command("cancel")
@@ -172,8 +208,8 @@ async def _live(api: Penstock, run_id: str) -> Run:
     with Live(shown.run(run), auto_refresh=False) as picture:
         if run.status in OVER:
             return run
-        async for event in api.watch(run_id, after=run.version):
-            if event.seq > run.version:
+        async for event in api.follow(run_id, after=run.version):
+            if isinstance(event, GateChanged) or event.seq > run.version:
                 run = await api.run(run_id)
                 picture.update(shown.run(run), refresh=True)
             if run.status in OVER:
@@ -184,11 +220,15 @@ async def _live(api: Penstock, run_id: str) -> Run:
 async def _lines(api: Penstock, run_id: str, as_json: bool) -> Run:
     """A line for each event, from the first."""
     run = await api.run(run_id)
-    async for event in api.watch(run_id):
+    async for event in api.follow(run_id):
         if as_json:
             typer.echo(event.model_dump_json())
+        elif isinstance(event, GateChanged):
+            shown.say(shown.gate_changed(event))
         else:
             shown.say(shown.event(event))
+        if isinstance(event, GateChanged):
+            continue
         if event.seq > run.version:
             run = await api.run(run_id)
         if run.status in OVER and event.seq >= run.version:

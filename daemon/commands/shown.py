@@ -14,7 +14,21 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from daemon.client import Call, Canvas, Delivery, Event, Gate, Run, Template, TemplateDetail, TraceEntry, Webhook
+from daemon.client import (
+    Call,
+    Canvas,
+    Delivery,
+    Event,
+    Gate,
+    GateChanged,
+    PlannedCall,
+    Run,
+    Template,
+    TemplateDetail,
+    TraceEntry,
+    Webhook,
+)
+from daemon.commands.ahead import Ahead, ahead
 
 V = TypeVar("V", bound=BaseModel | Sequence[BaseModel])
 WIDE = 240
@@ -98,6 +112,58 @@ def trace(visits: Iterable[TraceEntry]) -> Table:
     return table
 
 
+def question(one: Run, asked: Gate, graph: Canvas) -> Group:
+    """Everything that a decision rests on: inputs, facts, the gate, and what follows on each decision."""
+    return Group(
+        Text("inputs", "bold"),
+        json_text(one.inputs),
+        Text("facts", "bold"),
+        json_text(one.facts),
+        gate(asked),
+        *(_following(graph, asked, decision, every_step_waits=not one.auto_resolve) for decision in asked.decisions),
+    )
+
+
+def _following(graph: Canvas, asked: Gate, decision: str, *, every_step_waits: bool) -> Text:
+    found = list(ahead(graph, asked, decision, every_step_waits=every_step_waits))
+    lines = [Text.assemble(text(decision, "bold"), " leads to"), *(_step(asked, one) for one in found)]
+    if not any(one.certain for one in found if one.node.id != asked.step_id):
+        lines.append(
+            Text("  the end of this branch, as denied" if decision == "denied" else "  what the run finds next")
+        )
+    return Text("\n").join(lines)
+
+
+def _step(asked: Gate, one: Ahead) -> Text:
+    node = one.node
+    line = Text("  " if one.certain else "  perhaps ")
+    if node.kind == "end":
+        return line.append_text(text(f"the end: {node.outcome}"))
+    line.append_text(text(f"{node.label} ({node.id})"))
+    if one.asks:
+        return line.append(", where a human decides", "yellow")
+    planned = next((each for each in asked.effects if each.step_id == node.id), None)
+    if planned is not None:
+        return line.append(", irreversible, ").append_text(_planned(planned))
+    return line.append_text(text("" if node.tool is None else f", {node.effect}: {node.tool}"))
+
+
+def planned(one: PlannedCall) -> Text:
+    """An irreversible call that a decision can lead to: sent or only recorded, and where to."""
+    on = f"{one.label} ({one.step_id}), on {' or '.join(one.decisions)}: "
+    shown = text(on).append_text(_planned(one))
+    if one.call is not None and one.call.body is not None:
+        shown.append("\n").append_text(json_text(one.call.body))
+    return shown
+
+
+def _planned(one: PlannedCall) -> Text:
+    if one.mode == "shadow" or one.connector is None:
+        return text(f"recorded, not sent: {one.tool}")
+    url = one.call.url if one.call is not None else f"{one.connector.origin} {one.connector.path}"
+    return text(f"SENT: {one.connector.method} {url} (connector {one.tool}, version {one.connector.version})", "bold")
+
+
 def gate(one: Gate) -> Table:
     """What is asked at a gate: everything that its digest stands for."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
@@ -108,6 +174,8 @@ def gate(one: Gate) -> Table:
     if one.signals:
         table.add_row("signals", text(", ".join(one.signals)))
     table.add_row("call", Text("none at this step") if one.effect is None else call(one.effect))
+    for number, effect in enumerate(one.effects):
+        table.add_row("irreversible" if number == 0 else "", planned(effect))
     table.add_row("decisions", text(", ".join(one.decisions)))
     if one.role:
         table.add_row("needs", text(f"the role {one.role}"))
@@ -131,6 +199,11 @@ def event(one: Event) -> Text:
     more = one.model_extra or {}
     who = " ".join(str(more[name]) for name in ("step_id", "decision", "outcome", "by") if more.get(name) is not None)
     return Text.assemble(f"{one.seq:>5}  {time(one.at)}  ", text(f"{one.type:<14} {who}"))
+
+
+def gate_changed(one: GateChanged) -> Text:
+    """A gate that stands otherwise, in a line."""
+    return Text.assemble("    *  ", text(f"gate_changed   {one.gate.step_id}", "yellow"))
 
 
 def templates(found: Iterable[Template]) -> Table:

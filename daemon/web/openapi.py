@@ -33,6 +33,7 @@ class Operation:
     open: bool = False
     media: str = "application/json"
     live: bool = False
+    told: Any = None
 
 
 Run = shapes.RunShape
@@ -96,6 +97,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         headers=("Last-Event-ID",),
         problems=(400, 404, 422, 503),
         live=True,
+        told=shapes.GateChangedShape,
     ),
     ("GET", "/process-runs/{run_id}/audit"): Operation(
         "A run's hash chain, with the proof that a checkpoint covers it; all of it without limit and cursor",
@@ -252,6 +254,8 @@ def _answer(operation: Operation, models: dict[str, Any]) -> dict[str, Any]:
         answer["content"] = {operation.media: {"schema": _schema(operation.answer, models)}}
     if operation.live:
         answer["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+    if operation.told is not None:
+        _schema(operation.told, models)
     return answer
 
 

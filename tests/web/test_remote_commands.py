@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.console import RenderableType
 from structlog.testing import capture_logs
 
+from daemon.commands import shown
 from daemon.settings import Remote, unknown_variables
 from tests.web.operators import Operator
 from tests.web.support import PASSWORD, FarSide, Person
@@ -161,6 +163,37 @@ async def test_what_is_asked_is_shown_before_it_is_decided(operator: Operator, a
     assert "asks nothing" in (await operator.says("runs", "resume", run["id"], "approved")).stderr
 
 
+async def test_what_a_decision_leads_to_is_shown_with_its_grounds_and_told_when_it_changes(
+    operator: Operator, ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await ann.connect("payment", "https://bank.example.com", reversible=False)
+    run = await ann.start("line", {"amount": 5})
+    asked, changed = asyncio.Event(), threading.Event()
+    loop, ask = asyncio.get_running_loop(), shown.ask
+
+    def confirm(*_: object, **__: object) -> bool:
+        loop.call_soon_threadsafe(asked.set)
+        return not changed.wait(30)
+
+    def say(what: RenderableType) -> None:
+        ask(what)
+        if "has changed; it is shown again" in str(what):
+            changed.set()
+
+    monkeypatch.setattr("typer.confirm", confirm)
+    monkeypatch.setattr("daemon.commands.shown.ask", say)
+    deciding = asyncio.create_task(operator.says("runs", "resume", run["id"], "approved"))
+    await asked.wait()
+    await ann.connect("payment", "https://bank.example.com")
+    result = await deciding
+    for text in ('"amount": 5', "facts", "approved leads to", "(pay), irreversible, recorded, not sent: payment"):
+        assert text in result.stderr
+    assert "signoff has changed; it is shown again before anything is decided." in result.stderr
+    again = await operator.says("runs", "resume", run["id"], "approved")
+    assert "SENT: POST https://bank.example.com" in again.stderr
+    assert (await ann.run(run))["parked_at"] == "signoff"
+
+
 async def test_a_decision_on_what_was_shown_decides_nothing_that_came_after(
     operator: Operator, ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,9 +201,11 @@ async def test_a_decision_on_what_was_shown_decides_nothing_that_came_after(
     asked, go_on = asyncio.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
+    confirmed = iter((True, False))
+
     def confirm(*_: object, **__: object) -> bool:
         loop.call_soon_threadsafe(asked.set)
-        return go_on.wait(30)
+        return go_on.wait(30) and next(confirmed)
 
     monkeypatch.setattr("typer.confirm", confirm)
     deciding = asyncio.create_task(operator.says("runs", "resume", run["id"], "enough"))
@@ -178,7 +213,8 @@ async def test_a_decision_on_what_was_shown_decides_nothing_that_came_after(
     await ann.resume(run, "again", "once more")
     go_on.set()
     result = await deciding
-    assert (result.exit_code, "decide again" in result.stderr) == (REFUSED, True)
+    assert (result.exit_code, "the gate has changed meanwhile" in result.stderr) == (REFUSED, True)
+    assert result.stderr.count("visit 2") == 1
     now = await ann.run(run)
     assert (now["parked_at"], now["gate"]["visit"]) == ("again", 2)
 

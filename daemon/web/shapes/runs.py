@@ -66,6 +66,15 @@ class GateShape(TypedDict):
     effects: list[PlannedCallShape]
 
 
+class GateChangedShape(TypedDict):
+    """An open gate that stands otherwise, since a connector behind it has changed; told on streams, without an id."""
+
+    type: Literal["gate_changed"]
+    run_id: str
+    gate: GateShape
+    etag: str
+
+
 class VerdictShape(TypedDict):
     """What a human answered."""
 

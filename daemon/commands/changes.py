@@ -1,0 +1,46 @@
+"""Tells whoever is asked for a decision that the gate changes while they think about it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+
+import typer
+
+from daemon.client import GateChanged, Penstock
+from daemon.commands import shown
+
+
+@contextmanager
+def telling_of_changes(perform: Callable[[Callable[[Penstock], Awaitable[None]]], None], run_id: str) -> Iterator[None]:
+    """Follow a run from another thread, since this one waits for what is typed; `perform` gives it the service."""
+    over = threading.Event()
+    cancels: list[Callable[[], object]] = []
+
+    async def work(api: Penstock) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None  # noqa: S101 - this is one
+        cancels.append(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(task.cancel))
+        if over.is_set():
+            return
+        run = await api.run(run_id)
+        async for event in api.follow(run_id, after=run.version):
+            if isinstance(event, GateChanged):
+                shown.ask(
+                    shown.text(f"\n{event.gate.step_id} has changed; it is shown again before anything is decided.")
+                )
+
+    def follow() -> None:
+        with suppress(asyncio.CancelledError, typer.Exit):
+            perform(work)
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        for cancel in cancels:
+            cancel()
