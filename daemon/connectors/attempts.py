@@ -14,7 +14,8 @@ from daemon.connectors.breaker import CIRCUIT_OPEN
 from daemon.connectors.http import PASSING, Answer, SendFailed
 from daemon.slots import Slots
 
-REPEATED_STATUSES = frozenset({429, 502, 503, 504})
+REPEATED_STATUSES = frozenset({408, 425, 429})
+SERVER_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Attempts:
 def may_repeat(result: Answer | SendFailed, *, repeatable: bool) -> bool:
     """Whether another attempt is safe and may end better."""
     if isinstance(result, Answer):
-        return repeatable and result.status in REPEATED_STATUSES
+        return repeatable and (result.status in REPEATED_STATUSES or result.status >= SERVER_ERROR)
     if _held_back(result):
         return repeatable
     return result.code in PASSING and (repeatable or not result.maybe_sent)

@@ -74,6 +74,8 @@ class Caller:
         """Bind a tool; the secret goes along when it is new."""
         common = {"base_url": self.parrot.url, "method": "POST", "reversible": True, "retries": 0, "timeout_s": 5}
         body = {**common, "path": path, **canary.auth, **how, **({"auth_token": canary.token} if new else {})}
+        if canary.auth["auth_type"] == "none":  # a secret that nothing uses is refused, and never seen again either
+            body.pop("auth_token", None)
         assert await self.ask("PUT", f"/connectors/{tool}", body) in {200, 201}
 
     async def run(self, vertical: str, key: str) -> JSON:
@@ -108,6 +110,7 @@ async def written(caller: Caller, canary: Canary) -> None:
         {"base_url": "https://api.test", "auth_token": f"{secret}\n"},
         {"base_url": "https://api.test", "auth_tokn": secret},
         {"base_url": "https://api.test", "auth_token": [secret]},
+        {"base_url": "https://api.test", "auth_token": secret},
         {"base_url": "https://api.test", "auth_type": "basic", "auth_token": canary.secret},
     )
     for body in bad:

@@ -113,7 +113,21 @@ async def test_a_secret_is_kept_while_the_origin_stays_the_same(ann: Person, bas
     changed = await ann.put("/connectors/tool", {"base_url": base_url, "auth_type": "bearer"})
     assert changed.json["auth_token_set"] is kept
     back = await ann.put("/connectors/tool", {"base_url": URL, "auth_type": "bearer"})
-    assert back.json["auth_token_set"] is kept
+    assert (back.status, back.json.get("auth_token_set")) == ((200, True) if kept else (422, None))
+
+
+@pytest.mark.parametrize("auth_type", ["bearer", "header", "basic"])
+async def test_a_secret_goes_with_what_uses_it_and_with_nothing_else(ann: Person, auth_type: str) -> None:
+    how = {"base_url": URL, "auth_type": auth_type, "auth_header": "X-Key"}
+    without = await ann.put("/connectors/tool", how)
+    assert without.json["errors"] == [
+        {"pointer": "/auth_token", "detail": f"is required by auth_type {auth_type}, and none is stored"}
+    ]
+    assert (await ann.get("/connectors/tool")).status == 404
+    for path, send in (("/connectors/tool", ann.put), ("/connectors/tool/test", ann.post)):
+        unused = await send(path, {"base_url": URL, "auth_token": SECRET})
+        assert (unused.status, unused.json["errors"][0]["pointer"]) == (422, "/auth_token")
+        assert SECRET not in unused.raw.decode()
 
 
 @pytest.mark.parametrize(
@@ -193,7 +207,9 @@ async def test_another_companys_connector_looks_like_none_to_the_byte(ann: Perso
         none = await eve.send(method, "/connectors/none", X_Request_ID="same")
         assert_problem(theirs, 404, "not_found")
         assert theirs.raw == none.raw
-    mine = await eve.put("/connectors/tool", {"base_url": URL, "auth_type": "bearer"})
+    refused = await eve.put("/connectors/tool", {"base_url": URL, "auth_type": "bearer"})
+    assert refused.json["errors"][0]["pointer"] == "/auth_token"
+    mine = await eve.put("/connectors/tool", {"base_url": URL})
     assert (mine.status, mine.json["auth_token_set"], mine.json["version"]) == (201, False, 1)
     await eve.delete("/connectors/tool")
     assert (await ann.get("/connectors/tool")).json["auth_token_set"] is True

@@ -49,6 +49,10 @@ async def put(request: web.Request) -> web.Response:
     body, _ = await read(request, ConnectorDefinition, body_s=services.settings.body_s)
     connector = _connector(tool_id, body)
     _checked(connector, services.targets)
+    _secret_checked(connector, body.auth_token)
+    earlier = await services.toolbox.stored(principal.company_id, tool_id)
+    if connector.auth_type != "none" and body.auth_token is None and (earlier is None or not earlier.sealed_secret):
+        raise invalid(("/auth_token", f"is required by auth_type {connector.auth_type}, and none is stored"))
     stored, new = await services.toolbox.put(
         principal.company_id, connector, body.auth_token, principal.email, via=principal.via
     )
@@ -84,6 +88,7 @@ async def test(request: web.Request) -> web.Response:
     if "auth_type" not in body.model_fields_set:
         trial = _as_stored(trial, await services.toolbox.stored(principal.company_id, tool_id))
     _checked(trial, services.targets)
+    _secret_checked(trial, body.auth_token)
     with aside():
         refusal = await services.targets.refusal(trial.base_url)
         if refusal is not None:
@@ -114,6 +119,12 @@ def _as_stored(trial: Connector, stored: StoredConnector | None) -> Connector:
     if stored is None:
         return trial
     return replace(trial, auth_type=stored.connector.auth_type, auth_header=stored.connector.auth_header)
+
+
+def _secret_checked(connector: Connector, secret: str | None) -> None:
+    """422 for a secret that would be sent nowhere."""
+    if secret is not None and connector.auth_type == "none":
+        raise invalid(("/auth_token", "is sent only with an auth_type: bearer, header or basic"))
 
 
 def _checked(connector: Connector, targets: Targets) -> None:
