@@ -43,9 +43,15 @@ B = TypeVar("B", bound=BaseModel)
 
 async def read(request: web.Request, model: type[B], *, body_s: float, optional: bool = False) -> tuple[B, Any]:
     """The body, checked against its model, and as it was sent; where it is `optional`, none is an empty object."""
+    value = await read_object(request, body_s=body_s, optional=optional)
+    return parse(model, value), value
+
+
+async def read_object(request: web.Request, *, body_s: float, optional: bool = False) -> dict[str, Any]:
+    """The JSON object in the body, its members unchecked; where it is `optional`, none is an empty object."""
     raw = await _raw(request, body_s)
     if not raw and optional:
-        return parse(model, {}), {}
+        return {}
     if request.content_type != "application/json":
         if not raw and "Content-Type" not in request.headers:
             raise Problem("malformed_json", "The body is missing; it has to be a JSON object.")
@@ -56,7 +62,7 @@ async def read(request: web.Request, model: type[B], *, body_s: float, optional:
         raise Problem("malformed_json", str(error)) from None
     if not isinstance(value, dict):
         raise Problem("malformed_json", "The body has to be a JSON object.")
-    return parse(model, value), value
+    return value
 
 
 def parse(model: type[B], value: dict[str, Any]) -> B:

@@ -8,15 +8,21 @@ import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+
+from aiohttp import web
 
 from actors.canonical import canonical
 from actors.failpoints import reach
 from actors.ports import Receipt, ReceiptTaken
 from daemon.ports import Receipts
 from daemon.web.admission import aside
+from daemon.web.auth import Handler, principal_of
+from daemon.web.bodies import idempotency_key, read_object
 from daemon.web.problems import Problem
 from daemon.web.replies import Reply, kept
+from daemon.web.services import SERVICES
 
 Place = tuple[str, str, str]
 
@@ -104,6 +110,33 @@ class Once:
                     raise
         _check(slip, receipt.fingerprint)
         return kept(receipt) if receipt.status is not None else await finish(receipt, slip)
+
+
+ONCE = web.AppKey("once", Once)
+Execute = Callable[[web.Request, dict[str, Any], Slip | None], Awaitable[Reply]]
+Finish = Callable[[web.Request, Receipt, Slip], Awaitable[Reply]]
+
+
+def idempotent(finish: Finish, *, optional: bool = False) -> Callable[[Execute], Handler]:
+    """Make a handler of a function that executes a request: a repeat under a key is answered from the receipt.
+
+    Before the receipt nothing is looked at but the token and the JSON of the body: neither the body's fields nor roles,
+    templates or connectors. `optional` bodies may be missing; without a key no receipt is asked for, nor kept.
+    """
+
+    def around(execute: Execute) -> Handler:
+        async def handler(request: web.Request) -> web.StreamResponse:
+            raw = await read_object(request, body_s=request.app[SERVICES].settings.body_s, optional=optional)
+            key = idempotency_key(request)
+            if key is None:
+                return (await execute(request, raw, None)).response()
+            place = (principal_of(request).company_id, request.path.rstrip("/"), key)
+            once = request.app[ONCE]
+            return (await once.answer(place, raw, partial(execute, request, raw), partial(finish, request))).response()
+
+        return handler
+
+    return around
 
 
 async def _written(write: Callable[[Receipt], Awaitable[None]], receipt: Receipt) -> None:

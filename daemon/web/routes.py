@@ -17,7 +17,7 @@ from daemon.web.admission import ADMISSION, Admission
 from daemon.web.auth import gateway
 from daemon.web.bodies import ARRIVING, Arriving
 from daemon.web.handlers import accounts, audit, connectors, events, runs, service, templates, webhooks
-from daemon.web.idempotency import Once
+from daemon.web.idempotency import ONCE, Once
 from daemon.web.limits import RATE_LIMITS, RateLimits
 from daemon.web.rendered import RENDERED, Rendered
 from daemon.web.services import SERVICES, Services
@@ -93,7 +93,7 @@ def application(services: Services) -> web.Application:
     app[UNDER_WAY] = under_way
     app[ARRIVING] = Arriving(services.settings.bodies_bytes_max)
     app[ADMISSION] = admission
-    app[runs.ONCE] = Once(services.store)
+    app[ONCE] = Once(services.store)
     app[RENDERED] = Rendered()
     app[RATE_LIMITS] = RateLimits(on=services.settings.rate_limits, shared=services.rates)
     _listen(app.router)

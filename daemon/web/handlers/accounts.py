@@ -14,8 +14,7 @@ from daemon.web import cookies, render
 from daemon.web.admission import aside
 from daemon.web.auth import principal_of, request_id_of
 from daemon.web.bodies import idempotency_key, read
-from daemon.web.handlers.runs import ONCE
-from daemon.web.idempotency import Slip
+from daemon.web.idempotency import ONCE, Slip
 from daemon.web.limits import RATE_LIMITS
 from daemon.web.problems import Problem, email_taken
 from daemon.web.replies import JSON, Reply, json_reply, problem_reply

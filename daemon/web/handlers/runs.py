@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from aiohttp import web
@@ -18,8 +20,8 @@ from daemon.uuids import new_id
 from daemon.web import render
 from daemon.web.admission import aside
 from daemon.web.auth import principal_of, request_id_of
-from daemon.web.bodies import has_already, idempotency_key, if_match, page_limit, prefer, read, traceparent
-from daemon.web.idempotency import Once, Slip
+from daemon.web.bodies import has_already, if_match, page_limit, parse, prefer, traceparent
+from daemon.web.idempotency import ONCE, Finish, Slip, idempotent
 from daemon.web.parameters import ID, STATUSES
 from daemon.web.problems import etag, invalid, not_found, rejected
 from daemon.web.rendered import RENDERED
@@ -28,19 +30,14 @@ from daemon.web.schemas import Cancellation, NewRun, Nothing, Verdict
 from daemon.web.services import SERVICES, Services
 from daemon.web.standing import as_read
 
-ONCE = web.AppKey("once", Once)
-
 
 @value
-class Order:
-    """A command on its way from a request to a run, and how its answer is to look."""
+class Manner:
+    """How the answer to a request is to look: its status, and how long the caller waits for the run to rest."""
 
-    key: tuple[str, str]
-    message: Command
     request_id: str
     wait_s: float | None
     status: int = 200
-    template: Template | None = None
 
     def reply(self, run: Run, body: bytes) -> Reply:
         """The answer: 202 while the run still executes, or when nobody waited for it."""
@@ -52,10 +49,45 @@ class Order:
         return problem_reply(rejected(refused), self.request_id)
 
 
-async def start(request: web.Request) -> web.Response:
+@value
+class Order:
+    """A command on its way from a request to a run."""
+
+    key: tuple[str, str]
+    message: Command
+    manner: Manner
+    template: Template | None = None
+
+
+def _manner(request: web.Request) -> Manner:
+    return Manner(request_id_of(request), prefer(request, request.app[SERVICES].settings.wait_s))
+
+
+def _created(request: web.Request) -> Manner:
+    return replace(_manner(request), status=web.HTTPCreated.status_code)
+
+
+def _at_once(request: web.Request) -> Manner:
+    """Without asking for Prefer: a run that is cancelled rests at once."""
+    return Manner(request_id_of(request), request.app[SERVICES].settings.wait_s)
+
+
+def _finish(manner: Callable[[web.Request], Manner]) -> Finish:
+    """Answers what was applied to a run before a restart and never answered."""
+
+    async def finish(request: web.Request, receipt: Receipt, slip: Slip) -> Reply:
+        run = await _current(request.app[SERVICES], (receipt.company_id, receipt.run_id or ""))
+        if run is None:
+            raise not_found()
+        return await _answered(request.app, manner(request), run, slip)
+
+    return finish
+
+
+@idempotent(_finish(_created))
+async def start(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /process-runs/."""
-    services, principal = request.app[SERVICES], principal_of(request)
-    body, raw = await read(request, NewRun, body_s=services.settings.body_s)
+    services, principal, body = request.app[SERVICES], principal_of(request), parse(NewRun, raw)
     entry = services.catalog.current(body.vertical)
     if entry is None:
         raise not_found("There is no template with this vertical.")
@@ -73,14 +105,15 @@ async def start(request: web.Request) -> web.Response:
         traceparent=traceparent(request),
         at=services.now(),
     )
-    return await _give(request, _order(request, run_id, message, status=201, template=entry.template), raw)
+    order = Order((principal.company_id, run_id), message, _created(request), entry.template)
+    return await _execute(request.app, order, slip)
 
 
-async def resume(request: web.Request) -> web.Response:
+@idempotent(_finish(_manner))
+async def resume(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /process-runs/{run_id}/resume."""
-    services, principal = request.app[SERVICES], principal_of(request)
-    run_id = _run_id(request)
-    body, raw = await read(request, Verdict, body_s=services.settings.body_s)
+    services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
+    body = parse(Verdict, raw)
     message = Resume(
         gate=body.gate,
         decision=body.decision,
@@ -94,29 +127,27 @@ async def resume(request: web.Request) -> web.Response:
         traceparent=traceparent(request),
         at=services.now(),
     )
-    return await _give(request, _order(request, run_id, message), raw)
+    return await _execute(request.app, Order(key, message, _manner(request)), slip)
 
 
-async def cancel(request: web.Request) -> web.Response:
+@idempotent(_finish(_at_once), optional=True)
+async def cancel(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /process-runs/{run_id}/cancel."""
-    services, principal = request.app[SERVICES], principal_of(request)
-    run_id = _run_id(request)
-    body, raw = await read(request, Cancellation, body_s=services.settings.body_s, optional=True)
+    services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
+    body = parse(Cancellation, raw)
     message = Cancel(
         by=principal.email, via=principal.via, reason=body.reason, tags=if_match(request), at=services.now()
     )
-    # Without asking for Prefer: a run that is cancelled rests at once.
-    order = Order((principal.company_id, run_id), message, request_id_of(request), services.settings.wait_s)
-    return await _give(request, order, raw)
+    return await _execute(request.app, Order(key, message, _at_once(request)), slip)
 
 
-async def retry(request: web.Request) -> web.Response:
+@idempotent(_finish(_manner), optional=True)
+async def retry(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /process-runs/{run_id}/retry."""
-    services, principal = request.app[SERVICES], principal_of(request)
-    run_id = _run_id(request)
-    _, raw = await read(request, Nothing, body_s=services.settings.body_s, optional=True)
+    services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
+    parse(Nothing, raw)
     message = Retry(by=principal.email, via=principal.via, tags=if_match(request), at=services.now())
-    return await _give(request, _order(request, run_id, message), raw)
+    return await _execute(request.app, Order(key, message, _manner(request)), slip)
 
 
 async def show(request: web.Request) -> web.Response:
@@ -164,31 +195,9 @@ def _run_id(request: web.Request) -> str:
     return run_id
 
 
-def _order(
-    request: web.Request, run_id: str, message: Command, status: int = 200, template: Template | None = None
-) -> Order:
-    key = (principal_of(request).company_id, run_id)
-    wait_s = prefer(request, request.app[SERVICES].settings.wait_s)
-    return Order(key, message, request_id_of(request), wait_s, status, template)
-
-
-async def _give(request: web.Request, order: Order, raw: Any) -> web.Response:
-    """Have an order executed, once per Idempotency-Key, and answer it."""
-    app, key = request.app, idempotency_key(request)
-    if key is None:
-        return (await _execute(app, order, None)).response()
-
-    async def execute(slip: Slip) -> Reply:
-        return await _execute(app, order, slip)
-
-    async def finish(receipt: Receipt, slip: Slip) -> Reply:
-        run = await _current(app[SERVICES], (order.key[0], receipt.run_id or ""))
-        if run is None:
-            raise not_found()
-        return await _answered(app, order, run, slip)
-
-    path = request.path.rstrip("/")
-    return (await app[ONCE].answer((order.key[0], path, key), raw, execute, finish)).response()
+def _key(request: web.Request) -> tuple[str, str]:
+    """The company and the run that the path names."""
+    return principal_of(request).company_id, _run_id(request)
 
 
 async def _execute(app: web.Application, order: Order, slip: Slip | None) -> Reply:
@@ -199,9 +208,9 @@ async def _execute(app: web.Application, order: Order, slip: Slip | None) -> Rep
         assert slip is not None  # noqa: S101 - made only for requests with a key
         made.clear()
         if refused is not None:
-            made.append(order.refusal(refused))
-        elif run.resting or order.wait_s is None:
-            made.append(order.reply(run, dumps(render.run(run))))
+            made.append(order.manner.refusal(refused))
+        elif run.resting or order.manner.wait_s is None:
+            made.append(order.manner.reply(run, dumps(render.run(run))))
         return slip.answered(made[0], run.id) if made else slip.open(run.id)
 
     maker = None if slip is None else receipt
@@ -209,21 +218,21 @@ async def _execute(app: web.Application, order: Order, slip: Slip | None) -> Rep
     if isinstance(answer, Rejected):
         if answer.code == "not_found":
             raise not_found()
-        reply = order.refusal(answer)
+        reply = order.manner.refusal(answer)
         if slip is not None:
             await app[ONCE].refuse(slip.answered(reply, order.key[1]))
         return reply
     if made:
         return made[0]
     if answer.rejected is not None:
-        return order.refusal(answer.rejected)
-    return await _answered(app, order, answer.run, slip)
+        return order.manner.refusal(answer.rejected)
+    return await _answered(app, order.manner, answer.run, slip)
 
 
-async def _answered(app: web.Application, order: Order, run: Run, slip: Slip | None) -> Reply:
-    if order.wait_s is not None and not run.resting:
-        run = await _rested(app[SERVICES], run, order.wait_s)
-    reply = order.reply(run, app[RENDERED].body(run))
+async def _answered(app: web.Application, manner: Manner, run: Run, slip: Slip | None) -> Reply:
+    if manner.wait_s is not None and not run.resting:
+        run = await _rested(app[SERVICES], run, manner.wait_s)
+    reply = manner.reply(run, app[RENDERED].body(run))
     if slip is not None:
         try:
             await app[ONCE].keep(slip.answered(reply, run.id))

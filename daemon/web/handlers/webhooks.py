@@ -12,9 +12,8 @@ from daemon.identity import Principal
 from daemon.jsonio import dumps, loads
 from daemon.web import render
 from daemon.web.auth import principal_of
-from daemon.web.bodies import idempotency_key, page_limit, read
-from daemon.web.handlers.runs import ONCE
-from daemon.web.idempotency import Slip
+from daemon.web.bodies import page_limit, parse, read
+from daemon.web.idempotency import ONCE, Slip, idempotent
 from daemon.web.parameters import ID
 from daemon.web.problems import invalid, not_found
 from daemon.web.replies import JSON, Reply, from_cursor, from_number, json_reply, page_reply
@@ -23,23 +22,21 @@ from daemon.web.services import SERVICES, Services
 from daemon.webhooks.records import WEBHOOKS_MAX, TooMany, Wanted, Webhook
 
 
-async def create(request: web.Request) -> web.Response:
+async def _created_before(request: web.Request, receipt: Receipt, _slip: Slip) -> Reply:
+    """The answer of an earlier request, byte for byte."""
+    kept: dict[str, Any] = loads(receipt.body)
+    sealed = base64.b64decode(kept.pop("sealed"))
+    secret = await request.app[SERVICES].webhooks.reveal(receipt.company_id, kept["id"], sealed)
+    reply = _shown({**kept, "secret": secret})
+    return Reply(reply.status, reply.body, {**reply.headers, "Idempotency-Replayed": "true"})
+
+
+@idempotent(_created_before)
+async def create(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /webhooks/."""
-    services, principal = request.app[SERVICES], principal_of(request)
-    body, raw = await read(request, WebhookDefinition, body_s=services.settings.body_s)
-    key = idempotency_key(request)
-
-    async def execute(slip: Slip | None) -> Reply:
-        await _check(services, body.url)
-        return await _created(services, _wanted(principal, body), slip)
-
-    async def finish(receipt: Receipt, _slip: Slip) -> Reply:
-        return await _again(services, receipt)
-
-    if key is None:
-        return (await execute(None)).response()
-    place = (principal.company_id, request.path.rstrip("/"), key)
-    return (await request.app[ONCE].answer(place, raw, execute, finish)).response()
+    services, body = request.app[SERVICES], parse(WebhookDefinition, raw)
+    await _check(services, body.url)
+    return await _created(services, _wanted(principal_of(request), body), slip)
 
 
 async def index(request: web.Request) -> web.Response:
@@ -99,27 +96,23 @@ async def deliveries(request: web.Request) -> web.Response:
     return page_reply(request, found, limit, "deliveries", name=lambda last: last.number, show=render.delivery)
 
 
-async def redeliver(request: web.Request) -> web.Response:
+async def _redelivered(request: web.Request, _receipt: Receipt, slip: Slip) -> Reply:
+    return await _redeliver(request, {}, slip)
+
+
+async def _redeliver(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver."""
-    services, key = request.app[SERVICES], idempotency_key(request)
-    _, raw = await read(request, Nothing, body_s=services.settings.body_s, optional=True)
+    parse(Nothing, raw)
+    one = await request.app[SERVICES].webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
+    if one is None:
+        raise not_found()
+    reply = Reply(202, dumps(render.delivery(one)), {"Content-Type": JSON})
+    if slip is not None:
+        await request.app[ONCE].keep(slip.answered(reply))
+    return reply
 
-    async def execute(slip: Slip | None) -> Reply:
-        one = await services.webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
-        if one is None:
-            raise not_found()
-        reply = Reply(202, dumps(render.delivery(one)), {"Content-Type": JSON})
-        if slip is not None:
-            await request.app[ONCE].keep(slip.answered(reply))
-        return reply
 
-    async def finish(_receipt: Receipt, slip: Slip) -> Reply:
-        return await execute(slip)
-
-    if key is None:
-        return (await execute(None)).response()
-    place = (principal_of(request).company_id, request.path, key)
-    return (await request.app[ONCE].answer(place, raw, execute, finish)).response()
+redeliver = idempotent(_redelivered, optional=True)(_redeliver)
 
 
 def _key(request: web.Request) -> tuple[str, str]:
@@ -155,15 +148,6 @@ async def _created(services: Services, wanted: Wanted, slip: Slip | None) -> Rep
     except TooMany:
         raise invalid(("", f"a company has at most {WEBHOOKS_MAX} webhooks")) from None
     return _shown({**render.webhook(webhook), "secret": secret})
-
-
-async def _again(services: Services, receipt: Receipt) -> Reply:
-    """The answer of an earlier request, byte for byte."""
-    kept: dict[str, Any] = loads(receipt.body)
-    sealed = base64.b64decode(kept.pop("sealed"))
-    secret = await services.webhooks.reveal(receipt.company_id, kept["id"], sealed)
-    reply = _shown({**kept, "secret": secret})
-    return Reply(reply.status, reply.body, {**reply.headers, "Idempotency-Replayed": "true"})
 
 
 def _shown(webhook: dict[str, Any]) -> Reply:
