@@ -1,4 +1,4 @@
-"""Verification: what is wrong with an export, or with a store; nothing when all is as it was written."""
+"""Verification: what is wrong with an export, a run's evidence or a store; nothing when all is as it was written."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 from daemon.audit.findings import Finding, Tally
 from daemon.audit.records import Checkpoint, checkpoint
 from daemon.audit.verify_exports import verify_export
+from daemon.audit.verify_runs import verify_run
 from daemon.audit.verify_stores import verify_store
 
-__all__ = ["Finding", "Tally", "read_checkpoints", "verify_export", "verify_store"]
+__all__ = ["Finding", "Tally", "read_checkpoints", "verify_export", "verify_run", "verify_store"]
 
 
 def read_checkpoints(path: Path) -> Sequence[Checkpoint]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +10,9 @@ import typer
 
 from daemon import exits
 from daemon.audit.keys import PUBLIC, read_public, write_public
-from daemon.audit.verify import Finding, Tally, read_checkpoints, verify_export, verify_store
+from daemon.audit.records import Checkpoint
+from daemon.audit.verify import Finding, Tally, read_checkpoints, verify_export, verify_run, verify_store
+from daemon.audit.verify_runs import BEGINNING_BYTES, comparable, is_run, sentence
 from daemon.commands.base import AsJson, DataDir, refused, ring_document, settings_of, tell
 from daemon.keyring import KeyFileRefused, KeyRing, change_ring
 from daemon.settings import key_files
@@ -27,13 +29,15 @@ def register(app: typer.Typer) -> None:
 
 
 def verify(
-    file: Annotated[Path | None, typer.Argument(help="An export; without one a store is verified.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="An export, or the evidence of one run; without a file a store is verified.")
+    ] = None,
     key: Annotated[Path | None, typer.Option(help="File of the public keys; a store has its own.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Data folder of the store to verify.")] = None,
     against: Annotated[Path | None, typer.Option(help="Checkpoints that were kept elsewhere.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is wrong with an export or a store, a line for each finding; exit 1 when there is any."""
+    """Say what is wrong with an export, one run's evidence or a store, a line for each finding; exit 1 when any is."""
     tally = Tally()
     if (file is None) == (data_dir is None) or (file is not None and key is None):
         typer.echo("penstock: name an export with --key, the file of the public keys, or else --data-dir", err=True)
@@ -41,18 +45,32 @@ def verify(
     try:
         kept = [] if against is None else read_checkpoints(against)
         if file is not None and key is not None:
-            with file.open("rb") as lines:
-                _no_database(file, lines.peek(len(SQLITE))[: len(SQLITE)])
-                found = _told(verify_export(lines, read_public(key), kept, tally), quiet=as_json)
+            found, shown = _of_file(file, read_public(key), kept, tally, quiet=as_json)
         else:
             folder = data_dir or Path()
             found = _told(verify_store(folder, read_public(key or folder / PUBLIC), kept, tally), quiet=as_json)
+            shown = ""
     except (KeyFileRefused, OSError, ValueError) as error:
         raise refused(error, exits.CONFIG) from None
     counts = ", ".join(f"{count} {name}" for name, count in tally.items())
-    said = f"{len(found)} findings in {counts or 'nothing'}" if found else f"sound: {counts or 'nothing there yet'}"
+    sound = f"sound: {shown or counts or 'nothing there yet'}"
+    said = f"{len(found)} findings in {counts or 'nothing'}" if found else sound
     tell({"sound": not found, "findings": found, "counts": dict(tally)}, said, as_json=as_json)
     raise typer.Exit(exits.REFUSED if found else 0)
+
+
+def _of_file(
+    file: Path, keys: Mapping[str, bytes], kept: Sequence[Checkpoint], tally: Tally, *, quiet: bool
+) -> tuple[list[str], str]:
+    """What is wrong with an export or with the evidence of a run, and for a sound run what it shows."""
+    with file.open("rb") as lines:
+        beginning = lines.peek(BEGINNING_BYTES)[:BEGINNING_BYTES]
+        _no_database(file, beginning)
+        if not is_run(beginning):
+            return _told(verify_export(lines, keys, kept, tally), quiet=quiet), ""
+        raw = lines.read()
+    found = _told(verify_run(raw, keys, comparable(raw, kept), tally), quiet=quiet)
+    return found, "" if found else sentence(raw)
 
 
 @audit.command("rotate")
@@ -74,7 +92,7 @@ def rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
 def _no_database(file: Path, begins: bytes) -> None:
     """Refuse a database, such as a backup, where an export is meant: it would be thousands of findings."""
-    if begins == SQLITE:
+    if begins.startswith(SQLITE):
         raise ValueError(f"{file} is a database and no export: restore it into a folder, and name that by --data-dir")
 
 

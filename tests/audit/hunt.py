@@ -8,12 +8,13 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.audit.verify import Finding, verify_export, verify_store
+from daemon.audit.verify import Finding, verify_export, verify_run, verify_store
 from tests.audit import tampering
 from tests.audit.past import Past, plain_copy
 from tests.audit.tampering_exports import EXPORT_TAMPERINGS
+from tests.audit.tampering_runs import RUN_TAMPERINGS
 
-KINDS = (*tampering.TAMPERINGS, *EXPORT_TAMPERINGS, "rolled_back", "rolled_back_export", "rewritten")
+KINDS = (*tampering.TAMPERINGS, *EXPORT_TAMPERINGS, *RUN_TAMPERINGS, "rolled_back", "rolled_back_export", "rewritten")
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,12 @@ def once(past: Past, path: Path, seed: int) -> Caught:
             names = work(db, rng, past)
         against = list(past.kept.values()) if kind == "rewritten" else []
         return caught(kind, seed, list(verify_store(path, past.keys, against)), names)
+    if kind in RUN_TAMPERINGS:
+        run_id, other = rng.sample(sorted(past.runs), 2)
+        raw = kind(past.runs[run_id], rng, past.runs[other])  # type: ignore[operator]
+        if raw == past.runs[run_id]:
+            return caught(kind, seed, [Finding("unchanged", "the file", "nothing was tampered with")], {"the file"})
+        return caught(kind, seed, list(verify_run(raw, past.keys)), {"the file", "run ", "checkpoint"})
     company = rng.choice(sorted(past.kept))
     if kind == "rolled_back":
         plain_copy(past, path, past.earlier).close()

@@ -15,6 +15,7 @@ from daemon.audit import export
 from daemon.audit.keys import Signer, read_public
 from daemon.audit.log import Logged, LoggedIn, LoginRefused, Registered
 from daemon.audit.records import Checkpoint
+from daemon.audit.run_evidence import evidence
 from daemon.audit.sealer import Sealer
 from daemon.keyring import KeyRing, write_ring
 from daemon.stores.sqlite import SqliteStore
@@ -34,6 +35,7 @@ class Past:
     kept: dict[str, Checkpoint]
     exports: dict[str, list[bytes]]
     earlier_exports: dict[str, list[bytes]]
+    runs: dict[str, bytes]
 
 
 def make(folder: Path) -> Past:
@@ -46,8 +48,8 @@ def make(folder: Path) -> Past:
     earlier_exports = asyncio.run(_exported(folder))
     asyncio.run(_second_half(folder, signer))
     exports, kept = asyncio.run(_exported(folder)), asyncio.run(_kept(folder))
-    database, keys = folder / "penstock.db", read_public(folder / "audit.pub")
-    return Past(database, earlier, keys, signer, kept, exports, earlier_exports)
+    database, keys, runs = folder / "penstock.db", read_public(folder / "audit.pub"), asyncio.run(_runs(folder))
+    return Past(database, earlier, keys, signer, kept, exports, earlier_exports, runs)
 
 
 async def _first_half(folder: Path, signer: Signer) -> None:
@@ -102,6 +104,18 @@ async def _exported(folder: Path) -> dict[str, list[bytes]]:
             entries = await store.entries(company_id, 0, size)
             lines = [export.manifest(company_id, size), *map(export.entry_line, entries)]
             found[company_id] = [*lines, *map(export.checkpoint_line, checkpoints)]
+    return found
+
+
+async def _runs(folder: Path) -> dict[str, bytes]:
+    """What GET /process-runs/{id}/audit answers, by run."""
+    found = {}
+    async with SqliteStore.open(folder / "penstock.db") as store:
+        for company_id, name in ((ACME, "ann"), (OTHER, "eve")):
+            for run_id in (f"{kind}-{name}-{number}" for kind in ("run", "busy") for number in range(RUNS)):
+                proven = await store.proven(company_id, run_id)
+                assert proven is not None
+                found[run_id] = evidence(run_id, proven).written()
     return found
 
 

@@ -27,6 +27,7 @@ def folder(made: Past, tmp_path: Path) -> Path:
         shutil.copy(made.database.parent / name, tmp_path / name)
     plain_copy(made, tmp_path / "penstock.db").close()
     (tmp_path / "export.jsonl").write_bytes(b"".join(made.exports[ACME]))
+    (tmp_path / "run.json").write_bytes(made.runs["run-ann-1"])
     (tmp_path / "kept.json").write_text(json.dumps([made.kept[ACME].document()]))
     return tmp_path
 
@@ -39,6 +40,45 @@ def test_a_sound_export_and_a_sound_store_are_counted(folder: Path) -> None:
     store = penstock("verify", "--data-dir", folder, *kept)
     assert store.exit_code == 0, store.output
     assert "checkpoints" in store.output
+
+
+def test_the_evidence_of_one_run_is_verified_and_said_what_it_shows(folder: Path) -> None:
+    said = penstock("verify", folder / "run.json", "--key", folder / "audit.pub")
+    assert said.exit_code == 0, said.output
+    assert said.output.startswith(f"sound: run run-ann-1 of company {ACME}, from its start to event ")
+    for_machines = json.loads(penstock("verify", folder / "run.json", "--key", folder / "audit.pub", "--json").output)
+    assert for_machines["sound"]
+    assert for_machines["counts"]["checkpoints"] == 1
+
+
+def test_a_run_that_was_tampered_with_is_named(folder: Path) -> None:
+    whole = (folder / "run.json").read_bytes()
+    (folder / "run.json").write_bytes(whole.replace(b'"decision":"approved"', b'"decision":"denied"'))
+    changed = penstock("verify", folder / "run.json", "--key", folder / "audit.pub")
+    assert changed.exit_code == 1
+    assert "chain: run run-ann-1, event 4: " in changed.output
+
+
+def test_a_run_that_was_written_anew_by_another_program_is_refused_in_its_own_words(folder: Path) -> None:
+    written = json.dumps(json.loads((folder / "run.json").read_text()), indent=2)
+    (folder / "run.json").write_text(written)
+    found = penstock("verify", folder / "run.json", "--key", folder / "audit.pub")
+    assert found.exit_code == 1
+    assert found.output.startswith("form: run run-ann-1: ")
+
+
+def test_a_run_is_held_against_a_kept_checkpoint_of_its_own_size_alone(folder: Path, made: Past) -> None:
+    arguments = ("verify", folder / "run.json", "--key", folder / "audit.pub", "--against", folder / "kept.json")
+    assert penstock(*arguments).exit_code == 0
+    kept = made.kept[ACME].document()
+    (folder / "kept.json").write_text(json.dumps({**kept, "size": kept["size"] - 1}))
+    refused = penstock(*arguments)
+    assert (refused.exit_code, refused.stdout) == (78, "")
+    assert "verify an export against them" in refused.stderr
+    (folder / "kept.json").write_text(json.dumps({**kept, "root": "sha256:" + "0" * 64}))
+    other = penstock(*arguments)
+    assert other.exit_code == 1
+    assert "rewritten: " in other.output
 
 
 def test_each_finding_is_a_line_that_names_the_place(folder: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.audit.verify import Tally, verify_export, verify_store
+from daemon.audit.verify import Tally, verify_export, verify_run, verify_store
 from daemon.jsonio import dumps
 from daemon.stores import codec
 from tests.audit import tampering
@@ -31,6 +31,24 @@ def test_a_sound_export_has_no_findings_and_goes_on_from_any_kept_checkpoint(mad
     for lines in (made.exports[company_id], made.earlier_exports[company_id]):
         assert list(verify_export(lines, made.keys)) == []
     assert list(verify_export(made.exports[company_id], made.keys, [made.kept[company_id]])) == []
+
+
+def test_the_evidence_of_each_run_has_no_findings(made: Past) -> None:
+    for run_id, raw in made.runs.items():
+        assert list(verify_run(raw, made.keys)) == [], run_id
+
+
+def test_no_byte_of_a_runs_evidence_can_be_changed_or_left_out(made: Past) -> None:
+    raw, rng = made.runs["run-ann-1"], Rng(0)
+    for place in range(len(raw)):
+        flipped = bytes([raw[place] ^ (1 << rng.randrange(8))])
+        for changed in (flipped, b""):
+            assert any(verify_run(raw[:place] + changed + raw[place + 1 :], made.keys)), (place, changed)
+
+
+def test_the_evidence_of_a_run_by_an_unknown_key_is_none(made: Past) -> None:
+    findings = list(verify_run(made.runs["run-ann-1"], {"another": bytes(32)}))
+    assert [finding.kind for finding in findings] == ["signature"]
 
 
 @pytest.mark.parametrize("seed", range(3 * len(KINDS)))

@@ -15,7 +15,7 @@ import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from daemon.audit import merkle
-from daemon.audit.verify import verify_export
+from daemon.audit.verify import verify_export, verify_run
 from tests.web.support import PASSWORD, House, Person, assert_problem
 
 
@@ -64,6 +64,20 @@ async def test_a_stranger_can_check_the_chain_the_proof_and_the_signature_of_a_r
     rest = {name: value for name, value in checkpoint.items() if name != "signature"}
     public = Ed25519PublicKey.from_public_bytes((await keys(ann))[checkpoint["key_id"]])
     public.verify(base64.b64decode(checkpoint["signature"]), rfc8785.dumps(rest))
+
+
+async def test_the_file_of_one_run_is_what_verify_takes_and_a_page_of_it_is_none(ann: Person) -> None:
+    run = await ann.start("line", {"amount": 1.5, "näme": "雪", "big": 2**62, "exact": 1.0})
+    await ann.start("line", {"amount": 1})
+    await ann.resume(run, "signoff")
+    path = f"/process-runs/{run['id']}/audit"
+    whole = (await ann.get(path)).raw
+    assert list(verify_run(whole, await keys(ann))) == []
+    first = (await ann.get(f"{path}?limit=3")).raw
+    last = (await ann.get((await ann.get(f"{path}?limit=3")).headers["Link"].partition(">")[0].removeprefix("<"))).raw
+    for page in (first, last):
+        (finding,) = verify_run(page, await keys(ann))
+        assert (finding.kind, finding.where) == ("part", f"run {run['id']}")
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 200])

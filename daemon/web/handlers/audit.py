@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass
 
 from aiohttp import web
 
-from actors.canonical import canonical
 from actors.governance import may_decide
 from actors.ports import StoreFailed
 from actors.run import Run
-from daemon.audit import chain, export
-from daemon.audit.changes import change_of
-from daemon.audit.records import Checkpoint, Proven, leaf
+from daemon.audit import export
+from daemon.audit.records import Checkpoint, Proven
+from daemon.audit.run_evidence import evidence
 from daemon.web.admission import aside
 from daemon.web.auth import principal_of, request_id_of
 from daemon.web.bodies import page_limit
@@ -115,28 +113,7 @@ async def _proven(request: web.Request, run: Run, page: _Page) -> Proven:
 
 
 def _shown(run_id: str, proven: Proven, page: _Page) -> bytes:
-    """The body: the events stand in it as they are stored. HistoryBroken when they do not fit their chain."""
-    begun = proven.commits[0].first_seq - 1 if proven.commits else 0
-    walk, shown = chain.Walk(run_id, proven.before, begun), []
-    for one in proven.commits:
-        previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
-        for seq, (line, digest) in enumerate(zip(lines, chain.hashes(previous, lines), strict=True), one.first_seq):
-            change = canonical(change_of(json.loads(line)))
-            place = canonical(
-                {"hash": chain.text_of_hash(digest), "previous": chain.text_of_hash(previous), "seq": seq}
-            )
-            shown.append(f'{{"change":{change},"event":{line.decode()},{place[1:]}')
-            previous = digest
-    shown, last = shown[max(0, page.after - begun) :][: page.limit], proven.last
-    rest = {
-        "checkpoint": proven.checkpoint.document(),
-        "head": chain.text_of_hash(last.head),
-        "leaf": {"hash": chain.text_of_hash(leaf(run_id, last.version, last.head)), "number": last.number},
-        "proof": [digest.hex() for digest in proven.proof],
-        "run_id": run_id,
-        "version": last.version,
-    }
-    return f'{{"events":[{",".join(shown)}],{canonical(rest)[1:]}'.encode()
+    return evidence(run_id, proven, page.after, page.limit).written()
 
 
 def _auditor(request: web.Request) -> str:

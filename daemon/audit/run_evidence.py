@@ -1,0 +1,84 @@
+"""The evidence of one run: its chain, the proof that a checkpoint covers its end, and the bytes in which it is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from actors.canonical import canonical
+from daemon.audit.chain import Walk, hash_of_text, hashes, text_of_hash
+from daemon.audit.changes import change_of
+from daemon.audit.records import Checkpoint, Proven, checkpoint, leaf
+
+MEMBERS = {"checkpoint", "events", "head", "leaf", "proof", "run_id", "version"}
+EVENT = {"change", "event", "hash", "previous", "seq"}
+
+
+@dataclass(frozen=True, slots=True)
+class RunEvidence:
+    """What is shown of a run: its events as they are written there, and what proves the last of them."""
+
+    run_id: str
+    events: Sequence[bytes]
+    version: int
+    head: bytes
+    number: int
+    proof: Sequence[bytes]
+    checkpoint: Checkpoint
+
+    @property
+    def leaf(self) -> bytes:
+        """The hash of the leaf of the run's last commit."""
+        return leaf(self.run_id, self.version, self.head)
+
+    def written(self) -> bytes:
+        """The evidence as the service answers it."""
+        rest = {
+            "checkpoint": self.checkpoint.document(),
+            "head": text_of_hash(self.head),
+            "leaf": {"hash": text_of_hash(self.leaf), "number": self.number},
+            "proof": [digest.hex() for digest in self.proof],
+            "run_id": self.run_id,
+            "version": self.version,
+        }
+        return b'{"events":[%s],%s' % (b",".join(self.events), canonical(rest)[1:].encode())
+
+
+def evidence(run_id: str, proven: Proven, after: int = 0, limit: int | None = None) -> RunEvidence:
+    """The evidence of a run, at most `limit` events behind a place; HistoryBroken when they do not fit their chain."""
+    begun = proven.commits[0].first_seq - 1 if proven.commits else 0
+    walk, events = Walk(run_id, proven.before, begun), []
+    for one in proven.commits:
+        previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
+        for seq, (line, digest) in enumerate(zip(lines, hashes(previous, lines), strict=True), one.first_seq):
+            events.append(chained(seq, line, previous, digest))
+            previous = digest
+    events, last = events[max(0, after - begun) :][:limit], proven.last
+    return RunEvidence(run_id, events, last.version, last.head, last.number, proven.proof, proven.checkpoint)
+
+
+def chained(seq: int, line: bytes, previous: bytes, digest: bytes) -> bytes:
+    """An event in its place in the chain; it stands there as it is stored."""
+    change = canonical(change_of(json.loads(line)))
+    place = canonical({"hash": text_of_hash(digest), "previous": text_of_hash(previous), "seq": seq})
+    return b'{"change":%s,"event":%s,%s' % (change.encode(), line, place[1:].encode())
+
+
+def read(document: Any) -> RunEvidence:
+    """The evidence that a document says, its events left out; ValueError, TypeError or KeyError when it is none."""
+    if not isinstance(document, dict) or set(document) != MEMBERS:
+        raise ValueError(f"the evidence of a run has the members {', '.join(sorted(MEMBERS))}")
+    if type(document["version"]) is not int or type(document["leaf"]["number"]) is not int:
+        raise ValueError("a member is of the wrong type")
+    json.dumps(document, ensure_ascii=False).encode()  # half a surrogate pair is a ValueError, too
+    return RunEvidence(
+        str(document["run_id"]),
+        (),
+        document["version"],
+        hash_of_text(document["head"]),
+        document["leaf"]["number"],
+        [bytes.fromhex(one) for one in document["proof"]],
+        checkpoint(document["checkpoint"]),
+    )
