@@ -117,6 +117,9 @@ class Evidence(Protocol):
     async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
         """The commits under the leaves from a number up to another, which is not among them."""
 
+    async def logged(self, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
+        """At most `limit` commits of a company's own log, newest first, those that begin before an event."""
+
 
 class Growing:
     """A company's tree while leaves are appended; the nodes that they complete are collected."""

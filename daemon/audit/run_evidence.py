@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from actors.canonical import canonical
 from daemon.audit.chain import Walk, hash_of_text, hashes, text_of_hash
 from daemon.audit.changes import change_of
-from daemon.audit.records import Checkpoint, Proven, checkpoint, leaf
+from daemon.audit.records import Checkpoint, Entry, Proven, checkpoint, leaf
 
 MEMBERS = {"checkpoint", "events", "head", "leaf", "proof", "run_id", "version"}
 EVENT = {"change", "event", "hash", "previous", "seq"}
@@ -49,14 +49,18 @@ class RunEvidence:
 def evidence(run_id: str, proven: Proven, after: int = 0, limit: int | None = None) -> RunEvidence:
     """The evidence of a run, at most `limit` events behind a place; HistoryBroken when they do not fit their chain."""
     begun = proven.commits[0].first_seq - 1 if proven.commits else 0
-    walk, events = Walk(run_id, proven.before, begun), []
-    for one in proven.commits:
-        previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
-        for seq, (line, digest) in enumerate(zip(lines, hashes(previous, lines), strict=True), one.first_seq):
-            events.append(chained(seq, line, previous, digest))
-            previous = digest
+    events = list(walked(Walk(run_id, proven.before, begun), proven.commits))
     events, last = events[max(0, after - begun) :][:limit], proven.last
     return RunEvidence(run_id, events, last.version, last.head, last.number, proven.proof, proven.checkpoint)
+
+
+def walked(walk: Walk, commits: Iterable[Entry]) -> Iterator[bytes]:
+    """The events of commits, each in its place in the chain; HistoryBroken when they do not fit it."""
+    for one in commits:
+        previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
+        for seq, (line, digest) in enumerate(zip(lines, hashes(previous, lines), strict=True), one.first_seq):
+            yield chained(seq, line, previous, digest)
+            previous = digest
 
 
 def chained(seq: int, line: bytes, previous: bytes, digest: bytes) -> bytes:

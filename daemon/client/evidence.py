@@ -13,6 +13,7 @@ from daemon.client.paging import Paging
 
 CHECKPOINTS = TypeAdapter(list[Checkpoint])
 KEYS = TypeAdapter(dict[str, str])
+LOG = TypeAdapter(list[dict[str, Any]])
 CHAIN = TypeAdapter(dict[str, Any])
 
 
@@ -22,6 +23,10 @@ class Evidence(Paging):
     def checkpoints(self) -> AsyncIterator[Checkpoint]:
         """The signed checkpoints of the company's tree, newest first."""
         return self._all("/audit/checkpoints", CHECKPOINTS)
+
+    def audit_log(self) -> AsyncIterator[dict[str, Any]]:
+        """The company's own log, newest first: log-ins, changes of connectors and webhooks."""
+        return self._all("/audit/log", LOG)
 
     async def audit_keys(self) -> dict[str, str]:
         """The public keys by id (Ed25519, base64)."""

@@ -121,6 +121,11 @@ class MemoryLedger:
         """The commits under the leaves from a number up to another, which is not among them."""
         return self._leaves.get(company_id, [])[first:end]
 
+    async def logged(self, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
+        """At most `limit` commits of a company's own log, newest first, those that begin before an event."""
+        stream = self._streams.get((company_id, company_id), [])
+        return [one for one in reversed(stream) if before is None or one.first_seq < before][:limit]
+
     def _growing(self, company_id: str) -> Growing:
         nodes = self._nodes.setdefault(company_id, {})
         last = self._checkpoints.get(company_id, [])[-1:]

@@ -197,6 +197,10 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
         """The commits under the leaves from a number up to another, which is not among them."""
         return await self._read(lambda db: postgres_audit.entries(db, company_id, first, end))
 
+    async def logged(self, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
+        """At most `limit` commits of a company's own log, newest first, those that begin before an event."""
+        return await self._read(lambda db: postgres_audit.logged(db, company_id, before, limit))
+
     async def _head(self, company_id: str, run_id: str, version: int) -> bytes:
         """The head that a commit goes on from; VersionConflict when the run never was at that version."""
         head = self._heads.get((company_id, run_id, version))

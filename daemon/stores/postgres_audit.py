@@ -33,6 +33,10 @@ _COMMITS = (
     "SELECT run_id, version, first_seq, head, events FROM commits "
     "WHERE company_id = $1 AND run_id = $2 AND version > $3 ORDER BY version LIMIT $4"
 )
+_LOGGED = (
+    "SELECT run_id, version, first_seq, head, events FROM commits "
+    "WHERE company_id = $1 AND run_id = $1 AND first_seq < $2 ORDER BY version DESC LIMIT $3"
+)
 _HEAD = "SELECT head FROM commits WHERE company_id = $1 AND run_id = $2 AND version = $3"
 _LAST_LEAF = (
     "SELECT number, commits.run_id, commits.version, first_seq, head, events FROM commits "
@@ -115,6 +119,11 @@ async def proven(db: Db, company_id: str, run_id: str, after: int = 0, limit: in
 async def entries(db: Db, company_id: str, first: int, end: int) -> Sequence[Entry]:
     """The commits under these leaves."""
     return [Entry(*row) for row in await db.fetch(_ENTRIES, company_id, bounded(first), bounded(end))]
+
+
+async def logged(db: Db, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
+    """The commits of a company's own log, newest first."""
+    return [Entry(-1, *row) for row in await db.fetch(_LOGGED, company_id, below(before), limit)]
 
 
 async def _growing(db: Db, company_id: str) -> Growing:

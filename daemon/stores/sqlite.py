@@ -259,6 +259,10 @@ class SqliteStore(SqliteTelling):
         """The commits under the leaves from a number up to another, which is not among them."""
         return await self._read(lambda db: sqlite_audit.entries(db, company_id, first, end))
 
+    async def logged(self, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
+        """At most `limit` commits of a company's own log, newest first, those that begin before an event."""
+        return await self._read(lambda db: sqlite_audit.logged(db, company_id, before, limit))
+
     async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         """Run a query on the reader with the least to do, on one state of the database."""
         reader = min(self._readers, key=lambda one: one.waiting)

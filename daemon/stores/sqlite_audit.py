@@ -91,6 +91,13 @@ def entries(db: sqlite3.Connection, company_id: str, first: int, end: int) -> Se
     return [Entry(*row) for row in db.execute(_ENTRIES, (company_id, first, end))]
 
 
+def logged(db: sqlite3.Connection, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
+    """The commits of a company's own log, newest first."""
+    place = (company_id, company_id, below(before), limit)
+    rows = db.execute(f"{_COMMITS} AND first_seq < ? ORDER BY version DESC LIMIT ?", place)
+    return [Entry(-1, *row) for row in rows]
+
+
 def _growing(db: sqlite3.Connection, company_id: str) -> Growing:
     (last,) = db.execute("SELECT max(number) FROM audit_leaves WHERE company_id = ?", (company_id,)).fetchone()
     before = checkpoints(db, company_id, None, 1)

@@ -118,6 +118,12 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         problems=(403, 503),
         media="application/x-ndjson",
     ),
+    ("GET", "/audit/log"): Operation(
+        "The company's own log, newest first: log-ins, changes of connectors and webhooks, each in its hash chain",
+        list[shapes.ChainedShape],
+        query=PAGED,
+        problems=(400, 403, 422, 503),
+    ),
     ("GET", "/connectors/"): Operation("The connectors", list[shapes.ConnectorShape], query=PAGED, problems=(400, 422)),
     ("GET", "/connectors/{tool_id}"): Operation("A connector", shapes.ConnectorShape, problems=(404,)),
     ("PUT", "/connectors/{tool_id}"): Operation(

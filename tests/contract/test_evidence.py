@@ -50,6 +50,19 @@ async def test_the_log_of_a_company_is_a_stream_of_its_own(store: Store) -> None
     assert [one.stream for one in await store.entries("", 0, 9)] == [""]
 
 
+async def test_the_log_of_a_company_is_read_backwards(store: Store) -> None:
+    await store.append(start())
+    await store.log(Logged(OTHER, LoginRefused(at=NOON, by="eve")))
+    for name in ("ann", "bob", "cid"):
+        await store.log(Logged(ACME, LoginRefused(at=NOON, by=name)))
+    third, second = await store.logged(ACME, None, 2)
+    assert [(one.stream, one.first_seq, one.version) for one in (third, second)] == [(ACME, 3, 3), (ACME, 2, 2)]
+    assert third.head == extended(second.head, third.events.split(b"\n"))
+    assert [one.version for one in await store.logged(ACME, 2, 9)] == [1]
+    assert await store.logged(ACME, 1, 9) == []
+    assert await store.logged("nobody", None, 9) == []
+
+
 async def test_the_latest_event_of_a_log_that_holds_a_text_is_found(store: Store) -> None:
     for number, name in enumerate(("ann", "bob", "ann")):
         await store.log(Logged("", LoginRefused(at=NOON, by=name, reason=str(number))))

@@ -213,6 +213,45 @@ async def test_checkpoints_are_listed_newest_first_page_by_page(ann: Person) -> 
     assert_problem(await ann.get("/audit/checkpoints?cursor=x"), 400, "malformed_cursor")
 
 
+async def test_the_log_of_the_company_is_told_newest_first_page_by_page_and_chained(ann: Person, eve: Person) -> None:
+    put = {"base_url": "https://api.example.com", "auth_type": "bearer", "auth_token": "very secret"}
+    await ann.put("/connectors/tool", put)
+    await ann.delete("/connectors/tool")
+    await ann.house.send("POST", "/auth/login", {"email": ann.email, "password": "wrong horse"})
+    await ann.house.send("POST", "/auth/login", {"email": ann.email, "password": PASSWORD})
+    await eve.put("/connectors/theirs", {"base_url": "https://api.example.com"})
+    whole = (await ann.get("/audit/log")).json
+    actions = ["log_in", "log_in_refused", "change_connector", "change_connector", "log_in", "register"]
+    assert [one["change"]["action"] for one in whole] == actions
+    assert [one["seq"] for one in whole] == [6, 5, 4, 3, 2, 1]
+    assert [one["previous"] for one in whole[:-1]] == [one["hash"] for one in whole[1:]]
+    for limit in range(1, 8):
+        found, path = [], f"/audit/log?limit={limit}"
+        while path:
+            answer = await ann.get(path)
+            assert "very secret" not in answer.raw.decode()
+            found.append(answer.json)
+            path = answer.headers.get("Link", "").partition(">")[0].removeprefix("<")
+        assert [one for page in found for one in page] == whole
+        assert {len(page) for page in found[:-1]} <= {limit}
+        assert 1 <= len(found[-1]) <= limit
+    assert_problem(await ann.get("/audit/log?cursor=x"), 400, "malformed_cursor")
+
+
+@pytest.mark.sqlite
+async def test_a_log_that_was_changed_is_not_told(ann: Person, house: House) -> None:
+    await ann.put("/connectors/tool", {"base_url": "https://api.example.com"})
+    await house.close()
+    with closing(sqlite3.connect(house.settings.data_dir / "penstock.db")) as db:
+        for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'").fetchall():
+            db.execute(f"DROP TRIGGER {name}")
+        changed = "CAST(replace(CAST(events AS TEXT), 'api.example', 'bad.example') AS BLOB)"
+        db.execute(f"UPDATE commits SET events = {changed} WHERE run_id = company_id")  # noqa: S608
+        db.commit()
+    await house.open()
+    assert_problem(await ann.get("/audit/log"), 503, "store_unavailable")
+
+
 @pytest.mark.one_daemon
 async def test_only_managers_and_owners_see_the_evidence_of_the_whole_company(
     ann: Person, house: House, monkeypatch: pytest.MonkeyPatch
@@ -223,7 +262,7 @@ async def test_only_managers_and_owners_see_the_evidence_of_the_whole_company(
         monkeypatch.setattr(
             house.services.identity, "principal", lambda token, role=role: replace(real(token), role=role)
         )
-        for path in ("/audit/checkpoints", "/audit/checkpoints/", "/audit/export"):
+        for path in ("/audit/checkpoints", "/audit/checkpoints/", "/audit/export", "/audit/log"):
             answer = await ann.get(path)
             assert answer.status == status, (role, path)
             if status == 403:

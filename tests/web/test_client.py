@@ -313,6 +313,7 @@ async def test_the_evidence_is_exported_whole_or_not_at_all(api: Penstock, line:
     assert all(json.loads(one) for one in lines)
     assert (await api.run_audit(run.id))["version"] == run.version
     assert [one.size async for one in api.checkpoints()]
+    assert [one["change"]["action"] async for one in api.audit_log()] == ["log_in", "register"]
     assert await api.audit_keys()
     line.faults = [Fault("cut", after_bytes=len(lines[0]) + 10)]
     with pytest.raises(Unreachable):

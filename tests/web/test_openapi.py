@@ -104,6 +104,7 @@ async def test_answers_have_the_shapes_that_the_document_gives_them(ann: Person)
     described("EventShape", many=True).validate((await ann.get(f"/process-runs/{run['id']}/events")).json)
     described("TemplateShape", many=True).validate((await ann.get("/process-templates/")).json)
     described("RunAuditShape").validate((await ann.get(f"/process-runs/{run['id']}/audit")).json)
+    described("ChainedShape", many=True).validate((await ann.get("/audit/log")).json)
     (checkpoint, *_) = (await ann.get("/audit/checkpoints")).json
     described("CheckpointShape").validate(checkpoint)
     described("RunShape", many=True).validate((await ann.get("/process-runs/")).json)

@@ -41,8 +41,13 @@ export async function present(): Promise<number> {
 export async function earlier(part: Part): Promise<Part> {
   let { events, from } = part;
   for (let wide = FIRST, found = 0; from > 0 && found < WANTED; wide *= WIDER) {
-    const begin = Math.max(0, from - wide);
-    const before = await between(begin, from);
+    let begin = Math.max(0, from - wide);
+    let before = await between(begin, from, MOST);
+    if (before === null) {
+      wide = FIRST;
+      begin = Math.max(0, from - wide);
+      before = (await between(begin, from, Number.POSITIVE_INFINITY)) ?? [];
+    }
     found += before.length;
     events = [...before, ...events];
     from = begin;
@@ -50,9 +55,11 @@ export async function earlier(part: Part): Promise<Part> {
   return { events, from };
 }
 
-async function between(begin: number, end: number): Promise<Placed[]> {
+/** All events from a position up to another; null when there are more than so many. */
+async function between(begin: number, end: number, most: number): Promise<Placed[] | null> {
   const found: Placed[] = [];
-  for (let after: string = begin === 0 ? "0" : `${begin}-0`; found.length < MOST; ) {
+  for (let after: string = begin === 0 ? "0" : `${begin}-0`; ; ) {
+    if (found.length > most) return null;
     const page = await get<Placed[]>(`/events?limit=200&after=${after}`);
     const inside = page.filter((one) => position(one.id) < end);
     found.push(...inside);

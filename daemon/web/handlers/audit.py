@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aiohttp import web
@@ -11,8 +12,9 @@ from actors.governance import may_decide
 from actors.ports import StoreFailed
 from actors.run import Run
 from daemon.audit import export
-from daemon.audit.records import Checkpoint, Proven
-from daemon.audit.run_evidence import evidence
+from daemon.audit.chain import Walk, genesis
+from daemon.audit.records import Checkpoint, Entry, Proven
+from daemon.audit.run_evidence import evidence, walked
 from daemon.web.admission import aside
 from daemon.web.auth import principal_of, request_id_of
 from daemon.web.bodies import page_limit
@@ -37,6 +39,32 @@ async def checkpoints(request: web.Request) -> web.Response:
 async def keys(request: web.Request) -> web.Response:
     """GET /audit/keys."""
     return json_reply(request.app[SERVICES].sealer.keys())
+
+
+async def log(request: web.Request) -> web.Response:
+    """GET /audit/log."""
+    company_id = _auditor(request)
+    limit, before = page_limit(request), from_number(request, "log")
+    # One commit more than events are shown: its head is what the others are chained to.
+    found = await request.app[SERVICES].store.logged(company_id, before, limit + 1)
+    newest, shown = _newest(company_id, found, limit, before)
+    last = newest - len(shown) + 1
+    more = next_page(request, to_cursor("log", str(last))) if last > 1 and shown else {}
+    return web.Response(body=b"[%s]" % b",".join(shown), headers={**more, "Content-Type": JSON})
+
+
+def _newest(company_id: str, found: Sequence[Entry], limit: int, before: int | None) -> tuple[int, Sequence[bytes]]:
+    """The number of the newest event before another, and at most `limit` events from there back."""
+    if not found:
+        return 0, ()
+    *newer, oldest = found
+    if oldest.first_seq == 1:
+        walk, commits = Walk(company_id, genesis(company_id, company_id)), found
+    else:
+        walk, commits = Walk(company_id, oldest.head or b"", oldest.version), newer
+    begun = walk.seq
+    events = list(walked(walk, reversed(commits)))[: None if before is None else before - 1 - begun]
+    return begun + len(events), events[::-1][:limit]
 
 
 async def run(request: web.Request) -> web.Response:

@@ -4,6 +4,7 @@ import { useCallback, useEffect, useState } from "react";
 import { get, type Problem } from "../api";
 import { asProblem, canvas, useLoad } from "../hooks";
 import { useLive } from "../live";
+import { changed, did, earlierLog, laterLog, type Log, type LogEvent, type Logged } from "../log";
 import { earlier, type Part, present } from "../past";
 import { Empty, Heading, Loading, Note, Trouble, When } from "../parts/Bits";
 import { Filter, Search } from "../parts/Filter";
@@ -13,19 +14,29 @@ import { Save } from "../parts/Save";
 import { Label } from "../parts/Text";
 import { to } from "../router";
 import { useAccount } from "../session";
-import type { Checkpoint, Placed, Run } from "../types";
+import type { Checkpoint, Placed, Run, RunEvent } from "../types";
 import { mayDecide, moment } from "../words";
 
 export function AuditPage() {
   const { role } = useAccount();
+  const auditor = mayDecide(role, "manager");
   return (
     <>
       <Heading title="Audit">
         <p className="lead">Who did what, and when. What became a fact here cannot be changed afterwards without leaving a trace.</p>
       </Heading>
       <div className="run-columns">
-        <Past />
-        <section className="run-steps" aria-label="Evidence">{mayDecide(role, "manager") ? <Evidence /> : <Note kind="info" title="Managers and owners see the evidence and the export." />}</section>
+        <Past logged={auditor} />
+        <section className="run-steps" aria-label="Evidence">
+          {auditor ? <Evidence /> : <Note kind="info" title="Managers and owners see the evidence and the export." />}
+          <section className="card">
+            <h2>Public keys</h2>
+            <p>
+              With them anybody can check the export, and the evidence that a run's page saves: <code>penstock verify FILE --key audit.pub</code>.
+            </p>
+            <Save path="/audit/keys" name="audit.pub" text="Public keys" />
+          </section>
+        </section>
       </div>
     </>
   );
@@ -71,70 +82,182 @@ function Evidence() {
       </section>
       <section className="card">
         <h2>Export</h2>
-        <p>Everything, with log-ins and changes of connectors, as one file. Anybody with the public keys can check it with <code>penstock verify</code>.</p>
+        <p>Everything, with log-ins and changes of connectors, as one file.</p>
         <Save path="/audit/export" name="penstock-export.jsonl" text="Export everything" />
-        <Save path="/audit/keys" name="audit.pub" text="Public keys" />
       </section>
     </>
   );
 }
 
-const KINDS: Record<string, { name: string; fits: (one: Placed) => boolean }> = {
-  people: { name: "What people did", fits: (one) => Boolean(one.event.by) && one.event.by !== "autopilot" && byPeople(one.event) },
-  verdicts: { name: "Decisions", fits: (one) => one.event.type === "verdict_given" },
-  starts: { name: "Runs started", fits: (one) => one.event.type === "run_started" },
-  ends: { name: "Runs that ended", fits: (one) => one.event.type === "run_ended" },
-  all: { name: "Everything", fits: () => true },
+/** One thing that happened: in a run, or in the company's own log. */
+type Happened = { id: string; at: number } & ({ run: Placed; log: null } | { run: null; log: Logged });
+
+interface Kind {
+  name: string;
+  run: (event: RunEvent) => boolean;
+  log: (event: LogEvent) => boolean;
+}
+
+const no = () => false;
+const SESSIONS = ["registered", "logged_in", "logged_out", "login_refused"];
+const KINDS: Record<string, Kind> = {
+  people: { name: "What people did", run: (event) => Boolean(event.by) && event.by !== "autopilot" && byPeople(event), log: (event) => event.by !== "" },
+  verdicts: { name: "Decisions", run: (event) => event.type === "verdict_given", log: no },
+  connectors: { name: "Changes of connectors", run: no, log: (event) => event.type === "connector_changed" },
+  sessions: { name: "Log-ins", run: no, log: (event) => SESSIONS.includes(event.type) },
+  starts: { name: "Runs started", run: (event) => event.type === "run_started", log: no },
+  ends: { name: "Runs that ended", run: (event) => event.type === "run_ended", log: no },
+  all: { name: "Everything", run: () => true, log: () => true },
 };
 
-function Past() {
-  const [part, setPart] = useState<Part | null>(null);
+const AGAIN_MS = 15_000;
+const NO_LOG: Log = { entries: [], next: null };
+
+/** The runs' history and the company's log, each as far back as it is loaded. */
+interface Loaded {
+  runs: Part;
+  log: Log;
+}
+
+function Past({ logged }: { logged: boolean }) {
+  const [loaded, setLoaded] = useState<Loaded | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [busy, setBusy] = useState(false);
   const [kind, setKind] = useState("people");
   const [text, setText] = useState("");
-  const load = useCallback(async (before: Part | null) => {
-    setBusy(true);
-    try {
-      setPart(await earlier(before ?? { events: [], from: await present() }));
-      setProblem(null);
-    } catch (error) {
-      setProblem(asProblem(error));
-    }
-    setBusy(false);
-  }, []);
+  const load = useCallback(
+    async (before: Loaded | null) => {
+      setBusy(true);
+      try {
+        const { runs, log } = before ?? { runs: null, log: null };
+        const reached = before === null ? null : reach(before);
+        const moreRuns = runs === null || (runs.from > 0 && reached !== null && reached.runs >= reached.log);
+        const moreLog = logged && (log === null || (log.next !== null && reached !== null && reached.log >= reached.runs));
+        const next = { runs: moreRuns ? await earlier(runs ?? { events: [], from: await present() }) : runs, log: moreLog ? await earlierLog(log) : (log ?? NO_LOG) };
+        setLoaded((now) => ({ runs: joined(next.runs, now?.runs), log: next.log }));
+        setProblem(null);
+      } catch (error) {
+        setProblem(asProblem(error));
+      }
+      setBusy(false);
+    },
+    [logged],
+  );
   useEffect(() => void load(null), [load]);
-  useLive((events) => {
-    if (events.length > 0) setPart((before) => (before === null ? null : { ...before, events: [...before.events, ...events.filter((one) => !before.events.some((known) => known.id === one.id))] }));
-  });
-  if (part === null) return problem === null ? <Loading rows={6} what="Loading the history" /> : <Trouble problem={problem} retry={() => void load(null)} />;
+  useLive((events) => setLoaded((before) => before && { ...before, runs: joined(before.runs, { events, from: 0 }) }));
+  const log = loaded?.log;
+  useEffect(() => {
+    if (!logged || log === undefined) return;
+    const timer = setTimeout(() => {
+      laterLog(log).then(
+        (found) => setLoaded((before) => before && (before.log === log ? { ...before, log: found } : before)),
+        () => setLoaded((before) => before && { ...before, log: { ...before.log } }),
+      );
+    }, AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [logged, log]);
+  if (loaded === null) return problem === null ? <Loading rows={6} what="Loading the history" /> : <Trouble problem={problem} retry={() => void load(null)} />;
+  const known = all(loaded);
   const wanted = text.trim().toLowerCase();
-  const shown = part.events
-    .filter((one) => KINDS[kind]?.fits(one) === true)
-    .filter((one) => wanted === "" || `${one.event.by ?? ""} ${one.event.comment ?? ""} ${one.event.step_id ?? ""} ${one.event.vertical ?? ""} ${one.run_id}`.toLowerCase().includes(wanted))
-    .toReversed();
+  const shown = known.filter((one) => fits(one, kind) && (wanted === "" || words(one).toLowerCase().includes(wanted)));
+  const whole = loaded.runs.from === 0 && loaded.log.next === null;
   return (
     <section aria-label="History">
       <div className="filters" role="group" aria-label="Filters">
         <Filter label="Show" value={kind} onChange={setKind} options={Object.entries(KINDS).map(([id, one]): [string, string] => [id, one.name])} />
-        <Search label="Person, step or run" value={text} onChange={setText} />
+        <Search label="Person, step, tool or run" value={text} onChange={setText} />
       </div>
+      <p className="muted small" role="status">
+        {extent(shown.length, known, whole)}
+        {!logged && " Log-ins and changes of connectors are shown to managers and owners."}
+      </p>
       {shown.length === 0 ? (
-        <Empty icon="audit" title={part.from === 0 ? "Nothing of that kind has happened" : "Nothing of that kind among what is loaded"} />
+        <Empty icon="audit" title={whole ? "Nothing of that kind has happened" : "Nothing of that kind among what is loaded"} />
       ) : (
         <ol className="history card">
-          {shown.map((one) => (
-            <Line key={one.id} one={one} />
-          ))}
+          {shown.map((one) => (one.run === null ? <LogLine key={one.id} event={one.log.event} /> : <Line key={one.id} one={one.run} />))}
         </ol>
       )}
       {problem !== null && <Trouble problem={problem} />}
-      {part.from > 0 && (
-        <button type="button" className="button more" disabled={busy} onClick={() => void load(part)}>
+      {!whole && (
+        <button type="button" className="button more" disabled={busy} onClick={() => void load(loaded)}>
           {busy ? "Loading…" : "Show earlier"}
         </button>
       )}
     </section>
+  );
+}
+
+/** How much of what happened is shown, so that a part is never taken for the whole. */
+function extent(shown: number, known: Happened[], whole: boolean): string {
+  const count = (many: number) => `${many.toLocaleString("en")} ${many === 1 ? "entry" : "entries"}`;
+  const oldest = known.at(-1);
+  if (whole || oldest === undefined) return `This is everything since the beginning: ${shown.toLocaleString("en")} of ${count(known.length)} fit what is chosen.`;
+  const since = moment(new Date(oldest.at).toISOString());
+  return `This is a part: the newest ${count(known.length)}, back to ${since}; ${shown.toLocaleString("en")} of them fit what is chosen. What was before is neither shown nor searched.`;
+}
+
+/** Some events of runs with those that were told meanwhile, each once. */
+function joined(part: Part, other: Part | undefined): Part {
+  const known = new Set(part.events.map((one) => one.id));
+  return { ...part, events: [...part.events, ...(other?.events ?? []).filter((one) => !known.has(one.id))] };
+}
+
+/** How far back each of both is loaded, as a time; all of it, when it is whole. */
+function reach({ runs, log }: Loaded): { runs: number; log: number } {
+  return {
+    runs: runs.from === 0 ? Number.NEGATIVE_INFINITY : Date.parse(runs.events[0]?.event.at ?? ""),
+    log: log.next === null ? Number.NEGATIVE_INFINITY : Date.parse(log.entries.at(-1)?.event.at ?? ""),
+  };
+}
+
+/** Both together, newest first; nothing from before the time from which on both are loaded. */
+function all(loaded: Loaded): Happened[] {
+  const reached = reach(loaded);
+  const since = Math.max(reached.runs, reached.log);
+  const found: Happened[] = [
+    ...loaded.log.entries.map((one): Happened => ({ id: `log-${one.seq}`, at: Date.parse(one.event.at), run: null, log: one })),
+    ...loaded.runs.events.toReversed().map((one): Happened => ({ id: one.id, at: Date.parse(one.event.at), run: one, log: null })),
+  ];
+  return found.filter((one) => !(one.at < since)).sort((one, other) => other.at - one.at);
+}
+
+function fits(one: Happened, kind: string): boolean {
+  const wanted = KINDS[kind];
+  return wanted !== undefined && (one.run === null ? wanted.log(one.log.event) : wanted.run(one.run.event));
+}
+
+/** What a search looks at. */
+function words(one: Happened): string {
+  if (one.run === null) return `${one.log.event.by} ${did(one.log.event)} ${changed(one.log.event).join(" ")}`;
+  const { event, run_id } = one.run;
+  return `${event.by ?? ""} ${event.comment ?? ""} ${event.step_id ?? ""} ${event.vertical ?? ""} ${run_id}`;
+}
+
+function LogLine({ event }: { event: LogEvent }) {
+  return (
+    <li>
+      <p>
+        <Icon name="gate" size={14} />{" "}
+        <strong>
+          <Label text={event.by === "" ? "The service" : event.by} most={60} />
+        </strong>{" "}
+        <Label text={did(event)} most={400} />
+      </p>
+      {changed(event).map((line) => (
+        <p key={line} className="small">
+          <Label text={line} most={400} />
+        </p>
+      ))}
+      <p className="muted small">
+        <time dateTime={event.at}>{moment(event.at)}</time>
+      </p>
+      {event.tool_id !== undefined && (
+        <a className="small" href={to("connectors", event.tool_id)}>
+          <Icon name="connectors" size={14} /> <Label text={event.tool_id} most={60} />
+        </a>
+      )}
+    </li>
   );
 }
 
