@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 from playwright.sync_api import expect
+from typer.testing import CliRunner
 
+from daemon.cli import app
 from tests.ui.browser import Window
 from tests.ui.service import Company
 
@@ -75,13 +77,74 @@ def test_the_history_of_the_company_is_told_newest_first_and_filtered(window: Wi
     company.resume(first, "signoff", comment="Seen by the board")
     page = window.open("audit")
     entries = page.locator(".history > li")
-    expect(entries).to_have_count(3)
+    expect(entries).to_have_count(5)
     expect(entries.first).to_contain_text("approved “Medical director sign-off”")
     page.get_by_label("Show").select_option("starts")
     expect(entries).to_have_count(2)
     page.get_by_label("Show").select_option("people")
-    page.get_by_label("Person, step or run").fill("board")
+    page.get_by_label("Person, step, tool or run").fill("board")
     expect(entries).to_have_count(1)
+    expect(page.get_by_text("This is everything since the beginning: 1 of ")).to_be_visible()
+
+
+def test_the_audit_tells_of_log_ins_and_changes_of_connectors_too(window: Window, company: Company) -> None:
+    put = {"base_url": "https://bank.example.com", "auth_type": "bearer", "auth_token": "very secret"}
+    company.send("PUT", "/connectors/loan-fund", put)
+    company.send("PUT", "/connectors/loan-fund", {**put, "reversible": True})
+    company.start("prior-auth")
+    page = window.open("audit")
+    entries = page.locator(".history > li")
+    page.get_by_label("Show").select_option("connectors")
+    expect(entries).to_have_count(2)
+    expect(entries.first).to_contain_text("changed the connector of “loan-fund”")
+    expect(entries.first).to_contain_text("Mode: shadowed → live")
+    expect(entries.last).to_contain_text("Base url: https://bank.example.com")
+    expect(page.get_by_text("very secret")).to_have_count(0)
+    page.get_by_label("Show").select_option("sessions")
+    expect(entries.first).to_contain_text("signed in")
+
+
+def test_the_audit_says_when_it_shows_a_part(window: Window, company: Company) -> None:
+    for _ in range(70):
+        company.send("PUT", "/connectors/loan-fund", {"base_url": "https://bank.example.com"})
+        company.send("DELETE", "/connectors/loan-fund")
+    for _ in range(35):
+        company.send("PUT", "/connectors/loan-fund", {"base_url": "https://bank.example.com"})
+        company.start("both")
+        company.send("DELETE", "/connectors/loan-fund")
+    page = window.open("audit")
+    page.get_by_label("Show").select_option("all")
+    extent, entries = page.get_by_role("status").filter(has_text="This is "), page.locator(".history > li")
+    expect(extent).to_contain_text("This is a part: the newest ")
+    expect(extent).to_contain_text("What was before is neither shown nor searched.")
+    page.get_by_label("Show").select_option("connectors")
+    some = entries.count()
+    for _ in range(9):
+        if page.get_by_text("This is everything since the beginning").is_visible():
+            break
+        page.get_by_role("button", name="Show earlier").click()
+        expect(page.get_by_role("button", name="Loading…")).to_have_count(0)
+    expect(extent).to_contain_text("This is everything since the beginning: 210 of ")
+    expect(entries).to_have_count(210)
+    assert some < 210
+
+
+def test_the_evidence_of_a_run_is_saved_and_verified_offline(window: Window, company: Company, tmp_path: Path) -> None:
+    run = company.start("prior-auth")
+    company.resume(run, "signoff", comment="Geprüft: 雪")
+    page = window.open("runs", run["id"])
+    for name, file in (("Save the evidence of this run", "run.json"), ("Public keys", "audit.pub")):
+        with page.expect_download() as saved:
+            page.get_by_role("button", name=name).click()
+        saved.value.save_as(tmp_path / file)
+        page = window.open("audit")
+    arguments = ["verify", str(tmp_path / "run.json"), "--key", str(tmp_path / "audit.pub")]
+    sound = CliRunner().invoke(app, arguments)
+    assert sound.exit_code == 0, sound.output
+    assert sound.output.startswith(f"sound: run {run['id']} of company ")
+    whole = (tmp_path / "run.json").read_bytes()
+    (tmp_path / "run.json").write_bytes(whole.replace("Geprüft".encode(), "Gefälscht".encode(), 1))
+    assert CliRunner().invoke(app, arguments).exit_code == 1
 
 
 def test_the_export_is_saved_whole(window: Window, company: Company, tmp_path: Path) -> None:
