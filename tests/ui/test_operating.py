@@ -98,7 +98,7 @@ def test_the_audit_tells_of_log_ins_and_changes_of_connectors_too(window: Window
     expect(entries).to_have_count(2)
     expect(entries.first).to_contain_text("changed the connector of “loan-fund”")
     expect(entries.first).to_contain_text("Mode: shadowed → live")
-    expect(entries.last).to_contain_text("Base url: https://bank.example.com")
+    expect(entries.last).to_contain_text("Address: https://bank.example.com")
     expect(page.get_by_text("very secret")).to_have_count(0)
     page.get_by_label("Show").select_option("sessions")
     expect(entries.first).to_contain_text("signed in")

@@ -29,6 +29,13 @@ export interface Log {
   next: string | null;
 }
 
+// As the page of a connector calls them.
+const TITLES = new Map([
+  ["base_url", "Address"],
+  ["reversible", "Mode"],
+  ["timeout_s", "Time-out in seconds"],
+  ["url", "Address"],
+]);
 const FIRST = "/audit/log?limit=200";
 
 /** The log with the page that came before what is known of it. */
@@ -82,7 +89,7 @@ function verb(event: LogEvent): string {
 }
 
 function title(name: string): string {
-  return name === "reversible" ? "Mode" : named(name);
+  return TITLES.get(name) ?? named(name);
 }
 
 function shown(name: string, value: Json | undefined): string {

@@ -192,9 +192,9 @@ function Past({ logged }: { logged: boolean }) {
 function extent(shown: number, known: Happened[], whole: boolean): string {
   const count = (many: number) => `${many.toLocaleString("en")} ${many === 1 ? "entry" : "entries"}`;
   const oldest = known.at(-1);
-  if (whole || oldest === undefined) return `This is everything since the beginning: ${shown.toLocaleString("en")} of ${count(known.length)} fit what is chosen.`;
+  if (whole || oldest === undefined) return `This is everything since the beginning: ${shown.toLocaleString("en")} of ${count(known.length)} match the filter.`;
   const since = moment(new Date(oldest.at).toISOString());
-  return `This is a part: the newest ${count(known.length)}, back to ${since}; ${shown.toLocaleString("en")} of them fit what is chosen. What was before is neither shown nor searched.`;
+  return `This is a part: the newest ${count(known.length)}, back to ${since}; ${shown.toLocaleString("en")} of them match the filter. What was before is neither shown nor searched.`;
 }
 
 /** Some events of runs with those that were told meanwhile, each once. */
