@@ -40,7 +40,10 @@ def verify(
     """Say what is wrong with an export, one run's evidence or a store, a line for each finding; exit 1 when any is."""
     tally = Tally()
     if (file is None) == (data_dir is None) or (file is not None and key is None):
-        typer.echo("penstock: name an export with --key, the file of the public keys, or else --data-dir", err=True)
+        typer.echo(
+            "penstock: name an export or a run's evidence with --key, the file of the public keys, or else --data-dir",
+            err=True,
+        )
         raise typer.Exit(exits.CONFIG)
     try:
         kept = [] if against is None else read_checkpoints(against)

@@ -45,7 +45,7 @@ def once(past: Past, path: Path, seed: int) -> Caught:
         return caught(kind, seed, list(verify_store(path, past.keys, against)), names)
     if kind in RUN_TAMPERINGS:
         run_id, other = rng.sample(sorted(past.runs), 2)
-        raw = kind(past.runs[run_id], rng, past.runs[other])  # type: ignore[operator]
+        raw = kind(past.runs[run_id], rng, past.runs[other])
         if raw == past.runs[run_id]:
             return caught(kind, seed, [Finding("unchanged", "the file", "nothing was tampered with")], {"the file"})
         return caught(kind, seed, list(verify_run(raw, past.keys)), {"the file", "run ", "checkpoint"})
