@@ -77,7 +77,7 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("GET", "/process-runs/"): Operation(
         "The runs, newest first",
         list[shapes.RunShape],
-        query=("status", "vertical", "parked_at", *PAGED),
+        query=("status", "vertical", "parked_at", "view", *PAGED),
         problems=(400, 422, 503),
     ),
     ("GET", "/process-runs/{run_id}"): Operation("A run", Run, headers=("If-None-Match",), problems=(404, 503)),

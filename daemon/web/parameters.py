@@ -41,6 +41,7 @@ QUERY: Mapping[str, Any] = {
     "parked_at": STRING,
     "status": {"type": "string", "enum": list(STATUSES)},
     "vertical": STRING,
+    "view": {"type": "string", "enum": ["summary"], "description": "summary leaves inputs, facts and trace out"},
 }
 HEADERS: Mapping[str, Any] = {
     "Idempotency-Key": {

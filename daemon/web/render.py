@@ -42,6 +42,11 @@ def run(run: Run) -> dict[str, Any]:
     }
 
 
+def summary(one: Run) -> dict[str, Any]:
+    """A run without what makes it large."""
+    return {name: member for name, member in run(one).items() if name not in ("inputs", "facts", "trace")}
+
+
 def gate(visit: Visit) -> dict[str, Any] | None:
     """What a human is asked at a visit, with all that a decision can send."""
     asked = visit.gate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -22,6 +22,7 @@ from daemon.web.problems import Problem, etag
 T = TypeVar("T")
 JSON = "application/json; charset=utf-8"
 NUMBER = re.compile(r"[1-9][0-9]{0,17}")
+PAGE_BYTES_MAX = 4 * 1024 * 1024
 NOT_EMPTY = re.compile(r".+", re.DOTALL)
 
 
@@ -73,8 +74,28 @@ def page_reply(
     show: Callable[[T], Any],
 ) -> Answer:
     """A page of that kind of list; one entry more than fits was found where there is another, behind the last one."""
-    headers = next_page(request, to_cursor(kind, str(name(found[limit - 1])))) if len(found) > limit else None
-    return json_reply([show(one) for one in found[:limit]], headers=headers)
+    items = within_bytes(found[:limit], show)
+    further = to_cursor(kind, str(name(found[len(items) - 1]))) if len(found) > len(items) else None
+    return list_reply(items, None if further is None else next_page(request, further))
+
+
+def list_reply(items: Sequence[bytes], headers: dict[str, str] | None = None) -> Answer:
+    """Entries as a JSON array."""
+    body = b"[%s]" % b",".join(items)
+    return Answer(body=body, status=web.HTTPOk.status_code, headers={**(headers or {}), "Content-Type": JSON})
+
+
+def within_bytes(found: Iterable[T], show: Callable[[T], Any]) -> list[bytes]:
+    """The first entries as JSON, at least one where there are any, and as many as a page has bytes for."""
+    items: list[bytes] = []
+    size = 0
+    for one in found:
+        item = dumps(show(one))
+        size += len(item)
+        if items and size > PAGE_BYTES_MAX:
+            break
+        items.append(item)
+    return items
 
 
 def next_page(request: web.Request, cursor: str, name: str = "cursor") -> dict[str, str]:

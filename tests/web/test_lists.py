@@ -51,6 +51,26 @@ async def test_pages_of_runs_lead_through_all_of_them_once(ann: Person) -> None:
     assert [run["id"] for page in found for run in page] == started[::-1]
 
 
+async def test_a_page_ends_before_it_grows_beyond_its_bytes_and_leads_on(ann: Person) -> None:
+    inputs = {"text": "x" * 900_000}
+    started = [(await ann.start("quick", inputs))["id"] for _ in range(6)]
+    found = await pages(ann, "/process-runs/")
+    assert [run["id"] for page in found for run in page] == started[::-1]
+    assert [len(page) for page in found] == [4, 2]
+    events = await pages(ann, "/events?after=0")
+    assert len(events) > 1
+    told = [event["run_id"] for page in events for event in page if event["event"]["type"] == "run_started"]
+    assert told == started
+
+
+async def test_a_summary_leaves_out_what_makes_a_run_large(ann: Person) -> None:
+    run = await ann.start("quick")
+    (summary,) = (await ann.get("/process-runs/?view=summary")).json
+    assert set(run) - set(summary) == {"inputs", "facts", "trace"}
+    assert summary.items() <= run.items()
+    assert_invalid(await ann.get("/process-runs/?view=full"), "/view")
+
+
 async def test_a_page_that_ends_the_list_announces_no_other(ann: Person) -> None:
     for _ in range(2):
         await ann.start("quick")

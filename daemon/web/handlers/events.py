@@ -15,7 +15,7 @@ from daemon.web.auth import principal_of
 from daemon.web.bodies import number, page_limit
 from daemon.web.handlers.runs import find
 from daemon.web.problems import etag, invalid
-from daemon.web.replies import from_cursor, json_reply, next_page, page_reply
+from daemon.web.replies import from_cursor, list_reply, next_page, page_reply, within_bytes
 from daemon.web.services import SERVICES
 from daemon.web.standing import as_read
 from daemon.web.streaming import BEAT, frame, notice, soon, stream, wants_stream
@@ -46,8 +46,9 @@ async def everything(request: web.Request) -> web.StreamResponse:
             return await stream(request, _of_company(request, company_id, begun, bell))
     limit = page_limit(request)
     found = await services.store.happened(company_id, after or BEGINNING, limit + 1)
-    headers = next_page(request, str(found[limit - 1].place), "after") if len(found) > limit else None
-    return json_reply([shown_placed(placed) for placed in found[:limit]], headers=headers)
+    items = within_bytes(found[:limit], shown_placed)
+    further = str(found[len(items) - 1].place) if len(found) > len(items) else None
+    return list_reply(items, None if further is None else next_page(request, further, "after"))
 
 
 async def _of_company(request: web.Request, company_id: str, begun: Place, bell: Bell) -> AsyncGenerator[bytes, None]:

@@ -49,6 +49,9 @@ class Manner:
         return problem_reply(rejected(refused), self.request_id)
 
 
+SUMMARY = "summary"
+
+
 @value
 class Order:
     """A command on its way from a request to a run."""
@@ -166,6 +169,9 @@ async def index(request: web.Request) -> web.Response:
     limit, status = page_limit(request), request.query.get("status")
     if status is not None and status not in STATUSES:
         raise invalid(("/status", f"has to be one of {', '.join(STATUSES)}"))
+    view = request.query.get("view")
+    if view not in (None, SUMMARY):
+        raise invalid(("/view", f"has to be {SUMMARY}"))
     query = RunQuery(
         limit=limit + 1,
         before=from_cursor(request, "runs", ID),
@@ -174,7 +180,9 @@ async def index(request: web.Request) -> web.Response:
         parked_at=request.query.get("parked_at"),
     )
     found = [(await as_read(services, run))[0] for run in await services.store.find(principal.company_id, query)]
-    return page_reply(request, found, limit, "runs", name=lambda last: last.id, show=render.run)
+    return page_reply(
+        request, found, limit, "runs", name=lambda last: last.id, show=render.run if view is None else render.summary
+    )
 
 
 async def find(request: web.Request) -> Run:
