@@ -19,6 +19,7 @@ from daemon.web.bodies import ARRIVING, Arriving
 from daemon.web.handlers import accounts, audit, connectors, events, runs, service, templates, webhooks
 from daemon.web.idempotency import ONCE, Once
 from daemon.web.limits import RATE_LIMITS, RateLimits
+from daemon.web.queries import known_parameters
 from daemon.web.rendered import RENDERED, Rendered
 from daemon.web.services import SERVICES, Services
 from daemon.web.siege import CALM_S, Siege
@@ -89,7 +90,7 @@ def application(services: Services) -> web.Application:
     """The service as an aiohttp application; each collection answers with and without its trailing slash."""
     under_way, admission = UnderWay(), _admission(services.settings)
     passed: list[Middleware] = [] if services.tracer is None else [traced(services.tracer)]
-    passed.append(gateway(services, under_way, admission))
+    passed += [gateway(services, under_way, admission), known_parameters]
     app = web.Application(middlewares=passed, client_max_size=services.settings.body_bytes_max)
     app[SERVICES] = services
     app[UNDER_WAY] = under_way

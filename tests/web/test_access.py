@@ -67,7 +67,7 @@ class TestWithAllRequests:
             "method": "GET",
             "route": "/process-runs/{run_id}",
             "path": f"/process-runs/{run['id']}",
-            "status": 200,
+            "status": 422,
         }
 
     async def test_the_line_of_a_start_names_the_run_that_it_has_begun(self, ann: Person) -> None:

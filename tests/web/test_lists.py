@@ -186,3 +186,30 @@ async def test_pages_of_templates_and_connectors_lead_through_all_of_them(ann: P
         found = await pages(ann, f"{path}?limit=2")
         assert [entry for page in found for entry in page] == whole
         assert {len(page) for page in found[:-1]} == {2}
+
+
+@pytest.mark.parametrize(
+    ("path", "pointers"),
+    [
+        ("/process-runs/?stauts=parked", ["/stauts"]),
+        ("/process-runs?status=parked&limt=3&a~b/c=", ["/limt", "/a~0b~1c"]),
+        ("/process-templates/quick?digest=", ["/digest"]),
+        ("/connectors/?cursor2=", ["/cursor2"]),
+    ],
+)
+async def test_a_parameter_that_an_address_does_not_know_is_refused(
+    ann: Person, path: str, pointers: list[str]
+) -> None:
+    assert_invalid(await ann.get(path), *pointers)
+    assert (await ann.send("HEAD", path)).status == 422
+
+
+async def test_a_parameter_on_what_changes_something_is_refused_before_it_happens(ann: Person) -> None:
+    body = {"vertical": "quick"}
+    assert_invalid(await ann.post("/process-runs/?dry_run=true", body), "/dry_run")
+    assert (await ann.get("/process-runs/")).json == []
+
+
+async def test_the_page_and_the_documents_take_any_parameter(ann: Person) -> None:
+    for path in ("/?from=mail", "/docs?x=1", "/openapi.json?x=1"):
+        assert (await ann.get(path)).status == 200

@@ -1,0 +1,30 @@
+"""Query parameters that an address does not know are refused: a misspelt filter must not pass for none."""
+
+from __future__ import annotations
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Handler
+
+from daemon.web.openapi import OPERATIONS
+from daemon.web.problems import invalid
+
+NAMED_MAX = 20
+_KNOWN = {(method, path.rstrip("/")): frozenset(one.query) for (method, path), one in OPERATIONS.items()}
+
+
+@web.middleware
+async def known_parameters(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """422 for a query parameter that the contract does not name for this address; pages and documents take any."""
+    if request.query_string:
+        _check(request)
+    return await handler(request)
+
+
+def _check(request: web.Request) -> None:
+    resource = request.match_info.route.resource
+    method = hdrs.METH_GET if request.method == hdrs.METH_HEAD else request.method
+    known = _KNOWN.get((method, "" if resource is None else resource.canonical.rstrip("/")))
+    unknown = [name for name in request.query if known is not None and name not in known]
+    if unknown:
+        pointers = ("/" + name.replace("~", "~0").replace("/", "~1") for name in dict.fromkeys(unknown[:NAMED_MAX]))
+        raise invalid(*((pointer, "is no parameter of this address") for pointer in pointers))
