@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.ui.browser import CHROMIUM, PATIENCE_MS, Window
+from tests.ui.farside import FarSide
 from tests.ui.service import Company, Service
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -71,6 +72,12 @@ def windows(browser: Browser) -> Iterator[Windows]:
     yield make
     for one in opened:
         one.close()
+
+
+@pytest.fixture
+def far() -> Iterator[FarSide]:
+    with FarSide() as one:
+        yield one
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ class Service:
         environment = {
             **os.environ,
             "PENSTOCK_RATE_LIMITS": "off",
+            "PENSTOCK_EGRESS_ALLOW": "127.0.0.0/8",
             "PENSTOCK_DATA_DIR": str(self.folder / "data"),
             "PENSTOCK_TEMPLATES_DIR": str(self.templates),
         }

@@ -61,7 +61,7 @@ def test_deciding_is_accessible(window: Window, company: Company, place: str) ->
     elif place == "after":
         company.resume(run, run["parked_at"], run["gate"]["decisions"][0])
         window.gate(run)
-        expect(page.get_by_role("heading", name="This is decided already")).to_be_visible()
+        expect(page.get_by_role("heading", name="You have decided this")).to_be_visible()
     elif place == "runs":
         window.open("runs")
         expect(page.locator(".row")).to_have_count(2)

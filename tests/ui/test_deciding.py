@@ -31,7 +31,7 @@ def test_of_two_tabs_that_decide_at_once_one_counts_and_the_other_is_told(window
     first.get_by_role("button", name="Confirm").click(no_wait_after=True)
     second.get_by_role("button", name="Confirm").click(no_wait_after=True)
     recorded = [page.get_by_role("heading", name="Your decision is recorded") for page in (first, second)]
-    told = [page.get_by_role("heading", name="This is decided already") for page in (first, second)]
+    told = [page.get_by_role("heading", name="You have decided this") for page in (first, second)]
     expect(recorded[0].or_(told[0])).to_be_visible()
     expect(recorded[1].or_(told[1])).to_be_visible()
     assert sum(one.is_visible() for one in recorded) == 1
@@ -39,14 +39,14 @@ def test_of_two_tabs_that_decide_at_once_one_counts_and_the_other_is_told(window
     assert len([one for one in verdicts(company, run) if one in {"approved", "denied"}]) == 1
 
 
-def test_a_second_person_sees_at_once_that_it_is_decided(window: Window, company: Company) -> None:
+def test_a_second_window_sees_at_once_that_it_is_decided(window: Window, company: Company) -> None:
     run = company.start("prior-auth")
     page = window.gate(run)
     expect(page.get_by_role("radio", name="Approve")).to_be_visible()
     company.resume(run, "signoff", comment="Seen the records")
-    expect(page.get_by_role("heading", name="This is decided already")).to_be_visible()
+    expect(page.get_by_role("heading", name="You have decided this")).to_be_visible()
     expect(page.get_by_text("Seen the records")).to_be_visible()
-    expect(page.get_by_text("You approved it")).to_be_visible()
+    expect(page.get_by_text("You approved it on")).to_be_visible()
 
 
 def test_what_changed_meanwhile_is_said_and_asked_again(window: Window, company: Company) -> None:
@@ -54,7 +54,7 @@ def test_what_changed_meanwhile_is_said_and_asked_again(window: Window, company:
     page = window.gate(run, "release")
     page.get_by_role("radio", name="Approve").check()
     company.resume(run, "check")
-    expect(page.get_by_text("This changed while you were looking at it")).to_be_visible()
+    expect(page.get_by_text("This gate changed since you opened it")).to_be_visible()
     expect(page.locator(".changes")).to_contain_text("Check is new")
     expect(page.get_by_role("button", name="Confirm: Approve")).to_be_disabled()
     page.get_by_role("button", name="Show me how it is now").click()
@@ -72,7 +72,7 @@ def test_a_stale_tab_is_refused_by_what_it_was_shown(window: Window, company: Co
     with page.expect_response("**/resume") as answered:
         page.get_by_role("button", name="Confirm: Approve").click()
     assert answered.value.status == 412
-    expect(page.get_by_text("This changed while you were looking at it")).to_be_visible()
+    expect(page.get_by_text("This gate changed since you opened it")).to_be_visible()
     assert verdicts(company, run) == ["approved"]
     page.get_by_role("button", name="Show me how it is now").click()
     decide(page, "Deny")
@@ -112,9 +112,26 @@ def test_an_answer_that_gets_lost_is_asked_for_again_and_counts_once(window: Win
         route.abort()
 
     page.route("**/resume", lose, times=1)
+    page.route(f"**/process-runs/{run['id']}", lambda route: route.abort())
     decide(page, "Approve")
     expect(page.get_by_text("it counts only once")).to_be_visible()
+    page.unroute(f"**/process-runs/{run['id']}")
     page.get_by_role("button", name="Confirm: Approve").click()
+    expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+    assert verdicts(company, run) == ["approved"]
+
+
+def test_a_decision_whose_answer_got_lost_is_found_in_the_run(window: Window, company: Company) -> None:
+    run = company.start("prior-auth")
+    deaf(window.page)
+    page = window.gate(run)
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/resume", lose)
+    decide(page, "Approve")
     expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
     assert verdicts(company, run) == ["approved"]
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 from typer.testing import CliRunner
 
 from daemon.cli import app
 from tests.ui.browser import Window
+from tests.ui.farside import FarSide
 from tests.ui.service import Company
 
 
@@ -55,11 +57,73 @@ def test_a_mistake_in_a_connector_is_said_beside_the_field(window: Window) -> No
     expect(page.locator(".field.wrong")).to_contain_text("http or https")
 
 
-def test_a_test_calls_once_and_tells_what_came_of_it(window: Window) -> None:
+@pytest.mark.parametrize(
+    ("label", "value"),
+    [
+        ("Address", "ftp://bank.example.com"),
+        ("Address", "https://ada:secret@bank.example.com"),
+        ("Path", "/pay/{id}"),
+        ("Seconds to wait", "soon"),
+        ("Body", "amount"),
+    ],
+)
+def test_consent_is_asked_for_when_the_rest_is_right(window: Window, company: Company, label: str, value: str) -> None:
     page = window.open("connectors", "loan-fund")
-    page.get_by_label("Address").fill("http://127.0.0.1:9")
+    page.get_by_label("Address").fill("https://bank.example.com")
+    page.get_by_text("What is sent, and how the answer is read").click()
+    page.get_by_label(label).fill(value)
+    page.get_by_label("Send for real").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".field.wrong")).to_have_count(1)
+    expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_role("button", name="Test").click()
-    expect(page.locator(".note, .field.wrong").first).to_be_visible()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert company.send("GET", "/connectors/") == []
+
+
+def test_a_secret_that_is_missing_is_said_before_consent(window: Window) -> None:
+    page = window.open("connectors", "loan-fund")
+    page.get_by_label("Address").fill("https://bank.example.com")
+    page.get_by_label("Who it is").select_option("bearer")
+    page.get_by_label("Send for real").check()
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".field.wrong")).to_contain_text("Is needed")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_a_test_says_what_it_sends_and_asks_first(window: Window, company: Company, far: FarSide) -> None:
+    target = far.connector("/pay", auth_type="bearer", auth_token="s3cret", reversible=False)
+    company.send("PUT", "/connectors/loan-fund", target)
+    page = window.open("connectors", "loan-fund")
+    page.get_by_role("button", name="Test").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(f"POST {far.url}/pay")
+    expect(dialog).to_contain_text("The stored secret goes along")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    assert far.calls == []
+    page.get_by_role("button", name="Test").click()
+    dialog.get_by_role("button", name="Yes, send the POST").click()
+    expect(page.get_by_text("The other side answered")).to_be_visible()
+    assert far.calls == [("POST", "/pay", "Bearer s3cret")]
+
+
+def test_a_get_without_a_secret_is_tried_at_once(window: Window, far: FarSide) -> None:
+    page = window.open("connectors", "loan-fund")
+    page.get_by_label("Address").fill(far.url)
+    page.get_by_label("Method").select_option("GET")
+    page.get_by_role("button", name="Test").click()
+    expect(page.get_by_text("The other side answered")).to_be_visible()
+    assert far.calls == [("GET", "/", None)]
+
+
+def test_a_get_with_the_stored_secret_asks_first(window: Window, company: Company, far: FarSide) -> None:
+    target = far.connector("", method="GET", auth_type="bearer", auth_token="s3cret")
+    company.send("PUT", "/connectors/loan-fund", target)
+    page = window.open("connectors", "loan-fund")
+    page.get_by_role("button", name="Test").click()
+    expect(page.get_by_role("dialog")).to_contain_text("The stored secret goes along")
+    assert far.calls == []
 
 
 def test_a_connector_is_removed_after_a_question(window: Window, company: Company) -> None:

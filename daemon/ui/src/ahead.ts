@@ -15,21 +15,20 @@ export type Next =
 const FAR = 8;
 
 export interface Known {
-  isLive: (tool: string) => boolean;
-  /** The call that was fixed when the gate opened, whatever the connector says by now. */
-  own: "live" | "shadow" | null;
+  /** Whether the call of a step is sent: by what the gate lists, and for what it does not list by the connectors. */
+  mode: (node: GraphNode) => "live" | "shadow";
   /** Whether every step waits for a person. */
   careful: boolean;
 }
 
-export function ahead(canvas: Canvas, step: string, decision: string, { isLive, own, careful }: Known): Next[] {
+export function ahead(canvas: Canvas, step: string, decision: string, { mode, careful }: Known): Next[] {
   const nodes = new Map(canvas.nodes.map((node) => [node.id, node]));
   const leaving = (id: string) => canvas.edges.filter((edge) => edge.source === id);
   const from = nodes.get(step);
   if (from === undefined) return [];
   const found: Next[] = [];
   const runsItself = from.kind === "task" && (decision === "approved" || decision === "retry");
-  if (runsItself) found.push({ what: "step", node: from, mode: own ?? (isLive(from.tool ?? "") ? "live" : "shadow") });
+  if (runsItself) found.push({ what: "step", node: from, mode: mode(from) });
   const edges = taken(from, decision, leaving(step));
   if (edges.length === 0) return [...found, { what: "denied" }];
   if (edges.length > 1) return [...found, fork(from, edges, nodes)];
@@ -43,7 +42,7 @@ export function ahead(canvas: Canvas, step: string, decision: string, { isLive, 
       seen.add(node.id);
       const stop = stops(node);
       if (stop !== null) return void into.push(stop);
-      if (node.kind === "task") into.push({ what: "step", node, mode: isLive(node.tool ?? "") ? "live" : "shadow" });
+      if (node.kind === "task") into.push({ what: "step", node, mode: mode(node) });
       node = nodes.get(leaving(node.id)[0]?.target ?? "");
     }
   }

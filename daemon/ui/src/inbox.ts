@@ -71,7 +71,7 @@ function byId(runs: Run[]): Map<string, Run> {
 export function take(run: Run): void {
   const runs = new Map(inbox.runs);
   const before = runs.get(run.id);
-  if (before !== undefined && before.version >= run.version) return;
+  if (before !== undefined && before.version > run.version) return;
   if (run.gates.length > 0) runs.set(run.id, run);
   else if (!runs.delete(run.id)) return;
   set({ ...inbox, runs });
@@ -79,7 +79,7 @@ export function take(run: Run): void {
 
 const touched = new Set<string>();
 let renewing = false;
-const TURNS = new Set(["gate_opened", "verdict_given", "run_ended"]);
+const TURNS = new Set(["gate_opened", "gate_changed", "verdict_given", "run_ended"]);
 
 /** Load the inbox, and follow what happens; for the one place that surrounds all parts. */
 export function useFollowing(): void {

@@ -90,6 +90,16 @@ export interface Call {
   connector_version: number | null;
 }
 
+/** A call that cannot be undone and that an approval can lead to before the next person is asked. */
+export interface Reach {
+  step_id: string;
+  label: string;
+  tool: string;
+  mode: "shadow" | "live";
+  connector: { origin: string; method: string; path: string; version: number } | null;
+  call: Call | null;
+}
+
 export interface Gate {
   step_id: string;
   label: string;
@@ -103,6 +113,9 @@ export interface Gate {
   digest: string;
   signals: string[];
   effect: Call | null;
+  effects?: Reach[];
+  /** JSON pointers of inputs that nobody has handed in. */
+  missing?: string[];
 }
 
 export interface Verdict {

@@ -2,6 +2,7 @@
 
 import { type FormEvent, useState } from "react";
 import { get, type Problem, send } from "../api";
+import { mistakesOf, takesStoredSecret } from "../connectorRules";
 import { asProblem, useLoad } from "../hooks";
 import { Heading, Loading, ModeBadge, Note, Trouble, When } from "../parts/Bits";
 import { blank, bodyOf, ConnectorFields, type Draft, draftOf } from "../parts/ConnectorFields";
@@ -10,6 +11,7 @@ import { Value } from "../parts/Facts";
 import { Icon } from "../parts/Icon";
 import { Label, Text } from "../parts/Text";
 import { go } from "../router";
+import { sentence } from "../sentences";
 import type { Connector, Trial } from "../types";
 
 type Stored = { connector: Connector | null };
@@ -41,8 +43,9 @@ function Form({ tool, path, stored, onStored }: FormProps) {
   const [busy, setBusy] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [trial, setTrial] = useState<Trial | null>(null);
-  const [asking, setAsking] = useState<"" | "live" | "remove">("");
+  const [asking, setAsking] = useState<"" | "live" | "test" | "remove">("");
   const [saved, setSaved] = useState(false);
+  const [mistakes, setMistakes] = useState<Map<string, string>>(new Map());
   const goesLive = draft.reversible && stored?.reversible !== true;
 
   async function act(what: string, doing: () => Promise<void>) {
@@ -50,10 +53,13 @@ function Form({ tool, path, stored, onStored }: FormProps) {
     setBusy(what);
     setProblem(null);
     setSaved(false);
+    setMistakes(new Map());
     try {
       await doing();
     } catch (error) {
-      setProblem(asProblem(error));
+      const refused = asProblem(error);
+      setProblem(refused);
+      setMistakes(refused.fields);
     }
     setBusy("");
     setAsking("");
@@ -75,10 +81,24 @@ function Form({ tool, path, stored, onStored }: FormProps) {
       await send("DELETE", path);
       go("#/connectors");
     });
+  /** What is not right is said before anybody is asked for consent. */
+  const sound = () => {
+    const found = mistakesOf(draft, stored);
+    setProblem(null);
+    setSaved(false);
+    setMistakes(found);
+    return found.size === 0;
+  };
   const submit = (event: FormEvent) => {
     event.preventDefault();
+    if (busy !== "" || !sound()) return;
     if (goesLive) setAsking("live");
     else void save();
+  };
+  const tryOut = () => {
+    if (!sound()) return;
+    if (draft.method !== "GET" || draft.auth_type !== "none") setAsking("test");
+    else void test();
   };
   return (
     <form className="connector" onSubmit={submit} noValidate>
@@ -102,16 +122,14 @@ function Form({ tool, path, stored, onStored }: FormProps) {
         </p>
       </Heading>
       {saved && <Note kind="good" title="Saved." />}
-      <ConnectorFields draft={draft} onChange={setDraft} errors={problem?.fields ?? new Map()} stored={stored} />
-      {problem !== null && <Note kind="bad" title={problem.fields.size > 0 ? "Something is not right; see above." : problem.message}>
-        {problem.fields.size > 0 && <p>{problem.message}</p>}
-      </Note>}
+      <ConnectorFields draft={draft} onChange={setDraft} errors={mistakes} stored={stored} />
+      {mistakes.size > 0 ? <Note kind="bad" title="Something is not right; see above." /> : problem !== null && <Note kind="bad" title={sentence(problem.message)} />}
       {trial !== null && <Result trial={trial} />}
       <div className="actions">
         <button type="submit" className="button primary" disabled={busy !== ""}>
           {busy === "save" ? "Saving…" : "Save"}
         </button>
-        <button type="button" className="button" disabled={busy !== ""} onClick={() => void test()}>
+        <button type="button" className="button" disabled={busy !== ""} onClick={tryOut}>
           {busy === "test" ? "Calling…" : "Test: call it once now"}
         </button>
         {stored !== null && (
@@ -127,10 +145,21 @@ function Form({ tool, path, stored, onStored }: FormProps) {
           </p>
           <p>
             <code>
-              {draft.method} <Text text={draft.base_url + draft.path} />
+              {draft.method} <Text text={address(draft)} />
             </code>
           </p>
           <p>What is sent cannot be called back from here. Steps of low and medium risk send it without asking anybody.</p>
+        </Dialog>
+      )}
+      {asking === "test" && (
+        <Dialog title="Call it once now?" yes={`Yes, send the ${draft.method}`} danger={draft.method !== "GET"} busy={busy !== ""} onYes={() => void test()} onNo={() => setAsking("")}>
+          <p>The test calls the other side for real, whether the tool is shadowed or not:</p>
+          <p>
+            <code>
+              {draft.method} <Text text={address(draft)} />
+            </code>
+          </p>
+          <p>{secretSaid(draft, stored)}{draft.method !== "GET" && " What it does over there cannot be undone from here."}</p>
         </Dialog>
       )}
       {asking === "remove" && (
@@ -140,6 +169,16 @@ function Form({ tool, path, stored, onStored }: FormProps) {
       )}
     </form>
   );
+}
+
+function address(draft: Draft): string {
+  return draft.base_url.trim() + draft.path.trim();
+}
+
+/** Which secret goes along with a test. */
+function secretSaid(draft: Draft, stored: Connector | null): string {
+  if (draft.auth_type === "none") return "No secret goes along.";
+  return takesStoredSecret(draft, stored) ? "The stored secret goes along." : "The secret that you have entered goes along.";
 }
 
 function Result({ trial }: { trial: Trial }) {

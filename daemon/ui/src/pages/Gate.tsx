@@ -1,46 +1,67 @@
 /** A gate: what is asked, on what grounds, what each decision leads to, and the decision itself. */
 
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
+import type { Shown } from "../changes";
 import { canvasOf, connectors, template, templates, useLoad, useRun } from "../hooks";
 import { take } from "../inbox";
-import { Heading, Loading, Note, TierBadge, Trouble, When } from "../parts/Bits";
+import { useLive } from "../live";
+import { ForHowLong, Heading, Loading, Note, TierBadge, Trouble } from "../parts/Bits";
 import { CallView } from "../parts/CallView";
 import { Decide } from "../parts/Decide";
+import { Effects } from "../parts/Effects";
 import { Table } from "../parts/Facts";
 import { Icon } from "../parts/Icon";
-import { Done, type Given, NotWaiting } from "../parts/Outcome";
+import { closedBy, Done, type Given, NotWaiting } from "../parts/Outcome";
 import { Label, Text } from "../parts/Text";
 import { to } from "../router";
-import type { Canvas, Gate, Json, Run } from "../types";
-import { named, whyItWaits } from "../words";
-import { Changes, type Shown } from "../parts/Changes";
+import { hits, ordinal, OUTCOME_UNKNOWN, question, whyItWaits } from "../sentences";
+import { useAccount } from "../session";
+import type { Gate, GraphNode, Json, Run } from "../types";
+import { named } from "../words";
+import { Changes } from "../parts/Changes";
 import { telling, useTitles } from "./Inbox";
 
 export function GatePage({ run: id, step }: { run: string; step: string }) {
   const { value: run, problem, reload, set } = useRun(id);
+  const { user } = useAccount();
   const [shown, setShown] = useState<Shown | null>(null);
   const [given, setGiven] = useState<Given | null>(null);
+  const [answered, setAnswered] = useState(false);
   const now = run?.gates.find((gate) => gate.step_id === step);
+  const newest = useRef(run);
+  newest.current = run;
   useEffect(() => {
     if (run !== null) take(run);
     if (shown === null && run !== null && now !== undefined) setShown({ run, gate: now });
   }, [run, now, shown]);
   if (run === null) return problem === null ? <Loading what="Loading the gate" /> : <Trouble problem={problem} retry={reload} />;
-  if (given !== null) return <Done given={given} run={run} onBack={() => (setGiven(null), setShown(null))} />;
-  if (shown === null) return now === undefined ? <NotWaiting run={run} step={step} visit={null} /> : <Loading />;
-  if (now === undefined) return <NotWaiting run={run} step={step} visit={shown.gate.visit} />;
+  if (given !== null && (answered || closedBy(run, given, user.email) !== undefined)) {
+    const back = () => {
+      setGiven(null);
+      setAnswered(false);
+      setShown(null);
+    };
+    return <Done given={given} run={run} reload={reload} onBack={back} />;
+  }
+  if (shown === null) return now === undefined ? <NotWaiting run={run} step={step} visit={null} reload={reload} /> : <Loading />;
+  if (now === undefined) return <NotWaiting run={run} step={step} visit={shown.gate.visit} reload={reload} />;
   const stands = { run, gate: now };
   return (
     <Asked
       shown={shown}
       changed={now.digest === shown.gate.digest ? null : stands}
       onSeen={() => setShown(stands)}
+      onSent={setGiven}
       onGiven={(next) => {
-        setGiven(next);
-        set(next.run);
-        take(next.run);
+        setAnswered(true);
+        // The stream may have been quicker than the answer.
+        if (next.version >= (newest.current?.version ?? 0)) set(next);
+        take(next);
       }}
-      onRefused={reload}
+      onRefused={(unsure) => {
+        if (!unsure) setGiven(null);
+        reload();
+      }}
     />
   );
 }
@@ -49,19 +70,28 @@ interface AskedProps {
   shown: Shown;
   changed: Shown | null;
   onSeen: () => void;
-  onGiven: (given: Given) => void;
-  onRefused: () => void;
+  onSent: (given: Given) => void;
+  onGiven: (run: Run) => void;
+  onRefused: (unsure: boolean) => void;
 }
 
-function Asked({ shown, changed, onSeen, onGiven, onRefused }: AskedProps) {
+function Asked({ shown, changed, onSeen, onSent, onGiven, onRefused }: AskedProps) {
   const { run, gate } = shown;
   const titles = useTitles();
   const { value: canvas, done } = useLoad(`canvas of ${run.id}`, () => canvasOf(run));
-  const { value: bound } = useLoad("connectors", connectors);
-  const live = useMemo(() => {
-    const tools = new Set((bound ?? []).filter((one) => one.reversible).map((one) => one.tool_id));
-    return (tool: string) => tools.has(tool);
-  }, [bound]);
+  const { value: bound, reload } = useLoad("connectors", connectors);
+  useLive((events) => {
+    if (events.length === 0 || events.some((one) => one.event.type === "gate_changed")) reload();
+  });
+  const mode = useMemo(() => {
+    const live = new Set((bound ?? []).filter((one) => one.reversible).map((one) => one.tool_id));
+    const listed = new Map((gate.effects ?? []).map((one) => [one.step_id, one.mode]));
+    if (gate.effect !== null) listed.set(gate.step_id, gate.effect.mode);
+    return (node: GraphNode) => listed.get(node.id) ?? (live.has(node.tool ?? "") ? "live" : "shadow");
+  }, [bound, gate]);
+  const labels = useMemo(() => new Map((canvas?.nodes ?? []).map((node) => [node.id, node.label])), [canvas]);
+  const label = (id: string) => labels.get(id) ?? named(id);
+  const unknown = gate.reason === OUTCOME_UNKNOWN;
   return (
     <article className="gate">
       <nav className="crumbs" aria-label="Where you are">
@@ -81,8 +111,8 @@ function Asked({ shown, changed, onSeen, onGiven, onRefused }: AskedProps) {
                 <Label text={named(name)} most={30} /> <Label text={value} most={60} /> ·{" "}
               </span>
             ))}
-            waiting since <When at={gate.opened_at} />
-            {gate.visit > 1 && ` · asked for the ${gate.visit}. time`}
+            waiting <ForHowLong at={gate.opened_at} />
+            {gate.visit > 1 && ` · asked for the ${ordinal(gate.visit)} time`}
           </span>
         </p>
       </Heading>
@@ -95,7 +125,7 @@ function Asked({ shown, changed, onSeen, onGiven, onRefused }: AskedProps) {
             </p>
             <About vertical={run.vertical} title={titles.get(run.vertical) ?? run.vertical} />
             <p>
-              <strong>Why it waits:</strong> <Text text={whyItWaits(gate)} />
+              <strong>Why it waits:</strong> <Text text={whyItWaits(gate, label)} />
             </p>
             <a
               className="button narrow-only"
@@ -110,15 +140,16 @@ function Asked({ shown, changed, onSeen, onGiven, onRefused }: AskedProps) {
           </section>
           {gate.effect !== null && (
             <section className="card">
-              <h2>{gate.decisions.includes("retry") ? "The call in question" : "What an approval does at once"}</h2>
-              <CallView call={gate.effect} ahead={!gate.decisions.includes("retry")} />
+              <h2>{unknown ? "The call in question" : "What an approval does at once"}</h2>
+              <CallView call={gate.effect} state={unknown ? "unknown" : "ahead"} />
             </section>
           )}
-          <Grounds run={run} canvas={canvas} />
+          {gate.effects !== undefined && <Effects gate={gate} effects={gate.effects} />}
+          <Grounds run={run} gate={gate} label={label} />
         </div>
         <div className="gate-side">
           {changed !== null && <Changes before={shown} after={changed} onSeen={onSeen} />}
-          <Decide shown={shown} canvas={canvas} unknown={done && canvas === null} isLive={live} blocked={changed !== null} onGiven={onGiven} onRefused={onRefused} />
+          <Decide shown={shown} canvas={canvas} unknown={done && canvas === null} mode={mode} blocked={changed !== null} onSent={onSent} onGiven={onGiven} onRefused={onRefused} />
         </div>
       </div>
     </article>
@@ -126,10 +157,15 @@ function Asked({ shown, changed, onSeen, onGiven, onRefused }: AskedProps) {
 }
 
 function Question({ gate }: { gate: Gate }) {
-  if (gate.reason === "outcome unknown") return <>Was the call of “<Label text={gate.label} />” carried out?</>;
-  if (gate.kind === "gateway") return <>Which way should the run go on from “<Label text={gate.label} />”?</>;
-  if (gate.kind === "task") return <>May “<Label text={gate.label} />” be carried out?</>;
-  return <>A person signs here before the run goes on. Do you approve?</>;
+  const found = question(gate);
+  if (found === null) return <>A person signs here before the run goes on. Do you approve?</>;
+  return (
+    <>
+      {found[0]}
+      <Label text={gate.label} />
+      {found[1]}
+    </>
+  );
 }
 
 /** What the process is for, so that nobody has to know it. */
@@ -147,8 +183,7 @@ function About({ vertical, title }: { vertical: string; title: string }) {
 }
 
 /** What the decision rests on: what was handed in, and what each step has found. */
-function Grounds({ run, canvas }: { run: Run; canvas: Canvas | null }) {
-  const labels = new Map((canvas?.nodes ?? []).map((node) => [node.id, node.label]));
+function Grounds({ run, gate, label }: { run: Run; gate: Gate; label: (step: string) => string }) {
   const { value: detail } = useLoad(`template ${run.vertical}`, () => template(run.vertical));
   const found = latestFirst(run);
   const made = found.filter(([step]) => shadowed(run, step));
@@ -163,7 +198,7 @@ function Grounds({ run, canvas }: { run: Run; canvas: Canvas | null }) {
           found.map(([step, value]) => (
             <div className="found" key={step}>
               <h3>
-                <Label text={labels.get(step) ?? step} />
+                <Label text={label(step)} />
                 {made.length < found.length && shadowed(run, step) && <small className="muted"> a sample answer: the step was shadowed</small>}
               </h3>
               {typeof value === "object" && value !== null && !Array.isArray(value) && !("text" in value && Object.keys(value).length === 1) ? (
@@ -174,7 +209,7 @@ function Grounds({ run, canvas }: { run: Run; canvas: Canvas | null }) {
             </div>
           ))
         )}
-        <Signals run={run} />
+        {gate.signals.length > 0 && <Note kind="warn" title={hits(gate.signals, label)} />}
       </section>
       <section className="card">
         <h2>What was handed in</h2>
@@ -192,10 +227,4 @@ function shadowed(run: Run, step: string): boolean {
 function latestFirst(run: Run): [string, Json][] {
   const at = (step: string) => run.trace.findLastIndex((one) => one.step_id === step);
   return Object.entries(run.facts).sort(([one], [other]) => at(other) - at(one));
-}
-
-function Signals({ run }: { run: Run }) {
-  const signals = [...new Set(run.gates.flatMap((gate) => gate.signals))];
-  if (signals.length === 0) return null;
-  return <Note kind="warn" title={`A check has a hit: ${signals.join(", ")}`} />;
 }

@@ -8,7 +8,9 @@ import { Filter, Shown } from "../parts/Filter";
 import { Icon } from "../parts/Icon";
 import { Label } from "../parts/Text";
 import { narrow, to, usePlace } from "../router";
+import { counted } from "../sentences";
 import { useAccount } from "../session";
+import type { Gate } from "../types";
 import { mayDecide, named, TIERS } from "../words";
 
 const AGES: Record<string, { name: string; ms: number }> = {
@@ -30,7 +32,7 @@ export function InboxPage() {
       <Heading title="Inbox">
         <p className="lead">
           {!inbox.loaded ? "What waits for your decision" : mine.length === 0 ? "Nothing waits for your decision" : `${mine.length}${inbox.more ? "+" : ""} waiting for your decision`}
-          {others > 0 && `, ${others} for others`}
+          {inbox.loaded && others > 0 && (mine.length === 0 ? `; ${counted(others, "decision")} ${others === 1 ? "waits" : "wait"} for others` : `, ${others} for others`)}
         </p>
       </Heading>
       {inbox.problem !== null && !inbox.loaded ? (
@@ -109,6 +111,7 @@ function Filters({ all, titles, shown }: { all: Waiting[]; titles: Map<string, s
 
 function Row({ one, title }: { one: Waiting; title: string }) {
   const { run, gate } = one;
+  const mode = leadsTo(gate);
   return (
     <li className={`row edge-${gate.tier}`}>
       <a className="row-main" href={to("runs", run.id, "gates", gate.step_id)}>
@@ -120,7 +123,7 @@ function Row({ one, title }: { one: Waiting; title: string }) {
       </p>
       <p className="row-badges">
         <TierBadge tier={gate.tier} />
-        {gate.effect !== null && <ModeBadge mode={gate.effect.mode} />}
+        {mode !== null && <ModeBadge mode={mode} />}
       </p>
       <p className="row-when">
         <When at={gate.opened_at} />
@@ -128,6 +131,12 @@ function Row({ one, title }: { one: Waiting; title: string }) {
       <Icon name="forward" />
     </li>
   );
+}
+
+/** Live as soon as anything is that an approval can lead to; null where it leads to no call. */
+function leadsTo({ effect, effects = [] }: Gate): "shadow" | "live" | null {
+  const modes = [...effects.map((one) => one.mode), ...(effect === null ? [] : [effect.mode])];
+  return modes.length === 0 ? null : modes.includes("live") ? "live" : "shadow";
 }
 
 /** The first inputs, so that two runs of one template are told apart. */

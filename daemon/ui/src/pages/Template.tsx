@@ -10,6 +10,7 @@ import { Icon } from "../parts/Icon";
 import { blanks, collect, Inputs, filled, type Texts } from "../parts/Inputs";
 import { Label } from "../parts/Text";
 import { go, to } from "../router";
+import { an } from "../sentences";
 import type { Canvas, Facts, Run, TemplateDetail } from "../types";
 import { decisionWord, EFFECT, kindWord } from "../words";
 
@@ -70,7 +71,7 @@ function Gates({ canvas: found }: { canvas: Canvas }) {
               <br />
               <small className="muted">
                 {node.decisions.map(decisionWord).join(", ")}
-                {node.role !== null && ` · by a ${node.role}`}
+                {node.role !== null && ` · by ${an(node.role)}`}
               </small>
             </span>
           </li>

@@ -7,6 +7,7 @@ import { Search, Shown } from "../parts/Filter";
 import { Icon } from "../parts/Icon";
 import { Label } from "../parts/Text";
 import { to } from "../router";
+import { counted } from "../sentences";
 import type { TemplateSummary, Tier } from "../types";
 import { TIERS } from "../words";
 
@@ -67,7 +68,7 @@ function Card({ one }: { one: TemplateSummary }) {
       <p className="badges">
         {worst !== undefined && <TierBadge tier={worst} />}
         <span className="muted">
-          <Icon name="gate" size={14} /> {one.gates.length === 1 ? "1 decision" : `${one.gates.length} decisions`} · {one.steps} steps
+          <Icon name="gate" size={14} /> {counted(one.gates.length, "decision")} · {counted(one.steps, "step")}
         </span>
       </p>
     </li>

@@ -1,13 +1,12 @@
 /** What happens on a decision, as a short list. */
 
 import type { Next } from "../ahead";
+import { an } from "../sentences";
 import { EFFECT, named } from "../words";
 import { Icon } from "./Icon";
 import { Label } from "./Text";
 
 export function AheadList({ steps }: { steps: Next[] }) {
-  const runs = steps.filter((step) => step.what === "step");
-  const shadowed = runs.filter((step) => step.mode === "shadow").length;
   return (
     <ol className="ahead">
       {steps.map((step, index) => (
@@ -15,12 +14,6 @@ export function AheadList({ steps }: { steps: Next[] }) {
           <Line step={step} />
         </li>
       ))}
-      {shadowed > 0 && (
-        <li className="muted">
-          <Icon name="shadow" size={16} />
-          <small>{shadowed === runs.length ? "Shadowed: nothing is sent." : "With this sign: shadowed, not sent."}</small>
-        </li>
-      )}
     </ol>
   );
 }
@@ -33,11 +26,13 @@ function Line({ step }: { step: Next }) {
           <Icon name={step.mode} size={16} />
           <span>
             <Label text={step.node.label} />{" "}
-            {step.mode === "live" && (
+            {step.mode === "live" ? (
               <small className="sent">
                 sent for real
                 {step.node.effect !== null && ` · ${(EFFECT[step.node.effect] ?? "").toLowerCase()}`}
               </small>
+            ) : (
+              <small className="muted">dry run</small>
             )}
           </span>
         </>
@@ -48,7 +43,7 @@ function Line({ step }: { step: Next }) {
           <Icon name="gate" size={16} />
           <span>
             Then it waits again: <Label text={step.node.label} />
-            {step.node.role !== null && <small className="muted"> for a {step.node.role}</small>}
+            {step.node.role !== null && <small className="muted"> for {an(step.node.role)}</small>}
           </span>
         </>
       );

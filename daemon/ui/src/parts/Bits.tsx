@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useRef } from "react";
 import type { Problem } from "../api";
 import { useNow } from "../hooks";
 import type { RunStatus, Tier } from "../types";
-import { ago, moment, STATUS, STEP, type StepState } from "../words";
+import { ago, forHowLong, moment, STATUS, STEP, type StepState } from "../words";
 import { Icon, type IconName } from "./Icon";
 import { Label, plain } from "./Text";
 
@@ -47,6 +47,15 @@ export function When({ at }: { at: string }) {
   return (
     <time dateTime={at} title={moment(at)}>
       {ago(at, now)}
+    </time>
+  );
+}
+
+export function ForHowLong({ at }: { at: string }) {
+  const now = useNow();
+  return (
+    <time dateTime={at} title={moment(at)}>
+      {forHowLong(at, now)}
     </time>
   );
 }

@@ -1,21 +1,17 @@
 /** A call as it is sent, or as it would have been: nothing is left out, and what is secret is masked by the service. */
 
 import { pretty } from "../json";
+import { type CallState, callSaid } from "../sentences";
 import type { Call } from "../types";
 import { ModeBadge } from "./Bits";
 import { Label, Text } from "./Text";
 
-export function CallView({ call, ahead }: { call: Call; ahead: boolean }) {
-  const live = call.mode === "live";
+export function CallView({ call, state }: { call: Call; state: CallState }) {
   return (
     <div className={`call call-${call.mode}`}>
       <p className="call-mode">
         <ModeBadge mode={call.mode} />{" "}
-        {live ? (
-          <strong>{ahead ? "If you approve, this call is sent for real." : "This call was sent for real."}</strong>
-        ) : (
-          <strong>{ahead ? "Nothing will be sent. The run goes on with a sample answer of the template." : "Nothing was sent. The run went on with a sample answer of the template."}</strong>
-        )}
+        <strong>{callSaid(call.mode, state)}</strong>
       </p>
       {call.url === null ? (
         <p className="muted">

@@ -48,7 +48,7 @@ export function bodyOf(draft: Draft): Record<string, unknown> {
     method: draft.method,
     path: draft.path.trim(),
     auth_type: draft.auth_type,
-    auth_token: draft.auth_token === "" ? undefined : draft.auth_token,
+    auth_token: draft.auth_type === "none" || draft.auth_token === "" ? undefined : draft.auth_token,
     auth_header: draft.auth_type === "header" && draft.auth_header !== "" ? draft.auth_header : undefined,
     query_map: mapOf(draft.query),
     body_map: mapOf(draft.body),

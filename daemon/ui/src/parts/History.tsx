@@ -2,7 +2,8 @@
 
 import { useState } from "react";
 import type { RunEvent } from "../types";
-import { moment, told } from "../words";
+import { counted, told } from "../sentences";
+import { moment } from "../words";
 import { Icon } from "./Icon";
 import { Label, Text } from "./Text";
 
@@ -26,27 +27,26 @@ export function History({ events, label }: { events: RunEvent[]; label: (id: str
       </ol>
       {found.length > MANY && <p className="muted">and {found.length - MANY} earlier</p>}
       <button type="button" className="link" onClick={() => setEverything(!everything)}>
-        {everything ? "Show only what people did" : `Show all ${events.length} events`}
+        {everything ? "Show only what people did" : `Show ${counted(events.length, "event")}`}
       </button>
     </>
   );
 }
 
 export function Entry({ event, label }: { event: RunEvent; label: (id: string) => string }) {
-  const person = event.by && event.by !== "autopilot" ? event.by : "";
-  const text = told(event, (id) => label(id).slice(0, 160));
+  const { by, text } = told(event, (id) => label(id).slice(0, 160));
   return (
     <>
       <p>
-        {person !== "" && (
+        {by !== null && (
           <>
             <Icon name="gate" size={14} />{" "}
             <strong>
-              <Label text={person} most={60} />
+              <Label text={by} most={60} />
             </strong>{" "}
           </>
         )}
-        <Label text={person === "" ? text.charAt(0).toUpperCase() + text.slice(1) : text} most={400} />
+        <Label text={text} most={400} />
       </p>
       {event.comment && (
         <blockquote>

@@ -1,23 +1,38 @@
-/** After a decision, one's own or somebody else's: what became of it, and where to go from here. */
+/** After a decision, one's own or somebody else's: what runs because of it, what became of it, and where to go from here. */
 
-import { useMemo } from "react";
+import { useEffect, useMemo } from "react";
+import { canvasOf, useLoad } from "../hooks";
 import { riskiestFirst, useWaiting } from "../inbox";
+import { useLink } from "../live";
 import { to } from "../router";
+import { around, callState, decided, who } from "../sentences";
 import { useAccount } from "../session";
-import type { Gate, Run } from "../types";
-import { decided, mayDecide, moment, named } from "../words";
-import { Heading, StatusBadge } from "./Bits";
+import type { Gate, Run, Visit } from "../types";
+import { mayDecide, moment, named } from "../words";
+import { Heading, Note, StatusBadge, When } from "./Bits";
+import { CallView } from "./CallView";
+import { Value } from "./Facts";
 import { Icon } from "./Icon";
 import { Label, Text } from "./Text";
 
+/** A decision that was made in this window: sent, and answered or not yet. */
 export interface Given {
-  run: Run;
   gate: Gate;
   decision: string;
 }
 
-export function Done({ given, run, onBack }: { given: Given; run: Run; onBack: () => void }) {
+const AGAIN_MS = 3_000;
+
+/** The visit that a decision of ours has closed, once the run says so. */
+export function closedBy(run: Run, given: Given | null, me: string): Visit | undefined {
+  if (given === null) return undefined;
+  const { gate, decision } = given;
+  return run.trace.find((one) => one.step_id === gate.step_id && one.visit === gate.visit && one.verdict?.by === me && one.verdict.decision === decision);
+}
+
+export function Done({ given, run, reload, onBack }: { given: Given; run: Run; reload: () => void; onBack: () => void }) {
   const again = run.gates.find((gate) => gate.step_id === given.gate.step_id);
+  const [before, after] = around(given.decision);
   return (
     <section className="after" role="status">
       <span className={`after-sign ${given.decision === "denied" ? "deny" : "go"}`}>
@@ -25,9 +40,9 @@ export function Done({ given, run, onBack }: { given: Given; run: Run; onBack: (
       </span>
       <Heading title="Your decision is recorded" />
       <p className="lead">
-        You {decided(given.decision)} “<Label text={given.gate.label} />”.
+        You {before}“<Label text={given.gate.label} />”{after}.
       </p>
-      <Now run={run} />
+      <Becoming run={run} step={given.gate.step_id} visit={given.gate.visit} reload={reload} />
       <div className="actions">
         {again !== undefined && (
           <button type="button" className="button primary" onClick={onBack}>
@@ -41,37 +56,96 @@ export function Done({ given, run, onBack }: { given: Given; run: Run; onBack: (
 }
 
 /** A gate that does not wait: who closed it, if somebody did. */
-export function NotWaiting({ run, step, visit }: { run: Run; step: string; visit: number | null }) {
+export function NotWaiting({ run, step, visit, reload }: { run: Run; step: string; visit: number | null; reload: () => void }) {
   const closed = run.trace.filter((one) => one.step_id === step && one.verdict !== null && (visit === null || one.visit === visit)).at(-1);
   const verdict = closed?.verdict ?? null;
   const { user } = useAccount();
-  const who = verdict === null ? "" : verdict.by === user.email ? "You" : verdict.by;
+  const mine = verdict?.by === user.email;
   return (
     <section className="after" role="status">
       <span className="after-sign">
         <Icon name="info" size={28} />
       </span>
-      <Heading title={verdict === null ? "Nothing waits here" : "This is decided already"} />
+      <Heading title={verdict === null ? "Nothing waits here" : mine ? "You have decided this" : "This is decided already"} />
       {verdict === null ? (
         <p className="lead">{run.status === "cancelled" ? "The run was cancelled, so there is nothing left to decide." : "The run does not wait at this step now."}</p>
       ) : (
         <>
           <p className="lead">
-            <Label text={who} /> {decided(verdict.decision)} it on {moment(verdict.at)}.
+            <Label text={who(verdict.by, user.email)} /> {decided(verdict.decision)} on {moment(verdict.at)}.
           </p>
           {verdict.comment !== null && (
             <blockquote>
               <Text text={verdict.comment} />
             </blockquote>
           )}
-          <p>A decision counts once, so there is nothing for you to do.</p>
+          {!mine && <p>A decision counts once, so there is nothing for you to do.</p>}
         </>
       )}
-      <Now run={run} />
+      <Becoming run={run} step={step} visit={closed?.visit ?? null} reload={reload} />
       <div className="actions">
         <Onwards run={run} not={step} />
       </div>
     </section>
+  );
+}
+
+/** What a decision has set going, while it goes on and when it is over. */
+function Becoming({ run, step, visit, reload }: { run: Run; step: string; visit: number | null; reload: () => void }) {
+  const { value: canvas } = useLoad(`canvas of ${run.id}`, () => canvasOf(run));
+  const link = useLink();
+  const running = run.trace.filter((one) => one.status === "calling" || one.status === "ready");
+  const busy = running.length > 0 || run.status === "executing";
+  useEffect(() => {
+    // Without the stream nobody tells the page when it is over.
+    if (!busy || link === "live") return;
+    const timer = setInterval(reload, AGAIN_MS);
+    return () => clearInterval(timer);
+  }, [busy, link, reload]);
+  const label = (id: string) => canvas?.nodes.find((node) => node.id === id)?.label ?? id;
+  const own = visit === null ? undefined : run.trace.filter((one) => one.step_id === step && one.visit >= visit).at(-1);
+  return (
+    <>
+      {running.map((one) => (
+        <Running key={`${one.step_id} ${one.visit}`} visit={one} label={label(one.step_id)} />
+      ))}
+      {own !== undefined && !running.includes(own) && <Settled visit={own} label={label(own.step_id)} />}
+      <Now run={run} />
+    </>
+  );
+}
+
+function Running({ visit, label }: { visit: Visit; label: string }) {
+  return (
+    <div className="becoming">
+      <p>
+        <Icon name="calling" size={16} /> <strong>Running now: <Label text={label} /></strong>, begun <When at={visit.verdict?.at ?? visit.started_at} />. This page shows by itself what becomes of it.
+      </p>
+      {visit.request !== null && <CallView call={visit.request} state={callState(visit, undefined)} />}
+    </div>
+  );
+}
+
+/** What came of the call that was decided on. */
+function Settled({ visit, label }: { visit: Visit; label: string }) {
+  if (visit.kind !== "task" || visit.mode !== "live") return null;
+  if (visit.error !== null && visit.status === "failed") {
+    return (
+      <Note kind="bad" title={`“${label.slice(0, 120)}” failed`}>
+        <p>
+          <Text text={visit.error.detail} />
+        </p>
+      </Note>
+    );
+  }
+  if (visit.status !== "done" || visit.verdict?.decision === "done") return null;
+  return (
+    <details className="becoming">
+      <summary>
+        The call of “<Label text={label} />” was answered: what came back
+      </summary>
+      <Value value={visit.output} />
+    </details>
   );
 }
 

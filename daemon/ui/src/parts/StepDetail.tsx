@@ -1,8 +1,9 @@
 /** One step of a run, opened: what it is, what it sent, what it got, how long it took. */
 
 import { useEffect, useRef } from "react";
-import type { GraphNode, Run, Visit } from "../types";
-import { decided, EFFECT, kindWord, lasted, moment } from "../words";
+import { callState, decided, ordinal } from "../sentences";
+import type { Gate, GraphNode, Run, Visit } from "../types";
+import { EFFECT, kindWord, lasted, moment } from "../words";
 import { StepBadge, TierBadge } from "./Bits";
 import { CallView } from "./CallView";
 import { Value } from "./Facts";
@@ -46,15 +47,15 @@ export function StepDetail({ run, step, node, label, onClose }: Props) {
           )}
         </p>
       )}
-      {visits.length === 0 ? <p className="muted">The run has not come to this step.</p> : visits.map((visit) => <OneVisit key={visit.visit} visit={visit} many={visits.length > 1} />)}
+      {visits.length === 0 ? <p className="muted">The run has not come to this step.</p> : visits.map((visit) => <OneVisit key={visit.visit} visit={visit} gate={run.gates.find((gate) => gate.step_id === step && gate.visit === visit.visit)} many={visits.length > 1} />)}
     </section>
   );
 }
 
-function OneVisit({ visit, many }: { visit: Visit; many: boolean }) {
+function OneVisit({ visit, gate, many }: { visit: Visit; gate: Gate | undefined; many: boolean }) {
   return (
     <div className="visit">
-      {many && <h3>Time {visit.visit}</h3>}
+      {many && <h3>{ordinal(visit.visit)} time</h3>}
       <dl className="facts">
         <div>
           <dt>State</dt>
@@ -81,7 +82,7 @@ function OneVisit({ visit, many }: { visit: Visit; many: boolean }) {
           <div>
             <dt>Decision</dt>
             <dd>
-              <Label text={visit.verdict.by} /> {decided(visit.verdict.decision)} it on {moment(visit.verdict.at)}
+              <Label text={visit.verdict.by} /> {decided(visit.verdict.decision)} on {moment(visit.verdict.at)}
               {visit.verdict.comment !== null && (
                 <blockquote>
                   <Text text={visit.verdict.comment} />
@@ -114,7 +115,7 @@ function OneVisit({ visit, many }: { visit: Visit; many: boolean }) {
           </div>
         )}
       </dl>
-      {visit.request !== null && <CallView call={visit.request} ahead={visit.status === "parked"} />}
+      {visit.request !== null && <CallView call={visit.request} state={callState(visit, gate)} />}
     </div>
   );
 }

@@ -1,7 +1,8 @@
 /** The steps that a run has taken, in order, as a list. */
 
-import type { Run } from "../types";
-import { decided, lasted, STEP } from "../words";
+import type { Run, Visit } from "../types";
+import { hand, ordinal } from "../sentences";
+import { lasted, STEP } from "../words";
 import { ModeBadge } from "./Bits";
 import { Icon } from "./Icon";
 import { Label } from "./Text";
@@ -24,22 +25,10 @@ export function Steps({ run, label, chosen, onChoose }: Props) {
           <div>
             <button type="button" className="step-name" aria-pressed={chosen === visit.step_id} onClick={() => onChoose(visit.step_id)}>
               <Label text={label(visit.step_id)} />
-              {visit.visit > 1 && <span className="muted"> (time {visit.visit})</span>}
+              {visit.visit > 1 && <span className="muted"> ({ordinal(visit.visit)} time)</span>}
             </button>
             <p className="muted small">
-              {STEP[visit.status]}
-              {visit.verdict !== null ? (
-                <>
-                  : <Label text={visit.verdict.by} most={60} /> {decided(visit.verdict.decision)} it
-                </>
-              ) : (
-                visit.resolved_by !== null && visit.resolved_by !== "autopilot" && (
-                  <>
-                    {" "}
-                    by <Label text={visit.resolved_by} most={60} />
-                  </>
-                )
-              )}
+              <Hand visit={visit} />
               {visit.mode === "live" && visit.ended_at !== null && ` · ${lasted(visit.started_at, visit.ended_at)}`}
             </p>
           </div>
@@ -47,5 +36,16 @@ export function Steps({ run, label, chosen, onChoose }: Props) {
         </li>
       ))}
     </ol>
+  );
+}
+
+function Hand({ visit }: { visit: Visit }) {
+  const { by, before, after } = hand(visit, STEP[visit.status]);
+  return (
+    <>
+      {before}
+      {by !== null && <Label text={by} most={60} />}
+      {after}
+    </>
   );
 }

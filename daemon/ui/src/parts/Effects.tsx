@@ -1,0 +1,67 @@
+/** What an approval can send before the next person is asked: every call that cannot be undone, as the service lists them. */
+
+import { counted } from "../sentences";
+import type { Gate, Reach } from "../types";
+import { CallView } from "./CallView";
+import { Icon } from "./Icon";
+import { Label, Text } from "./Text";
+
+export function Effects({ gate, effects }: { gate: Gate; effects: Reach[] }) {
+  const live = effects.filter((one) => one.mode === "live").length;
+  const shown = gate.effect !== null;
+  return (
+    <section className="card effects">
+      <h2>{gate.kind === "gateway" ? "What this decision can send" : "What this approval can send"}</h2>
+      <p className="muted">{summary(effects.length, live)}</p>
+      {effects.length > 0 && (
+        <ul>
+          {effects.map((one) => (
+            <li key={one.step_id} className={`effect effect-${one.mode}`}>
+              <One one={one} known={shown && one.step_id === gate.step_id} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+function summary(all: number, live: number): string {
+  if (all === 0) return "No call that cannot be undone follows before a person is asked again.";
+  if (live === 0) return `Dry run: ${counted(all, "call")} that cannot be undone ${all === 1 ? "is" : "are"} recorded, and none of them is sent.`;
+  return `${live === all ? "" : `${live} of `}${counted(all, "call")} can be sent for real and cannot be undone.`;
+}
+
+/** A call whose content is shown above already is named only. */
+function One({ one, known }: { one: Reach; known: boolean }) {
+  return (
+    <>
+      <p>
+        <strong>
+          <Label text={one.label} />
+        </strong>{" "}
+        <span className={`badge mode-${one.mode}`}>
+          <Icon name={one.mode} size={14} /> {one.mode === "live" ? "Sent for real" : "Dry run"}
+        </span>
+      </p>
+      {one.connector === null ? (
+        <p className="muted small">
+          The tool <code><Label text={one.tool} /></code> has no connector, so there is no address that it could call.
+        </p>
+      ) : (
+        <p className="small">
+          <code>{one.connector.method}</code>{" "}
+          <code className="url">
+            <Text text={one.connector.origin + one.connector.path} />
+          </code>{" "}
+          <span className="muted">
+            tool <Label text={one.tool} />, version {one.connector.version} of its connector
+          </span>
+        </p>
+      )}
+      {known && <p className="muted small">What it sends is shown above.</p>}
+      {!known && one.call !== null && <CallView call={one.call} state="ahead" />}
+      {one.call === null && one.mode === "live" && <p className="muted small">What is in it depends on steps that have not run yet.</p>}
+    </>
+  );
+}

@@ -1,0 +1,195 @@
+/** The sentences that the page puts together: who decided what, for how long, and what became of a call. */
+
+import type { Gate, RunEvent, Visit } from "./types";
+import { decisionWord, named } from "./words";
+
+export const OUTCOME_UNKNOWN = "outcome unknown";
+const CHANGED = "changed since approval";
+const ORDINALS = new Intl.PluralRules("en", { type: "ordinal" });
+const ENDINGS: Record<string, string> = { one: "st", two: "nd", few: "rd", other: "th" };
+
+/** “2nd”. */
+export function ordinal(count: number): string {
+  return `${count}${ENDINGS[ORDINALS.select(count)] ?? "th"}`;
+}
+
+/** “1 step”, “2 steps”. */
+export function counted(count: number, one: string): string {
+  return `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
+}
+
+/** “a manager”, “an owner”. */
+export function an(noun: string): string {
+  return `${/^[aeiou]/i.test(noun) ? "an" : "a"} ${noun}`;
+}
+
+/** “A, B and C”. */
+export function listed(names: string[]): string {
+  return names.length < 2 ? (names[0] ?? "") : `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
+}
+
+/** A text as a sentence: it begins with a capital letter and ends with one full stop. */
+export function sentence(text: string): string {
+  const trimmed = text.trim();
+  return `${trimmed.charAt(0).toUpperCase()}${trimmed.slice(1)}${/[.!?…]$/.test(trimmed) ? "" : "."}`;
+}
+
+/** What a decision did, in front of what was decided and behind it. */
+export function around(decision: string): [string, string] {
+  switch (decision) {
+    case "approved":
+      return ["approved ", ""];
+    case "denied":
+      return ["denied ", ""];
+    case "retry":
+      return ["had ", " sent again"];
+    case "done":
+      return ["said that ", " was done"];
+    default:
+      return [`chose “${decisionWord(decision)}” at `, ""];
+  }
+}
+
+/** What somebody decided, as a predicate: “approved it”, “had “Pay” sent again”. */
+export function decided(decision: string, what = "it"): string {
+  const [before, after] = around(decision);
+  return what === "it" && before.startsWith("chose ") ? before.replace(/ at $/, "") : `${before}${what}${after}`;
+}
+
+/** Who decided, at the beginning of a sentence. */
+export function who(by: string, me: string): string {
+  if (by === me) return "You";
+  return by === "autopilot" || by === "deadline" ? `The ${by}` : by;
+}
+
+/** Why a gate waits, for somebody who does not know the service. */
+export function whyItWaits(gate: Gate, label: (step: string) => string = named): string {
+  const { reason, tier } = gate;
+  if (reason === OUTCOME_UNKNOWN) return "The call may or may not have reached the other side. Nobody can know from here, so it is not sent again without you.";
+  if (reason === CHANGED) return "The connector of this call was changed after the approval, so the call was not sent. Look at it as it is now.";
+  if (reason.startsWith("tier ")) return `Steps of ${tier} risk always wait for a person.`;
+  if (reason === "this step is a human sign-off") return "This step is a sign-off by a person.";
+  if (reason === "every step of this run waits for a human") return "This run was started so that every step waits for a person.";
+  if (reason.startsWith("the signal of ")) return `${hits(gate.signals, label)} A person looks at ${gate.signals.length === 1 ? "it" : "them"} first.`;
+  if (reason.startsWith("the input ")) return `${missing(gate, reason)} missing.`;
+  if (reason === "the condition of no branch holds") return "None of the rules for the next step applies, so a person chooses.";
+  return sentence(reason);
+}
+
+/** “A check has a hit: Watch list.” */
+export function hits(signals: string[], label: (step: string) => string): string {
+  const names = listed(signals.map((one) => `“${label(one)}”`));
+  return signals.length === 1 ? `A check has a hit: ${names}.` : `${signals.length} checks have a hit: ${names}.`;
+}
+
+function missing(gate: Gate, reason: string): string {
+  const found = gate.missing ?? [];
+  const names = found.length > 0 ? found.map((pointer) => pointer.split("/").at(-1) ?? pointer) : [reason.replace(/^the input /, "").replace(/ is missing$/, "")];
+  return `The ${names.length === 1 ? "input" : "inputs"} ${listed(names.map((one) => `“${named(one)}”`))} ${names.length === 1 ? "is" : "are"}`;
+}
+
+/** What a gate asks, in front of its label and behind it; null where the label does not belong into the sentence. */
+export function question(gate: Gate): [string, string] | null {
+  if (gate.reason === OUTCOME_UNKNOWN) return ["Was the call of “", "” carried out?"];
+  if (gate.kind === "gateway" && !gate.decisions.includes("approved")) return ["Which way should the run go on from “", "”?"];
+  if (gate.kind === "gateway") return ["May the run go on from “", "”?"];
+  return gate.kind === "task" ? ["May “", "” be carried out?"] : null;
+}
+
+export interface Told {
+  /** The person whose doing it is; the text is a predicate then, and a whole sentence otherwise. */
+  by: string | null;
+  text: string;
+}
+
+/** An event of a history in words. */
+export function told(event: RunEvent, label: (step: string) => string): Told {
+  const by = event.by && event.by !== "autopilot" ? event.by : null;
+  const step = event.step_id === undefined ? "" : `“${label(event.step_id)}”`;
+  const done = predicate(event, step);
+  if (by !== null && done !== null) return { by, text: done };
+  return { by: null, text: sentence(happened(event, step)).replace(/\.$/, "") };
+}
+
+/** What a person did; null for what is nobody's doing. */
+function predicate(event: RunEvent, step: string): string | null {
+  switch (event.type) {
+    case "run_started":
+      return "started the run";
+    case "step_entered":
+      return `had ${step} tried again`;
+    case "step_cleared":
+      return `cleared ${step} to run`;
+    case "verdict_given":
+      return decided(event.decision ?? "", step);
+    case "run_ended":
+      return event.status === "cancelled" ? "cancelled the run" : null;
+    default:
+      return null;
+  }
+}
+
+function happened(event: RunEvent, step: string): string {
+  const times = event.visit !== undefined && event.visit > 1 ? ` for the ${ordinal(event.visit)} time` : "";
+  switch (event.type) {
+    case "run_started":
+      return "the run was started";
+    case "step_entered":
+      return event.waiting === true ? `${step} waits for its other branches` : `${step} began${times}`;
+    case "step_cleared":
+      return event.branch ? `${step} went on to “${event.branch}”` : `${step} was cleared to run`;
+    case "call_settled":
+      return event.error ? `${step} failed: ${event.error.detail}` : `${step} finished`;
+    case "gate_opened":
+      return `${step} waits for a decision`;
+    case "verdict_given":
+      return `somebody ${decided(event.decision ?? "", step)}`;
+    case "run_ended":
+      if (event.status === "completed") return `the run completed${event.outcome ? `: ${named(event.outcome)}` : ""}`;
+      return event.status === "cancelled" ? "the run was cancelled" : `the run failed${event.error ? `: ${event.error.detail}` : ""}`;
+    default:
+      return step === "" ? named(event.type) : `${named(event.type)}: ${step}`;
+  }
+}
+
+/** What a step of a run is in, beside its state: who had a hand in it. */
+export function hand(visit: Visit, state: string): { by: string | null; before: string; after: string } {
+  const { verdict, resolved_by: by } = visit;
+  if (verdict !== null) {
+    const plain = ["done", "denied"].includes(visit.status) || verdict.decision === "retry";
+    return { by: verdict.by, before: plain ? "" : `${state}: `, after: ` ${decided(verdict.decision)}` };
+  }
+  if (by !== null && by !== "autopilot") return { by, before: `${state}: `, after: " had it sent again" };
+  return { by: null, before: state, after: "" };
+}
+
+export type CallState = "ahead" | "unknown" | "running" | "sent" | "failed" | "unsent" | "cut" | "settled";
+
+/** What is known of the call of a visit; `gate` is what is asked there, while something is. */
+export function callState(visit: Visit, gate: Gate | undefined): CallState {
+  if (visit.status === "parked") return gate?.reason === OUTCOME_UNKNOWN ? "unknown" : "ahead";
+  if (visit.status === "denied") return "unsent";
+  if (visit.verdict?.decision === "done") return "settled";
+  if (visit.verdict?.decision === "retry") return "unknown";
+  if (visit.status === "cancelled") return visit.resolved_by === null ? "unsent" : "cut";
+  if (visit.status === "done") return "sent";
+  return visit.status === "failed" ? "failed" : "running";
+}
+
+const LIVE: Record<CallState, string> = {
+  ahead: "If you approve, this call is sent for real.",
+  unknown: "This call may have been sent for real. Nobody can know from here.",
+  running: "This call is being sent for real, and has not been answered yet.",
+  sent: "This call was sent for real.",
+  failed: "This call failed. It may have reached the other side.",
+  unsent: "This call was not sent: nobody approved it here.",
+  cut: "The run was cancelled while this call was out. It may have been sent.",
+  settled: "This call was not sent again: a person said that it was done.",
+};
+
+/** What became of a call, or will. */
+export function callSaid(mode: "shadow" | "live", state: CallState): string {
+  if (mode === "live") return LIVE[state];
+  if (state === "ahead") return "Nothing will be sent. The run goes on with a sample answer of the template.";
+  return state === "sent" ? "Nothing was sent. The run went on with a sample answer of the template." : "Nothing was sent.";
+}

@@ -1,0 +1,116 @@
+"""What the one who decided sees: the call while it runs, what became of it, and a word for it where nobody knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.ui.browser import Window, decide
+from tests.ui.farside import FarSide
+from tests.ui.service import Company
+
+
+@pytest.fixture
+def loan(company: Company, far: FarSide) -> Any:
+    """A loan that waits to be funded, over a bank that takes its time."""
+    company.send("PUT", "/connectors/loan-fund", far.connector("/slow"))
+    return company.start("loan-underwriting")
+
+
+@pytest.fixture
+def doubted(window: Window, company: Company, far: FarSide) -> Page:
+    """The gate of a call that may or may not have reached the other side."""
+    company.send("PUT", "/connectors/loan-fund", far.connector("/break"))
+    run = company.resume(company.start("loan-underwriting"), "fund-loan")
+    assert run["gate"]["reason"] == "outcome unknown"
+    return window.gate(run)
+
+
+def test_who_approves_sees_what_runs_until_it_is_answered(window: Window, loan: Any, far: FarSide) -> None:
+    page = window.gate(loan)
+    decide(page, "Approve")
+    expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+    expect(page.get_by_text("You approved “Fund the loan”.")).to_be_visible()
+    expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
+    expect(page.locator(".call-live")).to_contain_text("has not been answered yet")
+    expect(page.get_by_text("nothing for you to do")).to_have_count(0)
+    far.let_go.set()
+    expect(page.get_by_text("Running now")).to_have_count(0)
+    expect(page.get_by_text("was answered: what came back")).to_be_visible()
+    expect(page.locator(".after-now")).to_contain_text("Completed")
+
+
+def test_who_loads_the_page_again_meanwhile_sees_the_same(window: Window, loan: Any, far: FarSide) -> None:
+    page = window.gate(loan)
+    decide(page, "Approve")
+    expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("heading", name="You have decided this")).to_be_visible()
+    expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
+    expect(page.get_by_text("nothing for you to do")).to_have_count(0)
+    far.let_go.set()
+    expect(page.locator(".after-now")).to_contain_text("Completed")
+
+
+def test_without_the_stream_the_end_is_noticed_all_the_same(window: Window, loan: Any, far: FarSide) -> None:
+    window.page.route("**/events*", lambda route: route.abort())
+    window.page.reload()
+    page = window.gate(loan)
+    decide(page, "Approve")
+    page.reload()
+    expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
+    far.let_go.set()
+    expect(page.locator(".after-now")).to_contain_text("Completed")
+
+
+def test_a_call_that_was_denied_is_not_said_to_have_been_sent(window: Window, company: Company, loan: Any) -> None:
+    company.resume(loan, "fund-loan", "denied")
+    page = window.open("runs", loan["id"])
+    page.get_by_role("button", name="Fund the loan").first.click()
+    expect(page.locator(".detail .call-live")).to_contain_text("This call was not sent")
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("reference = PAY-77\namount: 15000", {"reference": "PAY-77", "amount": 15000}),
+        ('{"reference": "PAY-77", "lines": [1]}', {"reference": "PAY-77", "lines": [1]}),
+        ("", {}),
+    ],
+)
+def test_it_was_done_says_what_the_answer_was(
+    window: Window, company: Company, doubted: Page, text: str, kept: Any
+) -> None:
+    doubted.get_by_role("radio", name="It was done").check()
+    answer = doubted.get_by_label("What the tool answered")
+    answer.fill(text)
+    doubted.get_by_role("button", name="Confirm: It was done").click()
+    expect(doubted.get_by_text("You said that “Fund the loan” was done.")).to_be_visible()
+    (run,) = company.send("GET", "/process-runs/")
+    assert run["facts"]["fund-loan"] == kept
+
+
+def test_an_answer_that_cannot_be_read_is_not_sent(window: Window, company: Company, doubted: Page) -> None:
+    doubted.get_by_role("radio", name="It was done").check()
+    doubted.get_by_label("What the tool answered").fill('{"reference": ')
+    doubted.get_by_role("button", name="Confirm: It was done").click()
+    expect(doubted.locator(".field.wrong")).to_contain_text("Is neither JSON nor lines")
+    (run,) = company.send("GET", "/process-runs/")
+    assert run["status"] == "parked"
+
+
+def test_a_call_of_unknown_outcome_is_spoken_of_in_whole_sentences(
+    window: Window, company: Company, doubted: Page
+) -> None:
+    expect(doubted.get_by_text("Was the call of “Fund the loan” carried out?")).to_be_visible()
+    expect(doubted.get_by_text("asked for the 2nd time")).to_be_visible()
+    expect(doubted.get_by_text("waiting for less than a minute")).to_be_visible()
+    expect(doubted.locator(".call-live")).to_contain_text("may have been sent")
+    decide(doubted, "Send it again")
+    expect(doubted.get_by_text("You had “Fund the loan” sent again.")).to_be_visible()
+    (run,) = company.send("GET", "/process-runs/")
+    page = window.open("runs", run["id"])
+    expect(page.locator(".history")).to_contain_text(f"{company.email} had “Fund the loan” sent again")
+    expect(page.locator(".steps")).to_contain_text(f"{company.email} had it sent again")

@@ -1,0 +1,278 @@
+"""The sentences of the page are whole, for each decision, kind, number and time."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+UI = Path(__file__).parents[2] / "daemon" / "ui"
+SCRIPT = Path(__file__).parent / "said.js"
+NODE = shutil.which("node")
+LABEL = "$label"
+DECISIONS = ("approved", "denied", "once more", "retry", "done")
+STATUSES = ("waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled")
+NOW = "2026-03-01T12:00:00Z"
+NOW_MS = 1_772_366_400_000
+BROKEN = re.compile(r"\bit it\b|\bagain it\b|\b(\w+) \1\b|undefined|null|NaN|  | [.,:;]|\.\.|“”|\d\. time|\b1 \w+s\b")
+pytestmark = pytest.mark.skipif(
+    NODE is None or not (UI / "node_modules" / "rolldown").exists(), reason="needs node, and npm ci in daemon/ui"
+)
+
+
+def said(*calls: Any) -> list[Any]:
+    """What the page's functions say."""
+    text = "\n".join(json.dumps(call) for call in calls)
+    command = [NODE or "", str(SCRIPT), str(UI)]
+    answer = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
+    found: list[Any] = json.loads(answer.stdout)
+    return found
+
+
+def event(kind: str, **more: Any) -> dict[str, Any]:
+    return {"seq": 1, "type": kind, "at": NOW, **more}
+
+
+def gate(**more: Any) -> dict[str, Any]:
+    usual = {"label": "Pay the vendor", "kind": "task", "tier": "high", "visit": 1, "signals": [], "reason": ""}
+    return {**usual, "decisions": ["approved", "denied"], **more}
+
+
+def visit(**more: Any) -> dict[str, Any]:
+    return {"status": "done", "verdict": None, "resolved_by": None, **more}
+
+
+def whole(found: Any) -> str:
+    """What a function gave in parts, as one text."""
+    if isinstance(found, list):
+        return "Pay".join(found)
+    if isinstance(found, dict):
+        names = ("before", "by", "after") if "before" in found else ("by", "space", "text")
+        return "".join(one for one in ({**found, "space": " "}[name] for name in names) if one).strip()
+    return str(found or "")
+
+
+def test_a_decision_is_told_of_a_step_by_its_label() -> None:
+    assert said(*(["decided", one, "“Pay the vendor”"] for one in DECISIONS)) == [
+        "approved “Pay the vendor”",
+        "denied “Pay the vendor”",
+        "chose “Once more” at “Pay the vendor”",
+        "had “Pay the vendor” sent again",
+        "said that “Pay the vendor” was done",
+    ]
+
+
+def test_a_decision_is_told_of_what_is_before_one() -> None:
+    assert said(*(["decided", one] for one in DECISIONS)) == [
+        "approved it",
+        "denied it",
+        "chose “Once more”",
+        "had it sent again",
+        "said that it was done",
+    ]
+
+
+def test_who_decided_begins_a_sentence() -> None:
+    names = ("ada@example.test", "bob@example.test", "autopilot", "deadline")
+    assert said(*(["who", name, "ada@example.test"] for name in names)) == [
+        "You",
+        "bob@example.test",
+        "The autopilot",
+        "The deadline",
+    ]
+
+
+def test_counts_and_lists_are_spelled_out() -> None:
+    assert said(*(["ordinal", count] for count in (1, 2, 3, 4, 11, 12, 13, 21, 22, 103))) == [
+        "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "103rd",
+    ]  # fmt: skip
+    assert said(*(["counted", count, "step"] for count in (0, 1, 2, 1_000))) == [
+        "0 steps",
+        "1 step",
+        "2 steps",
+        "1,000 steps",
+    ]
+    assert said(["listed", ["A"]], ["listed", ["A", "B"]], ["listed", ["A", "B", "C"]]) == [
+        "A",
+        "A and B",
+        "A, B and C",
+    ]
+    assert said(["an", "manager"], ["an", "owner"], ["an", "admin"]) == ["a manager", "an owner", "an admin"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "since", "duration"),
+    [
+        (0, "just now", "for less than a minute"),
+        (59, "just now", "for less than a minute"),
+        (60, "1 minute ago", "for 1 minute"),
+        (150, "2 minutes ago", "for 2 minutes"),
+        (3_600, "1 hour ago", "for 1 hour"),
+        (7_300, "2 hours ago", "for 2 hours"),
+        (86_400, "yesterday", "for 1 day"),
+        (432_000, "5 days ago", "for 5 days"),
+        (-5, "just now", "for less than a minute"),
+    ],
+)
+def test_a_time_is_told_as_a_moment_and_as_a_duration(seconds: int, since: str, duration: str) -> None:
+    now = NOW_MS + seconds * 1_000
+    assert said(["ago", NOW, now], ["forHowLong", NOW, now]) == [since, duration]
+
+
+def test_a_duration_never_says_sixty() -> None:
+    ends = ("12:00:00.250Z", "12:00:59.990Z", "12:01:59.900Z", "13:59:59.900Z")
+    assert said(*(["lasted", NOW, f"2026-03-01T{end}"] for end in ends)) == [
+        "250 ms",
+        "59.9 s",
+        "1 min 59 s",
+        "1 h 59 min",
+    ]
+
+
+def test_a_history_names_people_where_people_did_it() -> None:
+    by = "ada@example.test"
+    told = said(
+        ["told", event("run_started", by=by), LABEL],
+        ["told", event("step_entered", step_id="pay", visit=1), LABEL],
+        ["told", event("step_entered", step_id="pay", visit=2), LABEL],
+        ["told", event("step_entered", step_id="pay", visit=2, by=by), LABEL],
+        ["told", event("step_entered", step_id="pay", waiting=True), LABEL],
+        ["told", event("step_cleared", step_id="pay", by="autopilot"), LABEL],
+        ["told", event("step_cleared", step_id="pay", by=by), LABEL],
+        ["told", event("step_cleared", step_id="pay", by="autopilot", branch="in policy"), LABEL],
+        ["told", event("call_settled", step_id="pay", by="autopilot"), LABEL],
+        ["told", event("call_settled", step_id="pay", error={"detail": "The bank said no."}), LABEL],
+        ["told", event("gate_opened", step_id="pay"), LABEL],
+        ["told", event("run_ended", status="completed", outcome="paid"), LABEL],
+        ["told", event("run_ended", status="cancelled", by=by), LABEL],
+        ["told", event("run_ended", status="failed", error={"detail": "Too many steps."}), LABEL],
+        ["told", event("gate_changed", step_id="pay"), LABEL],
+    )
+    assert [f"{one['by'] or ''} {one['text']}".strip() for one in told] == [
+        "ada@example.test started the run",
+        "“Pay the vendor” began",
+        "“Pay the vendor” began for the 2nd time",
+        "ada@example.test had “Pay the vendor” tried again",
+        "“Pay the vendor” waits for its other branches",
+        "“Pay the vendor” was cleared to run",
+        "ada@example.test cleared “Pay the vendor” to run",
+        "“Pay the vendor” went on to “in policy”",
+        "“Pay the vendor” finished",
+        "“Pay the vendor” failed: The bank said no",
+        "“Pay the vendor” waits for a decision",
+        "The run completed: Paid",
+        "ada@example.test cancelled the run",
+        "The run failed: Too many steps",
+        "Gate changed: “Pay the vendor”",
+    ]
+
+
+def test_why_a_gate_waits_is_a_sentence() -> None:
+    reasons = [
+        gate(reason="tier critical needs a human verdict", tier="critical"),
+        gate(reason="the signal of list is not decided yet", signals=["list"]),
+        gate(reason="the signal of list, bank is not decided yet", signals=["list", "bank"]),
+        gate(reason="the input member_id is missing"),
+        gate(reason="the input member_id is missing", missing=["/inputs/member_id"]),
+        gate(reason="the input member_id is missing", missing=["/inputs/member_id", "/inputs/amount"]),
+        gate(reason="changed since approval"),
+        gate(reason="the condition inputs.a > 1 has no clear answer: no such key: a."),
+        gate(reason="something new"),
+    ]
+    assert said(*(["whyItWaits", one, LABEL] for one in reasons)) == [
+        "Steps of critical risk always wait for a person.",
+        "A check has a hit: “Watch list”. A person looks at it first.",
+        "2 checks have a hit: “Watch list” and “Bank check”. A person looks at them first.",
+        "The input “Member id” is missing.",
+        "The input “Member id” is missing.",
+        "The inputs “Member id” and “Amount” are missing.",
+        "The connector of this call was changed after the approval, so the call was not sent. Look at it as it is now.",
+        "The condition inputs.a > 1 has no clear answer: no such key: a.",
+        "Something new.",
+    ]
+
+
+def test_a_call_is_not_said_to_have_been_sent_when_it_was_not() -> None:
+    verdict = {"by": "ada", "decision": "approved"}
+    states = said(
+        ["callState", visit(status="parked"), gate()],
+        ["callState", visit(status="parked"), gate(reason="outcome unknown")],
+        ["callState", visit(status="calling", verdict=verdict), None],
+        ["callState", visit(status="done", verdict=verdict), None],
+        ["callState", visit(status="failed", verdict=verdict), None],
+        ["callState", visit(status="failed", verdict={**verdict, "decision": "retry"}), None],
+        ["callState", visit(status="denied", verdict={**verdict, "decision": "denied"}), None],
+        ["callState", visit(status="done", verdict={**verdict, "decision": "done"}), None],
+        ["callState", visit(status="cancelled"), None],
+        ["callState", visit(status="cancelled", resolved_by="ada", verdict=verdict), None],
+    )
+    assert states == [
+        "ahead", "unknown", "running", "sent", "failed", "unknown", "unsent", "settled", "unsent", "cut",
+    ]  # fmt: skip
+    (unsent, sent, shadow) = said(
+        ["callSaid", "live", "unsent"], ["callSaid", "live", "sent"], ["callSaid", "shadow", "unsent"]
+    )
+    assert "was not sent" in unsent
+    assert sent == "This call was sent for real."
+    assert shadow == "Nothing was sent."
+
+
+def test_no_combination_is_broken() -> None:
+    calls: list[Any] = []
+    for decision, status, by in product(DECISIONS, STATUSES, ("ada@example.test", "autopilot")):
+        verdict = {"by": by, "decision": decision}
+        calls.append(["hand", visit(status=status, verdict=verdict, resolved_by=by), "Done"])
+        calls.append(["hand", visit(status=status, resolved_by=by), "Done"])
+        calls.append(["told", event("verdict_given", by=by, decision=decision, step_id="pay"), LABEL])
+    for kind, reason, decision in product(("task", "gate", "gateway"), ("", "outcome unknown"), DECISIONS):
+        calls.append(["question", gate(kind=kind, reason=reason, decisions=[decision])])
+    for call, found in zip(calls, said(*calls), strict=True):
+        text = whole(found).replace("Once more", "once")
+        assert not BROKEN.search(text), (call, text)
+
+
+def test_an_answer_is_read_as_json_or_as_lines() -> None:
+    assert said(
+        ["output", ""],
+        ["output", '{"a": [1]}'],
+        ["output", "reference = PAY-77\namount: 15000\npaid = true"],
+        ["output", "a = 1\na = 2"],
+        ["output", '{"a": '],
+        ["output", "no value"],
+    ) == [
+        {},
+        {"value": {"a": [1]}},
+        {"value": {"reference": "PAY-77", "amount": 15000, "paid": True}},
+        {"mistake": "names a twice"},
+        {"mistake": "is neither JSON nor lines of the form name = value"},
+        {"mistake": "is neither JSON nor lines of the form name = value"},
+    ]
+
+
+def test_a_change_of_what_an_approval_reaches_is_named() -> None:
+    bank = {"origin": "https://bank.example.com", "method": "POST", "path": "/pay", "version": 3}
+    reach = {"step_id": "pay", "label": "Pay", "tool": "pay", "mode": "shadow", "connector": bank, "call": None}
+    asked = {**gate(), "effect": None, "effects": [reach]}
+
+    def after(**more: Any) -> dict[str, Any]:
+        changed = {**asked, "effects": [{**reach, **more}]}
+        return {"run": {"inputs": {}, "facts": {}}, "gate": changed}
+
+    before = after()
+    assert said(
+        ["between", before, after(mode="live")],
+        ["between", before, after(connector={**bank, "path": "/v2", "version": 4})],
+        ["between", before, {**before, "gate": {**asked, "effects": []}}],
+        ["between", {**before, "gate": {**asked, "effects": []}}, after(mode="live")],
+    ) == [
+        ["“Pay” was a dry run, and is sent for real now."],
+        ["The connector of “Pay” changed: it calls POST https://bank.example.com/v2 (version 4) now."],
+        ["“Pay” does not follow any more."],
+        ["“Pay” can follow now, and is sent for real."],
+    ]
