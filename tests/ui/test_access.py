@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.browser import AXE, NARROW, WIDE, Window
+from tests.ui.answers import REACH, answered
+from tests.ui.browser import AXE, NARROW, WIDE, Window, decide
 from tests.ui.conftest import Windows
+from tests.ui.farside import FarSide
 from tests.ui.service import Company, Service
 
 ALL = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
@@ -80,6 +82,44 @@ def test_the_rest_is_accessible(window: Window, company: Company, place: str) ->
     expect(window.page.locator("h1")).to_be_visible()
     expect(window.page.locator(".skeleton")).to_have_count(0)
     assert_accessible(window.page)
+
+
+@needs_axe
+def test_a_call_that_runs_is_accessible(window: Window, company: Company, far: FarSide) -> None:
+    company.send("PUT", "/connectors/loan-fund", far.connector("/slow"))
+    page = window.gate(company.start("loan-underwriting"))
+    decide(page, "Approve")
+    expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
+    assert_accessible(page)
+
+
+@needs_axe
+def test_what_is_told_of_a_doubtful_call_is_accessible(window: Window, company: Company, far: FarSide) -> None:
+    company.send("PUT", "/connectors/loan-fund", far.connector("/break"))
+    page = window.gate(company.resume(company.start("loan-underwriting"), "fund-loan"))
+    page.get_by_role("radio", name="It was done").check()
+    page.get_by_label("What the tool answered").fill("reference = PAY-77")
+    expect(page.locator(".taken")).to_contain_text("PAY-77")
+    assert_accessible(page)
+
+
+@needs_axe
+def test_what_an_approval_can_send_and_what_is_missing_are_accessible(window: Window, company: Company) -> None:
+    run = company.start("loan-underwriting")
+    answered(window.page, run, lambda gate: gate.update(effects=[REACH], missing=["/inputs/amount"]))
+    page = window.gate(run)
+    page.get_by_role("radio", name="Approve").check()
+    expect(page.get_by_role("group", name="What is missing")).to_be_visible()
+    assert_accessible(page)
+
+
+@needs_axe
+def test_the_question_before_a_test_is_accessible(window: Window, company: Company, far: FarSide) -> None:
+    company.send("PUT", "/connectors/loan-fund", far.connector("/pay"))
+    page = window.open("connectors", "loan-fund")
+    page.get_by_role("button", name="Test").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    assert_accessible(page)
 
 
 def test_a_decision_is_made_with_the_keyboard_alone(window: Window, company: Company) -> None:

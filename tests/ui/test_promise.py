@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Page, Request, Route, expect
 
+from tests.ui.answers import REACH, answered
 from tests.ui.browser import Window, decide
 from tests.ui.service import Company
-
-BANK = {"origin": "https://bank.example.com", "method": "POST", "path": "/pay", "version": 3}
-REACH = {
-    "step_id": "issue-auth",
-    "label": "Issue the number",
-    "tool": "issue",
-    "mode": "live",
-    "connector": BANK,
-    "call": None,
-}
-
-
-def answered(page: Page, run: Any, change: Callable[[dict[str, Any]], None]) -> None:
-    """Have the run answered with a gate that `change` has been at."""
-
-    def change_it(route: Route) -> None:
-        found = route.fetch().json()
-        for gate in found["gates"]:
-            change(gate)
-        route.fulfill(json=found)
-
-    page.route(f"**/process-runs/{run['id']}", change_it)
 
 
 def test_a_live_call_behind_a_sign_off_is_listed_as_sent_for_real(window: Window, company: Company) -> None:

@@ -198,6 +198,12 @@ def test_why_a_gate_waits_is_a_sentence() -> None:
     ]
 
 
+def test_sending_again_is_told_once() -> None:
+    verdict = event("verdict_given", by="ada", decision="retry", step_id="pay")
+    again = event("step_entered", by="ada", step_id="pay", visit=2)
+    assert said(["echoes", again, verdict], ["echoes", again, {**verdict, "decision": "approved"}]) == [True, False]
+
+
 def test_a_call_is_not_said_to_have_been_sent_when_it_was_not() -> None:
     verdict = {"by": "ada", "decision": "approved"}
     states = said(

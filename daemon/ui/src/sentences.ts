@@ -91,6 +91,7 @@ function missing(gate: Gate, reason: string): string {
 /** What a gate asks, in front of its label and behind it; null where the label does not belong into the sentence. */
 export function question(gate: Gate): [string, string] | null {
   if (gate.reason === OUTCOME_UNKNOWN) return ["Was the call of “", "” carried out?"];
+  if (gate.kind === "gateway" && gate.label.endsWith("?")) return ["“", "” Choose the way that the run goes on."];
   if (gate.kind === "gateway" && !gate.decisions.includes("approved")) return ["Which way should the run go on from “", "”?"];
   if (gate.kind === "gateway") return ["May the run go on from “", "”?"];
   return gate.kind === "task" ? ["May “", "” be carried out?"] : null;
@@ -109,6 +110,11 @@ export function told(event: RunEvent, label: (step: string) => string): Told {
   const done = predicate(event, step);
   if (by !== null && done !== null) return { by, text: done };
   return { by: null, text: sentence(happened(event, step)).replace(/\.$/, "") };
+}
+
+/** Whether an event says once more what the one before it said: a verdict to send again has the step begin again. */
+export function echoes(event: RunEvent, before: RunEvent | undefined): boolean {
+  return event.type === "step_entered" && before?.type === "verdict_given" && before.decision === "retry" && before.step_id === event.step_id && before.by === event.by;
 }
 
 /** What a person did; null for what is nobody's doing. */

@@ -91,6 +91,7 @@ function Asked({ shown, changed, onSeen, onSent, onGiven, onRefused }: AskedProp
   }, [bound, gate]);
   const labels = useMemo(() => new Map((canvas?.nodes ?? []).map((node) => [node.id, node.label])), [canvas]);
   const label = (id: string) => labels.get(id) ?? named(id);
+  const asked = 1 + run.trace.filter((one) => one.step_id === gate.step_id && one.verdict !== null).length;
   const unknown = gate.reason === OUTCOME_UNKNOWN;
   return (
     <article className="gate">
@@ -112,7 +113,7 @@ function Asked({ shown, changed, onSeen, onSent, onGiven, onRefused }: AskedProp
               </span>
             ))}
             waiting <ForHowLong at={gate.opened_at} />
-            {gate.visit > 1 && ` · asked for the ${ordinal(gate.visit)} time`}
+            {asked > 1 && ` · asked for the ${ordinal(asked)} time`}
           </span>
         </p>
       </Heading>

@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 import type { RunEvent } from "../types";
-import { counted, told } from "../sentences";
+import { counted, echoes, told } from "../sentences";
 import { moment } from "../words";
 import { Icon } from "./Icon";
 import { Label, Text } from "./Text";
@@ -15,7 +15,7 @@ export function byPeople(event: RunEvent): boolean {
 
 export function History({ events, label }: { events: RunEvent[]; label: (id: string) => string }) {
   const [everything, setEverything] = useState(false);
-  const found = (everything ? events : events.filter(byPeople)).toReversed();
+  const found = (everything ? events : events.filter((event, index) => byPeople(event) && !echoes(event, events[index - 1]))).toReversed();
   return (
     <>
       <ol className="history">

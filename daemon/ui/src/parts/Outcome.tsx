@@ -5,7 +5,7 @@ import { canvasOf, useLoad } from "../hooks";
 import { riskiestFirst, useWaiting } from "../inbox";
 import { useLink } from "../live";
 import { to } from "../router";
-import { around, callState, decided, who } from "../sentences";
+import { around, callState, decided, OUTCOME_UNKNOWN, who } from "../sentences";
 import { useAccount } from "../session";
 import type { Gate, Run, Visit } from "../types";
 import { mayDecide, moment, named } from "../words";
@@ -49,7 +49,7 @@ export function Done({ given, run, reload, onBack }: { given: Given; run: Run; r
             It is asked again here: decide
           </button>
         )}
-        <Onwards run={run} not={given.gate.step_id} />
+        <Onwards run={run} not={given.gate.step_id} main={again === undefined} />
       </div>
     </section>
   );
@@ -84,7 +84,7 @@ export function NotWaiting({ run, step, visit, reload }: { run: Run; step: strin
       )}
       <Becoming run={run} step={step} visit={closed?.visit ?? null} reload={reload} />
       <div className="actions">
-        <Onwards run={run} not={step} />
+        <Onwards run={run} not={step} main />
       </div>
     </section>
   );
@@ -103,12 +103,21 @@ function Becoming({ run, step, visit, reload }: { run: Run; step: string; visit:
     return () => clearInterval(timer);
   }, [busy, link, reload]);
   const label = (id: string) => canvas?.nodes.find((node) => node.id === id)?.label ?? id;
-  const own = visit === null ? undefined : run.trace.filter((one) => one.step_id === step && one.visit >= visit).at(-1);
+  const since = visit === null ? [] : run.trace.filter((one) => one.step_id === step && one.visit >= visit);
+  const own = since.at(-1);
+  const doubt = run.gates.find((gate) => gate.step_id === step && gate.reason === OUTCOME_UNKNOWN);
   return (
     <>
       {running.map((one) => (
         <Running key={`${one.step_id} ${one.visit}`} visit={one} label={label(one.step_id)} />
       ))}
+      {doubt !== undefined && (
+        <Note kind="warn" title={`Nobody can know from here whether “${doubt.label.slice(0, 120)}” was carried out.`}>
+          <p>
+            <Text text={since.findLast((one) => one.error !== null)?.error?.detail ?? "The call may or may not have reached the other side."} />
+          </p>
+        </Note>
+      )}
       {own !== undefined && !running.includes(own) && <Settled visit={own} label={label(own.step_id)} />}
       <Now run={run} />
     </>
@@ -163,28 +172,30 @@ function Now({ run }: { run: Run }) {
   );
 }
 
-function Onwards({ run, not }: { run: Run; not: string }) {
+/** Where to go from here; `main` when nothing before it is what somebody wants next. */
+function Onwards({ run, not, main }: { run: Run; not: string; main: boolean }) {
   const waiting = useWaiting();
   const { role } = useAccount();
   const own = run.gates.find((gate) => gate.step_id !== not && mayDecide(role, gate.role));
   const next = useMemo(() => waiting.filter((one) => one.run.id !== run.id && mayDecide(role, one.gate.role)).sort(riskiestFirst)[0], [waiting, run.id, role]);
+  const wanted = main ? "button primary" : "button";
   return (
     <>
       {own !== undefined && (
-        <a className="button primary" href={to("runs", run.id, "gates", own.step_id)}>
+        <a className={wanted} href={to("runs", run.id, "gates", own.step_id)}>
           <span>
             Next in this run: <Label text={own.label} most={60} />
           </span>
         </a>
       )}
       {own === undefined && next !== undefined && (
-        <a className="button primary" href={to("runs", next.run.id, "gates", next.gate.step_id)}>
+        <a className={wanted} href={to("runs", next.run.id, "gates", next.gate.step_id)}>
           <span>
             Next in the inbox: <Label text={next.gate.label} most={60} />
           </span>
         </a>
       )}
-      <a className={own === undefined && next === undefined ? "button primary" : "button"} href={to("runs", run.id)}>
+      <a className={own === undefined && next === undefined ? wanted : "button"} href={to("runs", run.id)}>
         Look at the run
       </a>
       <a className="button" href="#/">

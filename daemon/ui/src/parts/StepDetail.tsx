@@ -1,7 +1,7 @@
 /** One step of a run, opened: what it is, what it sent, what it got, how long it took. */
 
 import { useEffect, useRef } from "react";
-import { callState, decided, ordinal } from "../sentences";
+import { callState, decided, ordinal, sentence } from "../sentences";
 import type { Gate, GraphNode, Run, Visit } from "../types";
 import { EFFECT, kindWord, lasted, moment } from "../words";
 import { StepBadge, TierBadge } from "./Bits";
@@ -74,7 +74,7 @@ function OneVisit({ visit, gate, many }: { visit: Visit; gate: Gate | undefined;
           <div>
             <dt>Why it went so</dt>
             <dd>
-              <Text text={visit.reason} />
+              <Text text={sentence(visit.reason)} />
             </dd>
           </div>
         )}

@@ -29,7 +29,7 @@ export function Steps({ run, label, chosen, onChoose }: Props) {
             </button>
             <p className="muted small">
               <Hand visit={visit} />
-              {visit.mode === "live" && visit.ended_at !== null && ` · ${lasted(visit.started_at, visit.ended_at)}`}
+              {called(visit)}
             </p>
           </div>
           {visit.mode !== null && <ModeBadge mode={visit.mode} />}
@@ -48,4 +48,10 @@ function Hand({ visit }: { visit: Visit }) {
       {after}
     </>
   );
+}
+
+/** How long a live call took, without the time that a person took to decide on it. */
+function called({ mode, verdict, started_at, ended_at }: Visit): string {
+  if (mode !== "live" || ended_at === null || (verdict !== null && verdict.decision !== "approved")) return "";
+  return ` · ${lasted(verdict?.at ?? started_at, ended_at)}`;
 }
