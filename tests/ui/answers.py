@@ -12,6 +12,7 @@ REACH = {
     "step_id": "issue-auth",
     "label": "Issue the number",
     "tool": "issue",
+    "decisions": ["approved"],
     "mode": "live",
     "connector": BANK,
     "call": None,

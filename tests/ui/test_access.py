@@ -106,7 +106,7 @@ def test_what_is_told_of_a_doubtful_call_is_accessible(window: Window, company: 
 @needs_axe
 def test_what_an_approval_can_send_and_what_is_missing_are_accessible(window: Window, company: Company) -> None:
     run = company.start("loan-underwriting")
-    answered(window.page, run, lambda gate: gate.update(effects=[REACH], missing=["/inputs/amount"]))
+    answered(window.page, run, lambda gate: gate.update(effects=[REACH], missing=["/amount"]))
     page = window.gate(run)
     page.get_by_role("radio", name="Approve").check()
     expect(page.get_by_role("group", name="What is missing")).to_be_visible()

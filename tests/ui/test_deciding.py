@@ -159,8 +159,8 @@ def test_a_connector_that_goes_live_meanwhile_is_noticed(window: Window, company
     expect(page.locator(".call-shadow")).to_contain_text("Nothing will be sent")
     target = {"base_url": "https://bank.example.com", "path": "/pay", "method": "POST", "reversible": True}
     company.send("PUT", "/connectors/loan-fund", target)
-    decide(page, "Approve")
     expect(page.locator(".changes")).to_contain_text("The call that an approval makes is another one now")
+    expect(page.locator(".changes")).to_contain_text("“Fund the loan” was a dry run, and is sent for real now.")
     page.get_by_role("button", name="Show me how it is now").click()
     expect(page.locator(".call-live")).to_be_visible()
 

@@ -2,74 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Any
+from playwright.sync_api import Request, expect
 
-from playwright.sync_api import Page, Request, Route, expect
-
-from tests.ui.answers import REACH, answered
+from tests.ui.answers import answered
 from tests.ui.browser import Window, decide
-from tests.ui.service import Company
+from tests.ui.conftest import Windows
+from tests.ui.service import Company, Service
+
+LIVE = {"base_url": "https://payer.example.com", "path": "/issue", "method": "POST", "reversible": True}
+# Within a second, and some time for a browser on a busy machine.
+NOTICED_MS = 2_000
 
 
 def test_a_live_call_behind_a_sign_off_is_listed_as_sent_for_real(window: Window, company: Company) -> None:
-    run = company.start("prior-auth")
-    answered(window.page, run, lambda gate: gate.update(effects=[REACH, {**REACH, "step_id": "b", "mode": "shadow"}]))
-    page = window.gate(run)
+    company.send("PUT", "/connectors/authorization-issue", LIVE)
+    page = window.gate(company.start("prior-auth"))
     effects = page.locator(".effects")
-    expect(effects).to_contain_text("What this approval can send")
-    expect(effects).to_contain_text("1 of 2 calls can be sent for real and cannot be undone.")
-    expect(effects.locator(".effect-live")).to_contain_text("https://bank.example.com/pay")
-    expect(effects.locator(".effect-live")).to_contain_text("version 3 of its connector")
-    expect(effects.locator(".effect-shadow")).to_contain_text("Dry run")
-    expect(page.get_by_text("nothing is sent", exact=False)).to_have_count(0)
+    live = effects.locator(".effect-live")
+    expect(live).to_contain_text("https://payer.example.com/issue")
+    expect(live).to_contain_text("version 1 of its connector")
+    expect(live).to_contain_text("on “Approve”")
+    expect(effects).to_contain_text("can be sent for real and cannot be undone.")
+    expect(page.locator(".choice", has_text="Approve").locator(".sent")).to_contain_text("sent for real")
+    expect(page.get_by_text("nothing is sent")).to_have_count(0)
 
 
-def test_a_dry_run_is_said_to_be_one_by_the_service_alone(window: Window, company: Company) -> None:
-    run = company.start("prior-auth")
-    answered(window.page, run, lambda gate: gate.update(effects=[{**REACH, "mode": "shadow", "connector": None}]))
-    page = window.gate(run)
-    expect(page.locator(".effects")).to_contain_text("Dry run: 1 call that cannot be undone is recorded")
-    answered(window.page, run, lambda gate: gate.pop("effects", None))
-    page.reload()
-    expect(page.get_by_role("radio", name="Approve")).to_be_visible()
+def test_a_dry_run_is_said_to_be_one_by_the_service(window: Window, company: Company) -> None:
+    page = window.gate(company.start("prior-auth"))
+    expect(page.locator(".effects")).to_contain_text("Dry run")
+    expect(page.locator(".effect-live")).to_have_count(0)
     expect(page.get_by_text("Shadowed: nothing is sent")).to_have_count(0)
 
 
 def test_a_gate_that_changed_takes_no_decision_before_a_fresh_look(window: Window, company: Company) -> None:
     run = company.start("prior-auth")
-    now = {"effects": [{**REACH, "mode": "shadow"}], "digest": "sha256:before"}
-    answered(window.page, run, lambda gate: gate.update(now))
     sent: list[Request] = []
     window.page.on("request", lambda request: sent.append(request) if request.url.endswith("/resume") else None)
-    page = window.gate(run)
+    with window.page.expect_response(f"**/process-runs/{run['id']}/events"):
+        page = window.gate(run)
     page.get_by_role("radio", name="Approve").check()
-    now |= {"effects": [REACH], "digest": "sha256:after"}
-    told(page, run)
-    expect(page.get_by_text("This gate changed since you opened it")).to_be_visible(timeout=1_500)
+    company.send("PUT", "/connectors/authorization-issue", LIVE)
+    expect(page.get_by_text("This gate changed since you opened it")).to_be_visible(timeout=NOTICED_MS)
     expect(page.locator(".changes")).to_contain_text("was a dry run, and is sent for real now")
     expect(page.get_by_role("button", name="Confirm: Approve")).to_be_disabled()
+    expect(page.locator(".effect-live")).to_have_count(0)
     assert sent == []
     page.get_by_role("button", name="Show me how it is now").click()
     expect(page.locator(".effect-live")).to_be_visible()
-    decide(page, "Approve")
-    expect(page.get_by_role("alert")).to_be_visible()
-    assert [request.post_data_json["digest"] for request in sent] == ["sha256:after"]
+    expect(page.get_by_role("radio", name="Approve")).not_to_be_checked()
+    decide(page, "Deny")
+    expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+    assert [request.post_data_json["digest"] for request in sent] != [run["gate"]["digest"]]
 
 
-def told(page: Page, run: Any) -> None:
-    """The stream, taken up anew, says that the gate has changed."""
-    event = f'{{"type": "gate_changed", "run_id": "{run["id"]}", "step_id": "signoff"}}'
-
-    def stream(route: Route) -> None:
-        route.fulfill(content_type="text/event-stream", body=f"event: gate_changed\ndata: {event}\n\n")
-
-    page.route("**/events", stream, times=1)
-    page.evaluate("() => { window.dispatchEvent(new Event('offline')); window.dispatchEvent(new Event('online')); }")
+def test_every_window_at_a_gate_hears_of_the_change(windows: Windows, service: Service, company: Company) -> None:
+    run = company.start("prior-auth")
+    pages = []
+    for _ in range(2):
+        one = windows(service.url).enter(company)
+        with one.page.expect_response(f"**/process-runs/{run['id']}/events"):
+            pages.append(one.gate(run))
+    for path in ("/issue", "/issue/v2"):
+        company.send("PUT", "/connectors/authorization-issue", {**LIVE, "path": path})
+        for page in pages:
+            expect(page.get_by_text("This gate changed since you opened it")).to_be_visible(timeout=NOTICED_MS)
+            page.get_by_role("button", name="Show me how it is now").click()
+            expect(page.locator(".effect-live")).to_contain_text(f"payer.example.com{path}")
 
 
 def test_what_is_missing_is_asked_for_and_sent_with_the_decision(window: Window, company: Company) -> None:
     run = company.start("loan-underwriting")
-    answered(window.page, run, lambda gate: gate.update(missing=["/inputs/amount", "/inputs/application_id"]))
+    answered(window.page, run, lambda gate: gate.update(missing=["/amount", "/application_id"]))
     sent: list[Request] = []
     window.page.on("request", lambda request: sent.append(request) if request.url.endswith("/resume") else None)
     page = window.gate(run)
@@ -88,7 +91,7 @@ def test_what_is_missing_is_asked_for_and_sent_with_the_decision(window: Window,
 
 def test_a_denial_needs_nothing_of_what_is_missing(window: Window, company: Company) -> None:
     run = company.start("loan-underwriting")
-    answered(window.page, run, lambda gate: gate.update(missing=["/inputs/amount"]))
+    answered(window.page, run, lambda gate: gate.update(missing=["/amount"]))
     page = window.gate(run)
     page.get_by_role("radio", name="Approve").check()
     expect(page.get_by_role("group", name="What is missing")).to_be_visible()

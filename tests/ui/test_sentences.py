@@ -179,9 +179,11 @@ def test_why_a_gate_waits_is_a_sentence() -> None:
         gate(reason="the signal of list is not decided yet", signals=["list"]),
         gate(reason="the signal of list, bank is not decided yet", signals=["list", "bank"]),
         gate(reason="the input member_id is missing"),
-        gate(reason="the input member_id is missing", missing=["/inputs/member_id"]),
-        gate(reason="the input member_id is missing", missing=["/inputs/member_id", "/inputs/amount"]),
+        gate(reason="the input member_id is missing", missing=["/member_id"]),
+        gate(reason="the input member_id is missing", missing=["/member_id", "/amount"]),
+        gate(reason="tier high needs a human verdict, and the input member_id is missing", missing=["/member_id"]),
         gate(reason="changed since approval"),
+        gate(reason="failed after it may have been sent"),
         gate(reason="the condition inputs.a > 1 has no clear answer: no such key: a."),
         gate(reason="something new"),
     ]
@@ -192,7 +194,9 @@ def test_why_a_gate_waits_is_a_sentence() -> None:
         "The input “Member id” is missing.",
         "The input “Member id” is missing.",
         "The inputs “Member id” and “Amount” are missing.",
+        "Steps of high risk always wait for a person. The input “Member id” is missing.",
         "The connector of this call was changed after the approval, so the call was not sent. Look at it as it is now.",
+        "This call failed after it may have reached the other side, so it is not sent again without you.",
         "The condition inputs.a > 1 has no clear answer: no such key: a.",
         "Something new.",
     ]
@@ -263,7 +267,15 @@ def test_an_answer_is_read_as_json_or_as_lines() -> None:
 
 def test_a_change_of_what_an_approval_reaches_is_named() -> None:
     bank = {"origin": "https://bank.example.com", "method": "POST", "path": "/pay", "version": 3}
-    reach = {"step_id": "pay", "label": "Pay", "tool": "pay", "mode": "shadow", "connector": bank, "call": None}
+    reach = {
+        "step_id": "pay",
+        "label": "Pay",
+        "tool": "pay",
+        "decisions": ["approved"],
+        "mode": "shadow",
+        "connector": bank,
+        "call": None,
+    }
     asked = {**gate(), "effect": None, "effects": [reach]}
 
     def after(**more: Any) -> dict[str, Any]:

@@ -79,7 +79,7 @@ export function take(run: Run): void {
 
 const touched = new Set<string>();
 let renewing = false;
-const TURNS = new Set(["gate_opened", "gate_changed", "verdict_given", "run_ended"]);
+const TURNS = new Set(["gate_opened", "verdict_given", "run_ended"]);
 
 /** Load the inbox, and follow what happens; for the one place that surrounds all parts. */
 export function useFollowing(): void {

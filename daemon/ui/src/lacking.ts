@@ -6,6 +6,8 @@ import type { Facts, Json, Schema } from "./types";
 export interface Lacking {
   schema: Schema;
   collect: (texts: Texts) => { inputs: Facts; mistakes: Map<string, string> };
+  /** What the service says of them, at the fields of the form. */
+  told: (mistakes: Map<string, string>) => Map<string, string>;
 }
 
 /** Whether inputs go along with a decision: none are of use to one that ends the matter. */
@@ -28,12 +30,12 @@ export function lackingOf(pointers: string[], schema: Schema): Lacking {
       }
       return { inputs: placed, mistakes };
     },
+    told: (mistakes) => new Map([...mistakes].map(([pointer, mistake]) => [`/inputs/${path(pointer).slice(1).join(".")}`, mistake])),
   };
 }
 
 function path(pointer: string): string[] {
-  const names = pointer.split("/").slice(1).map((name) => name.replace(/~1/g, "/").replace(/~0/g, "~"));
-  return names[0] === "inputs" ? names.slice(1) : names;
+  return pointer.split("/").slice(1).map((name) => name.replace(/~1/g, "/").replace(/~0/g, "~"));
 }
 
 function at(schema: Schema, names: string[]): Schema {

@@ -3,7 +3,7 @@
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import { OWN, sessionLost } from "./api";
 import { parse } from "./json";
-import type { Placed, RunEvent } from "./types";
+import type { Placed } from "./types";
 
 export type Link = "connecting" | "live" | "broken";
 type Listener = (events: Placed[]) => void;
@@ -136,18 +136,11 @@ function soon<T>(reading: Promise<T>, own: AbortController): Promise<T> {
 
 function read(frame: string): Placed[] {
   let data = "";
-  let name = "";
   for (const line of frame.split("\n")) {
     if (line.startsWith("id: ")) seen = line.slice(4);
-    if (line.startsWith("event: ")) name = line.slice(7);
     if (line.startsWith("data: ")) data += line.slice(6);
   }
-  return data === "" ? [] : [placed(parse(data) as Placed | (RunEvent & { run_id: string }), name)];
-}
-
-/** What is only told, such as `gate_changed`, has no place in the history, and may come without the frame of one. */
-function placed(one: Placed | (RunEvent & { run_id: string }), name: string): Placed {
-  return "event" in one ? one : { id: "", run_id: one.run_id, seq: 0, event: { ...one, type: one.type ?? name } };
+  return data === "" ? [] : [parse(data) as Placed];
 }
 
 function tell(events: Placed[]): void {

@@ -5,6 +5,7 @@ import { decisionWord, named } from "./words";
 
 export const OUTCOME_UNKNOWN = "outcome unknown";
 const CHANGED = "changed since approval";
+const FAILED_ONCE = "failed after it may have been sent";
 const ORDINALS = new Intl.PluralRules("en", { type: "ordinal" });
 const ENDINGS: Record<string, string> = { one: "st", two: "nd", few: "rd", other: "th" };
 
@@ -64,14 +65,22 @@ export function who(by: string, me: string): string {
 
 /** Why a gate waits, for somebody who does not know the service. */
 export function whyItWaits(gate: Gate, label: (step: string) => string = named): string {
-  const { reason, tier } = gate;
+  const rule = byRule(gate, label);
+  const lacks = gate.missing ?? [];
+  return lacks.length === 0 || gate.reason.startsWith("the input ") ? rule : `${rule} ${missing(lacks)}`;
+}
+
+function byRule(gate: Gate, label: (step: string) => string): string {
+  const { tier } = gate;
+  const reason = gate.reason.replace(/, and the input .*$/, "");
   if (reason === OUTCOME_UNKNOWN) return "The call may or may not have reached the other side. Nobody can know from here, so it is not sent again without you.";
   if (reason === CHANGED) return "The connector of this call was changed after the approval, so the call was not sent. Look at it as it is now.";
+  if (reason === FAILED_ONCE) return "This call failed after it may have reached the other side, so it is not sent again without you.";
   if (reason.startsWith("tier ")) return `Steps of ${tier} risk always wait for a person.`;
   if (reason === "this step is a human sign-off") return "This step is a sign-off by a person.";
   if (reason === "every step of this run waits for a human") return "This run was started so that every step waits for a person.";
   if (reason.startsWith("the signal of ")) return `${hits(gate.signals, label)} A person looks at ${gate.signals.length === 1 ? "it" : "them"} first.`;
-  if (reason.startsWith("the input ")) return `${missing(gate, reason)} missing.`;
+  if (reason.startsWith("the input ")) return missing(gate.missing?.length ? gate.missing : [reason.replace(/^the input /, "").replace(/ is missing$/, "")]);
   if (reason === "the condition of no branch holds") return "None of the rules for the next step applies, so a person chooses.";
   return sentence(reason);
 }
@@ -82,15 +91,16 @@ export function hits(signals: string[], label: (step: string) => string): string
   return signals.length === 1 ? `A check has a hit: ${names}.` : `${signals.length} checks have a hit: ${names}.`;
 }
 
-function missing(gate: Gate, reason: string): string {
-  const found = gate.missing ?? [];
-  const names = found.length > 0 ? found.map((pointer) => pointer.split("/").at(-1) ?? pointer) : [reason.replace(/^the input /, "").replace(/ is missing$/, "")];
-  return `The ${names.length === 1 ? "input" : "inputs"} ${listed(names.map((one) => `“${named(one)}”`))} ${names.length === 1 ? "is" : "are"}`;
+/** “The inputs “Amount” and “Member id” are missing.” */
+function missing(pointers: string[]): string {
+  const names = pointers.map((pointer) => `“${named(pointer.split("/").at(-1) ?? pointer)}”`);
+  return names.length === 1 ? `The input ${listed(names)} is missing.` : `The inputs ${listed(names)} are missing.`;
 }
 
 /** What a gate asks, in front of its label and behind it; null where the label does not belong into the sentence. */
 export function question(gate: Gate): [string, string] | null {
   if (gate.reason === OUTCOME_UNKNOWN) return ["Was the call of “", "” carried out?"];
+  if (gate.reason === FAILED_ONCE) return ["May the call of “", "” be sent again?"];
   if (gate.kind === "gateway" && gate.label.endsWith("?")) return ["“", "” Choose the way that the run goes on."];
   if (gate.kind === "gateway" && !gate.decisions.includes("approved")) return ["Which way should the run go on from “", "”?"];
   if (gate.kind === "gateway") return ["May the run go on from “", "”?"];

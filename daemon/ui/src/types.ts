@@ -90,11 +90,12 @@ export interface Call {
   connector_version: number | null;
 }
 
-/** A call that cannot be undone and that an approval can lead to before the next person is asked. */
+/** A call that cannot be undone and that a decision can lead to before the next person is asked. */
 export interface Reach {
   step_id: string;
   label: string;
   tool: string;
+  decisions: string[];
   mode: "shadow" | "live";
   connector: { origin: string; method: string; path: string; version: number } | null;
   call: Call | null;

@@ -4,7 +4,6 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import type { Shown } from "../changes";
 import { canvasOf, connectors, template, templates, useLoad, useRun } from "../hooks";
 import { take } from "../inbox";
-import { useLive } from "../live";
 import { ForHowLong, Heading, Loading, Note, TierBadge, Trouble } from "../parts/Bits";
 import { CallView } from "../parts/CallView";
 import { Decide } from "../parts/Decide";
@@ -19,6 +18,7 @@ import { useAccount } from "../session";
 import type { Gate, GraphNode, Json, Run } from "../types";
 import { named } from "../words";
 import { Changes } from "../parts/Changes";
+import { useGateChanges } from "../watch";
 import { telling, useTitles } from "./Inbox";
 
 export function GatePage({ run: id, step }: { run: string; step: string }) {
@@ -28,6 +28,7 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
   const [given, setGiven] = useState<Given | null>(null);
   const [answered, setAnswered] = useState(false);
   const now = run?.gates.find((gate) => gate.step_id === step);
+  useGateChanges(id, run?.version ?? null, reload);
   const newest = useRef(run);
   newest.current = run;
   useEffect(() => {
@@ -80,9 +81,11 @@ function Asked({ shown, changed, onSeen, onSent, onGiven, onRefused }: AskedProp
   const titles = useTitles();
   const { value: canvas, done } = useLoad(`canvas of ${run.id}`, () => canvasOf(run));
   const { value: bound, reload } = useLoad("connectors", connectors);
-  useLive((events) => {
-    if (events.length === 0 || events.some((one) => one.event.type === "gate_changed")) reload();
-  });
+  // What follows by steps that no gate lists goes by the connectors, too.
+  const differs = changed !== null;
+  useEffect(() => {
+    if (differs) reload();
+  }, [differs, reload]);
   const mode = useMemo(() => {
     const live = new Set((bound ?? []).filter((one) => one.reversible).map((one) => one.tool_id));
     const listed = new Map((gate.effects ?? []).map((one) => [one.step_id, one.mode]));

@@ -116,7 +116,7 @@ export function Decide({ shown, canvas, unknown, mode, blocked, onSent, onGiven,
         <fieldset className="lacking" disabled={blocked || busy}>
           <legend>What is missing</legend>
           <p className="muted small">Nobody has handed this in yet. It goes along with your decision.</p>
-          <Inputs schema={lacking.schema} texts={texts} onChange={setTexts} mistakes={mistakes} />
+          <Inputs schema={lacking.schema} texts={texts} onChange={setTexts} mistakes={lacking.told(mistakes)} />
         </fieldset>
       )}
       <Field label="Comment" rows={2} value={comment} onChange={setComment} hint="Kept with your decision in the history" disabled={blocked || busy} />

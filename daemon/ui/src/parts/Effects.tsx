@@ -1,7 +1,8 @@
 /** What an approval can send before the next person is asked: every call that cannot be undone, as the service lists them. */
 
-import { counted } from "../sentences";
+import { counted, listed } from "../sentences";
 import type { Gate, Reach } from "../types";
+import { decisionWord } from "../words";
 import { CallView } from "./CallView";
 import { Icon } from "./Icon";
 import { Label, Text } from "./Text";
@@ -11,13 +12,13 @@ export function Effects({ gate, effects }: { gate: Gate; effects: Reach[] }) {
   const shown = gate.effect !== null;
   return (
     <section className="card effects">
-      <h2>{gate.kind === "gateway" ? "What this decision can send" : "What this approval can send"}</h2>
+      <h2>{effects.some((one) => !one.decisions.includes("approved")) ? "What your decision can send" : "What this approval can send"}</h2>
       <p className="muted">{summary(effects.length, live)}</p>
       {effects.length > 0 && (
         <ul>
           {effects.map((one) => (
             <li key={one.step_id} className={`effect effect-${one.mode}`}>
-              <One one={one} known={shown && one.step_id === gate.step_id} />
+              <One one={one} known={shown && one.step_id === gate.step_id} gate={gate} />
             </li>
           ))}
         </ul>
@@ -33,7 +34,8 @@ function summary(all: number, live: number): string {
 }
 
 /** A call whose content is shown above already is named only. */
-function One({ one, known }: { one: Reach; known: boolean }) {
+function One({ one, known, gate }: { one: Reach; known: boolean; gate: Gate }) {
+  const on = one.decisions.length < gate.decisions.length ? `on ${listed(one.decisions.map((name) => `“${decisionWord(name)}”`))}` : "whatever is decided";
   return (
     <>
       <p>
@@ -42,6 +44,9 @@ function One({ one, known }: { one: Reach; known: boolean }) {
         </strong>{" "}
         <span className={`badge mode-${one.mode}`}>
           <Icon name={one.mode} size={14} /> {one.mode === "live" ? "Sent for real" : "Dry run"}
+        </span>{" "}
+        <span className="muted small">
+          <Label text={on} />
         </span>
       </p>
       {one.connector === null ? (
