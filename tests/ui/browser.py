@@ -76,6 +76,8 @@ class Window:
         return self.open("runs", run["id"], "gates", step or run["parked_at"], page=page)
 
     def close(self) -> None:
+        for page in self.context.pages:
+            page.unroute_all(behavior="ignoreErrors")
         self.context.close()
         assert not self.wrong, self.wrong
         assert not self.elsewhere, self.elsewhere

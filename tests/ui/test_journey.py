@@ -29,7 +29,7 @@ def test_a_stranger_signs_up_starts_the_example_decides_and_sees_it_complete(
     expect(page.get_by_label("Member id")).to_have_value("M-204417")
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_role("heading", name="Medical director sign-off", level=1)).to_be_visible()
-    expect(page.get_by_text("Issue the authorization number")).to_be_visible()
+    expect(page.locator(".choice").get_by_text("Issue the authorization number")).to_be_visible()
     decide(page, "Approve", "As agreed")
     expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
     expect(page.get_by_text("Completed")).to_be_visible()

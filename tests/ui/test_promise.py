@@ -38,11 +38,11 @@ def test_a_gate_that_changed_takes_no_decision_before_a_fresh_look(window: Windo
     run = company.start("prior-auth")
     sent: list[Request] = []
     window.page.on("request", lambda request: sent.append(request) if request.url.endswith("/resume") else None)
-    with window.page.expect_response(f"**/process-runs/{run['id']}/events"):
-        page = window.gate(run)
+    page = window.gate(run)
     page.get_by_role("radio", name="Approve").check()
     company.send("PUT", "/connectors/authorization-issue", LIVE)
     expect(page.get_by_text("This gate changed since you opened it")).to_be_visible(timeout=NOTICED_MS)
+    expect(page.get_by_text("The connection is lost")).to_have_count(0)
     expect(page.locator(".changes")).to_contain_text("was a dry run, and is sent for real now")
     expect(page.get_by_role("button", name="Confirm: Approve")).to_be_disabled()
     expect(page.locator(".effect-live")).to_have_count(0)
@@ -55,13 +55,19 @@ def test_a_gate_that_changed_takes_no_decision_before_a_fresh_look(window: Windo
     assert [request.post_data_json["digest"] for request in sent] != [run["gate"]["digest"]]
 
 
+def test_the_inbox_says_at_once_that_a_gate_leads_to_a_live_call(window: Window, company: Company) -> None:
+    company.start("prior-auth")
+    page = window.open()
+    expect(page.locator(".row")).to_contain_text("Shadowed")
+    company.send("PUT", "/connectors/authorization-issue", LIVE)
+    expect(page.locator(".row")).to_contain_text("Live")
+
+
 def test_every_window_at_a_gate_hears_of_the_change(windows: Windows, service: Service, company: Company) -> None:
     run = company.start("prior-auth")
-    pages = []
-    for _ in range(2):
-        one = windows(service.url).enter(company)
-        with one.page.expect_response(f"**/process-runs/{run['id']}/events"):
-            pages.append(one.gate(run))
+    pages = [windows(service.url).enter(company).gate(run) for _ in range(2)]
+    for page in pages:
+        expect(page.locator(".effect-shadow").first).to_be_visible()
     for path in ("/issue", "/issue/v2"):
         company.send("PUT", "/connectors/authorization-issue", {**LIVE, "path": path})
         for page in pages:
@@ -80,7 +86,8 @@ def test_what_is_missing_is_asked_for_and_sent_with_the_decision(window: Window,
     missing = page.get_by_role("group", name="What is missing")
     missing.get_by_label("Amount").fill("much")
     page.get_by_role("button", name="Confirm: Approve").click()
-    expect(missing.locator(".field.wrong")).to_contain_text("Is no number")
+    expect(missing.locator(".field.wrong", has_text="Amount")).to_contain_text("Is no number")
+    expect(missing.locator(".field.wrong", has_text="Application id")).to_contain_text("Is needed")
     assert sent == []
     missing.get_by_label("Amount").fill("15000")
     missing.get_by_label("Application id").fill("LA-1")

@@ -15,10 +15,10 @@ export function asksInputs(decision: string): boolean {
   return decision !== "denied";
 }
 
-/** The form for what is missing: a field of its own for each pointer, whatever depth it points to. */
-export function lackingOf(pointers: string[], schema: Schema): Lacking {
+/** The form for what is missing: a field for each pointer, whatever depth it points to; `needed` where nothing goes on without. */
+export function lackingOf(pointers: string[], schema: Schema, needed: boolean): Lacking {
   const found = pointers.map((pointer) => path(pointer)).filter((names) => names.length > 0);
-  const fields: Schema = { properties: Object.fromEntries(found.map((names) => [names.join("."), at(schema, names)])) };
+  const fields: Schema = { properties: Object.fromEntries(found.map((names) => [names.join("."), at(schema, names)])), required: needed ? found.map((names) => names.join(".")) : [] };
   return {
     schema: fields,
     collect: (texts) => {

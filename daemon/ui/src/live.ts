@@ -47,7 +47,7 @@ export function useLink(): Link {
   );
 }
 
-/** Be told of events; and of none whenever the stream is back, since something may have been missed. */
+/** Be told of events; and of none when something else has changed, or may have been missed while the stream was broken. */
 export function useLive(listener: Listener): void {
   const latest = useRef(listener);
   useEffect(() => {
@@ -134,13 +134,17 @@ function soon<T>(reading: Promise<T>, own: AbortController): Promise<T> {
   return reading.finally(() => clearTimeout(limit));
 }
 
+/** The events of a frame that has a place in the history; one without says that something else has changed, such as a connector. */
 function read(frame: string): Placed[] {
   let data = "";
+  let id = "";
   for (const line of frame.split("\n")) {
-    if (line.startsWith("id: ")) seen = line.slice(4);
+    if (line.startsWith("id: ")) id = line.slice(4);
     if (line.startsWith("data: ")) data += line.slice(6);
   }
-  return data === "" ? [] : [parse(data) as Placed];
+  if (id !== "") seen = id;
+  else if (data !== "") tell([]);
+  return id === "" || data === "" ? [] : [parse(data) as Placed];
 }
 
 function tell(events: Placed[]): void {

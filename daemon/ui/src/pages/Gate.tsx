@@ -4,6 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import type { Shown } from "../changes";
 import { canvasOf, connectors, template, templates, useLoad, useRun } from "../hooks";
 import { take } from "../inbox";
+import { useLive } from "../live";
 import { ForHowLong, Heading, Loading, Note, TierBadge, Trouble } from "../parts/Bits";
 import { CallView } from "../parts/CallView";
 import { Decide } from "../parts/Decide";
@@ -18,7 +19,6 @@ import { useAccount } from "../session";
 import type { Gate, GraphNode, Json, Run } from "../types";
 import { named } from "../words";
 import { Changes } from "../parts/Changes";
-import { useGateChanges } from "../watch";
 import { telling, useTitles } from "./Inbox";
 
 export function GatePage({ run: id, step }: { run: string; step: string }) {
@@ -28,7 +28,6 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
   const [given, setGiven] = useState<Given | null>(null);
   const [answered, setAnswered] = useState(false);
   const now = run?.gates.find((gate) => gate.step_id === step);
-  useGateChanges(id, run?.version ?? null, reload);
   const newest = useRef(run);
   newest.current = run;
   useEffect(() => {
@@ -81,11 +80,9 @@ function Asked({ shown, changed, onSeen, onSent, onGiven, onRefused }: AskedProp
   const titles = useTitles();
   const { value: canvas, done } = useLoad(`canvas of ${run.id}`, () => canvasOf(run));
   const { value: bound, reload } = useLoad("connectors", connectors);
-  // What follows by steps that no gate lists goes by the connectors, too.
-  const differs = changed !== null;
-  useEffect(() => {
-    if (differs) reload();
-  }, [differs, reload]);
+  useLive((events) => {
+    if (events.length === 0) reload();
+  });
   const mode = useMemo(() => {
     const live = new Set((bound ?? []).filter((one) => one.reversible).map((one) => one.tool_id));
     const listed = new Map((gate.effects ?? []).map((one) => [one.step_id, one.mode]));
@@ -152,7 +149,11 @@ function Asked({ shown, changed, onSeen, onSent, onGiven, onRefused }: AskedProp
           <Grounds run={run} gate={gate} label={label} />
         </div>
         <div className="gate-side">
-          {changed !== null && <Changes before={shown} after={changed} onSeen={onSeen} />}
+          {changed !== null && (
+            <div className="changed">
+              <Changes before={shown} after={changed} onSeen={onSeen} />
+            </div>
+          )}
           <Decide shown={shown} canvas={canvas} unknown={done && canvas === null} mode={mode} blocked={changed !== null} onSent={onSent} onGiven={onGiven} onRefused={onRefused} />
         </div>
       </div>

@@ -135,7 +135,7 @@ function useLacking(run: Run, gate: Gate): Lacking | null {
   const wanted = gate.missing ?? [];
   const { value: detail } = useLoad(`template ${run.vertical}`, () => template(run.vertical));
   const key = JSON.stringify(wanted);
-  return useMemo(() => (wanted.length === 0 ? null : lackingOf(wanted, detail?.inputs_schema ?? {})), [key, detail]);
+  return useMemo(() => (wanted.length === 0 ? null : lackingOf(wanted, detail?.inputs_schema ?? {}, gate.kind === "task")), [key, detail, gate.kind]);
 }
 
 /** What goes along with a decision, as far as the page can read it as values. */

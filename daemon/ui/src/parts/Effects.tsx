@@ -29,7 +29,7 @@ export function Effects({ gate, effects }: { gate: Gate; effects: Reach[] }) {
 
 function summary(all: number, live: number): string {
   if (all === 0) return "No call that cannot be undone follows before a person is asked again.";
-  if (live === 0) return `Dry run: ${counted(all, "call")} that cannot be undone ${all === 1 ? "is" : "are"} recorded, and none of them is sent.`;
+  if (live === 0) return `Dry run: ${counted(all, "call")} that cannot be undone ${all === 1 ? "is" : "are"} recorded and not sent.`;
   return `${live === all ? "" : `${live} of `}${counted(all, "call")} can be sent for real and cannot be undone.`;
 }
 
