@@ -111,6 +111,7 @@ def test_an_answer_that_gets_lost_is_asked_for_again_and_counts_once(window: Win
         route.fetch()
         route.abort()
 
+    expect(page.get_by_role("radio", name="Approve")).to_be_visible()
     page.route("**/resume", lose, times=1)
     page.route(f"**/process-runs/{run['id']}", lambda route: route.abort())
     decide(page, "Approve")
