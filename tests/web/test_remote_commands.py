@@ -190,7 +190,7 @@ async def test_what_a_decision_leads_to_is_shown_with_its_grounds_and_told_when_
         assert text in result.stderr
     assert "signoff has changed; it is shown again before anything is decided." in result.stderr
     again = await operator.says("runs", "resume", run["id"], "approved")
-    assert "SENT: POST https://bank.example.com" in again.stderr
+    assert "WILL BE SENT: POST https://bank.example.com" in again.stderr
     assert (await ann.run(run))["parked_at"] == "signoff"
 
 
