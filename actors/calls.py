@@ -180,7 +180,7 @@ def shown_plan(planned: PlannedCall, own: Request | None = None) -> dict[str, An
 
 
 def dry_run(node: Node, inputs: dict[str, Any], facts: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """What a shadowed tool answers: the output and the signal of the first dry run whose condition holds.
+    """What a shadowed tool answers: the output of the first dry run whose condition holds, and whether it is a hit.
 
     A condition without a clear answer never clears anything: the output then is taken as a hit.
     """

@@ -235,7 +235,8 @@ def _follow(turn: Turn, visit: Visit, message: Resume, request: Request | Missin
         turn.perform(turn.run.open[-1], request, reason, message.by)
     elif message.decision == DONE and visit.kind == "task":
         output = {} if message.output is None else message.output
-        turn.emit(CallSettled(at=turn.at, step_id=visit.step_id, visit=visit.visit, output=output))
+        signal = turn.signal(visit.step_id, output)
+        turn.emit(CallSettled(at=turn.at, step_id=visit.step_id, visit=visit.visit, output=output, signal=signal))
         turn.leave(visit.step_id, APPROVED)
     elif visit.kind == "task" and message.decision == APPROVED and request is not None:
         turn.perform(visit, request)
@@ -283,7 +284,7 @@ def _returned(turn: Turn, message: CallReturned) -> None:
                 step_id=message.step_id,
                 visit=message.visit,
                 output=message.output,
-                signal=message.signal,
+                signal=turn.signal(message.step_id, message.output, message.signal),
                 attempts=message.attempts,
             )
         )

@@ -34,9 +34,20 @@ class Condition(Protocol):
         """Answer the question; raise ConditionFailed when there is no clear yes or no."""
 
 
+class OutputCondition(Protocol):
+    """A yes-or-no question about what a tool answered."""
+
+    @property
+    def text(self) -> str:
+        """The expression as its author wrote it."""
+
+    def holds(self, output: Any) -> bool:
+        """Answer the question; raise ConditionFailed when there is no clear yes or no."""
+
+
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """What a shadowed tool answers when its condition holds: an output, and whether that is a hit."""
+    """What a shadowed tool answers when its condition holds, and whether its author says that this is a hit."""
 
     output: dict[str, Any]
     signal: bool = False
@@ -56,6 +67,7 @@ class Node:
     effect: ToolEffect | None = None
     needs: tuple[str, ...] = ()
     dry_run: tuple[DryRun, ...] = ()
+    signal_when: OutputCondition | None = None
     role: str | None = None
     outcome: str | None = None
 
@@ -63,6 +75,15 @@ class Node:
     def gate(self) -> bool:
         """Whether a human verdict is always needed here."""
         return self.kind == "gate" or (self.kind != "end" and self.tier in GATE_TIERS)
+
+    def is_hit(self, output: Any) -> bool:
+        """Whether `signal_when` takes an output for a hit, as it does when it has no clear answer."""
+        if self.signal_when is None:
+            return False
+        try:
+            return self.signal_when.holds(output)
+        except ConditionFailed:
+            return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +210,7 @@ def _shape_problems(template: Template) -> Iterator[Problem]:
             yield Problem("gateway_without_flow", node.id, "a gateway is exclusive or parallel")
         if node.kind != "gateway" and node.flow is not None:
             yield Problem("flow_off_gateway", node.id, "only a gateway is exclusive or parallel")
+        yield from _signal_problems(node)
         if node.kind == "end":
             if exits:
                 yield Problem("end_with_exit", node.id, "nothing follows an end")
@@ -196,6 +218,15 @@ def _shape_problems(template: Template) -> Iterator[Problem]:
             yield from _branch_problems(node, exits)
         else:
             yield from _exit_problems(node, exits)
+
+
+def _signal_problems(node: Node) -> Iterator[Problem]:
+    """A hit of a dry run is one of the rule that judges live answers, too."""
+    hits = [case for case in node.dry_run if case.signal]
+    if hits and node.signal_when is None:
+        yield Problem("signal_without_rule", node.id, "a dry run has signal: true, and no signal_when finds it live")
+    elif not all(node.is_hit(case.output) for case in hits):
+        yield Problem("signal_without_rule", node.id, "a dry run has signal: true, and signal_when finds no hit in it")
 
 
 def _branch_problems(node: Node, exits: tuple[Edge, ...]) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from actors.approvals import CHANGED, Standing, covered, doubt, standing, stands
 from actors.calls import Connectors, Missing, Request, dry_run, prepare, sendable
@@ -113,7 +114,7 @@ class Turn:
             node = self.template.node(visit.step_id)
             output, hit = dry_run(node, self.run.inputs, self.run.facts)
             sent = None if reason is None else request
-            signal = True if hit else None
+            signal = self.signal(visit.step_id, output, True if hit else None)
             self.emit(
                 _new_call_settled(
                     at=self.at,
@@ -133,6 +134,10 @@ class Turn:
                     at=self.at, step_id=visit.step_id, visit=visit.visit, reason=reason, by=by, request=request
                 )
             )
+
+    def signal(self, step_id: str, output: Any, reported: Any = None) -> Any:
+        """The signal of an output: a hit where the template's rule finds one, else what the tool's side reported."""
+        return True if self.template.node(step_id).is_hit(output) else reported
 
     def prepare(self, node: Node) -> Request | Missing:
         """The request of a task as things stand now."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Any
+from typing import Any, TypeVar
 
 import jsonschema_rs
 import yaml
@@ -18,11 +18,12 @@ from pydantic import ValidationError
 from actors.canonical import canonical, digest
 from actors.failpoints import reach
 from actors.template import DryRun, Edge, Node, Template, problems
-from daemon.conditions import compile_condition
+from daemon.conditions import compile_condition, compile_output_condition
 from daemon.documents import Case, Document, Step, misplaced
 from daemon.ports import TemplateDocument, TemplateShelf
 
 PINNED_MAX = 64
+T = TypeVar("T")
 
 
 class TemplateRefused(Exception):
@@ -185,13 +186,14 @@ def _node(step: Step, wrong: list[str]) -> Node:
         effect=step.effect,
         needs=step.needs,
         dry_run=tuple(_dry_run(step, case, wrong) for case in step.dry_run),
+        signal_when=_compiled(compile_output_condition, step, step.signal_when, wrong),
         role=step.role,
         outcome=step.outcome,
     )
 
 
 def _dry_run(step: Step, case: Case, wrong: list[str]) -> DryRun:
-    return DryRun(case.output, case.signal, _condition(step, case.when, wrong))
+    return DryRun(case.output, case.signal, _compiled(compile_condition, step, case.when, wrong))
 
 
 def _edges(step: Step, wrong: list[str]) -> Iterator[Edge]:
@@ -205,12 +207,12 @@ def _edges(step: Step, wrong: list[str]) -> Iterator[Edge]:
         case _:
             pass
     for way in step.branches:
-        yield Edge(step.id, way.to, way.branch, _condition(step, way.when, wrong))
+        yield Edge(step.id, way.to, way.branch, _compiled(compile_condition, step, way.when, wrong))
 
 
-def _condition(step: Step, text: str | None, wrong: list[str]) -> Any:
+def _compiled(compiler: Callable[[str], T], step: Step, text: str | None, wrong: list[str]) -> T | None:
     try:
-        return None if text is None else compile_condition(text)
+        return None if text is None else compiler(text)
     except ValueError as failed:
         wrong.append(f"condition_refused at {step.id}: {failed}")
         return None

@@ -22,6 +22,7 @@ _OBJECT = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
 _BOOL = cel.Type.BOOL
 _NO_ANSWER = (cel.Type.ERROR, cel.Type.UNKNOWN)
 _CONDITIONS = cel.NewEnv(variables={"inputs": _OBJECT, "facts": _OBJECT})
+_OUTPUTS = cel.NewEnv(variables={"output": cel.Type.DYN})
 _RULES = cel.NewEnv(variables={"response": _OBJECT})
 
 
@@ -34,11 +35,19 @@ class Cel:
 
     def holds(self, inputs: dict[str, Any], facts: dict[str, Any]) -> bool:
         """Answer the question; raise ConditionFailed when there is no clear yes or no."""
-        value = _evaluate(self._expression, {"inputs": inputs, "facts": facts})
-        if (kind := value.type()) == _BOOL and isinstance(answer := value.value(), bool):
-            return answer
-        _check(kind, value)
-        raise ConditionFailed(f"the answer is of type {kind}, neither true nor false")
+        return _yes_or_no(_evaluate(self._expression, {"inputs": inputs, "facts": facts}))
+
+
+@dataclass(frozen=True, slots=True)
+class OutputCel:
+    """A compiled yes-or-no question over an `output`; two are equal when their texts are."""
+
+    text: str
+    _expression: Any = field(repr=False, compare=False)
+
+    def holds(self, output: Any) -> bool:
+        """Answer the question; raise ConditionFailed when there is no clear yes or no."""
+        return _yes_or_no(_evaluate(self._expression, {"output": output}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +69,25 @@ class Rule:
 
 def compile_condition(text: str) -> Cel:
     """The condition that a text asks; ValueError says why the text is none."""
-    expression = _compile(_CONDITIONS, text)
-    found = expression.return_type()
-    if found != cel.Type.BOOL:
-        raise ValueError(f"a condition answers true or false, this one answers {found}: compare it with something")
-    return Cel(text, expression)
+    return Cel(text, _compile_question(_CONDITIONS, text))
+
+
+def compile_output_condition(text: str) -> OutputCel:
+    """The question that a text asks of a tool's output; ValueError says why the text is none."""
+    return OutputCel(text, _compile_question(_OUTPUTS, text))
 
 
 def compile_rule(text: str) -> Rule:
     """The rule that a text states; ValueError says why the text is none."""
     return Rule(text, _compile(_RULES, text))
+
+
+def _compile_question(env: Any, text: str) -> Any:
+    expression = _compile(env, text)
+    found = expression.return_type()
+    if found != _BOOL:
+        raise ValueError(f"a condition answers true or false, this one answers {found}: compare it with something")
+    return expression
 
 
 def _compile(env: Any, text: str) -> Any:
@@ -95,6 +113,13 @@ def _evaluate(expression: Any, data: dict[str, Any]) -> Any:
         return expression.eval(None, data)  # by place: half a microsecond less than by name
     except Exception as failed:  # what the binding may raise is not documented, and no failure may clear anything
         raise ConditionFailed(_first_line(failed)) from failed
+
+
+def _yes_or_no(value: Any) -> bool:
+    if (kind := value.type()) == _BOOL and isinstance(answer := value.value(), bool):
+        return answer
+    _check(kind, value)
+    raise ConditionFailed(f"the answer is of type {kind}, neither true nor false")
 
 
 def _check(kind: Any, value: Any) -> None:

@@ -12,7 +12,7 @@ from actors.template import Flow, Kind, Tier, ToolEffect
 
 _COMMON = frozenset({"id", "kind", "label", "tier"})
 _BELONGS = {
-    "task": _COMMON | {"tool", "effect", "needs", "dry_run", "role", "next", "branches"},
+    "task": _COMMON | {"tool", "effect", "needs", "dry_run", "signal_when", "role", "next", "branches"},
     "gate": _COMMON | {"role", "next", "branches"},
     "gateway": _COMMON | {"flow", "needs", "role", "next", "branches"},
     "end": _COMMON | {"outcome", "next"},
@@ -66,6 +66,7 @@ class Step(_Model):
     role: str | None = None
     needs: Names = ()
     dry_run: Cases = ()
+    signal_when: str | None = None
     next: Next = None
     branches: Ways = ()
     outcome: Annotated[str, Field(min_length=1)] | None = None

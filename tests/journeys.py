@@ -62,7 +62,7 @@ JOURNEYS = (
         "escalated",
         {"member_id": "M-1", "procedure_code": "72148", "diagnosis": "M54.16"},
         (("signoff", "denied"), ("appeal-review", "approved")),
-        (("criteria", "more information needed"),),
+        (("criteria", "more information needed"), ("appealed", "appealed")),
         "authorized",
     ),
     Journey(
@@ -75,7 +75,7 @@ JOURNEYS = (
             "risk_band": "low",
         },
         (("bsa-gate", "onboarding approved"),),
-        (("alerted", "no alert"),),
+        (("exposure", "standard diligence"), ("alerted", "no alert")),
         "onboarded",
     ),
     Journey(
@@ -88,7 +88,7 @@ JOURNEYS = (
             "risk_band": "high",
         },
         (("bsa-gate", "onboarding approved"), ("bsa-gate", "SAR signed")),
-        (("alerted", "alert"),),
+        (("exposure", "enhanced diligence"), ("alerted", "alert")),
         "sar_filed",
     ),
     Journey(
@@ -96,7 +96,7 @@ JOURNEYS = (
         "clean",
         {"account_id": "AC-1", "balance": 1840.55, "disputed": False},
         (("signoff", "approved"),),
-        (("disputed", "not disputed"),),
+        (("may-contact", "no finding"), ("disputed", "not disputed"), ("plan-answer", "accepted")),
         "plan_agreed",
     ),
     Journey(
@@ -104,7 +104,7 @@ JOURNEYS = (
         "escalated",
         {"account_id": "AC-1", "balance": 1840.55, "disputed": True},
         (("signoff", "approved"), ("dispute-review", "denied")),
-        (("disputed", "disputed"),),
+        (("may-contact", "no finding"), ("disputed", "disputed")),
         "closed",
     ),
     Journey(

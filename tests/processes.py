@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from actors.calls import Connector
-from actors.template import Condition, ConditionFailed, DryRun, Edge, Node, Template, Tier, ToolEffect
+from actors.template import Condition, ConditionFailed, DryRun, Edge, Node, OutputCondition, Template, Tier, ToolEffect
 
 Facts = dict[str, Any]
 ARROW = re.compile(r"\s+-(?:\[([^\]]*)\]-)?>\s+")
@@ -22,18 +22,35 @@ class When:
     answer: Callable[[Facts, Facts], Any]
 
     def holds(self, inputs: Facts, facts: Facts) -> bool:
-        try:
-            answer = self.answer(inputs, facts)
-        except (KeyError, TypeError) as error:
-            raise ConditionFailed(repr(error)) from error
-        if not isinstance(answer, bool):
-            raise ConditionFailed(f"{answer!r} is neither true nor false")
-        return answer
+        return clear(self.answer, inputs, facts)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A question about an output, made of a Python function in the same way."""
+
+    text: str
+    answer: Callable[[Any], Any]
+
+    def holds(self, output: Any) -> bool:
+        return clear(self.answer, output)
+
+
+def clear(question: Callable[..., Any], *about: Any) -> bool:
+    """The answer of a function, which has to be a boolean."""
+    try:
+        answer = question(*about)
+    except (KeyError, TypeError) as error:
+        raise ConditionFailed(repr(error)) from error
+    if not isinstance(answer, bool):
+        raise ConditionFailed(f"{answer!r} is neither true nor false")
+    return answer
 
 
 ALWAYS = When("true", lambda _inputs, _facts: True)
 NEVER = When("false", lambda _inputs, _facts: False)
 UNCLEAR = When("inputs.unknown", lambda inputs, _facts: inputs["unknown to everybody"])
+MATCHED = Finding('output.match != "none"', lambda output: output["match"] != "none")
 
 
 def above(key: str, least: int) -> When:
@@ -49,10 +66,12 @@ def task(
     tool: str | None = None,
     needs: tuple[str, ...] = (),
     dry_run: tuple[DryRun, ...] = (),
+    signal_when: OutputCondition | None = None,
     role: str | None = None,
 ) -> Node:
     """A task whose tool has the name of the step unless another is given."""
-    return Node(step_id, "task", label(step_id), tier, None, tool or step_id, effect, needs, dry_run, role)
+    how: dict[str, Any] = {"needs": needs, "dry_run": dry_run, "signal_when": signal_when, "role": role}
+    return Node(step_id, "task", label(step_id), tier, None, tool or step_id, effect, **how)
 
 
 def gate(step_id: str, tier: Tier = "high", role: str | None = None) -> Node:

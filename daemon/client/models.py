@@ -77,6 +77,7 @@ class Node(Record):
     role: str | None = None
     flow: str | None = None
     outcome: str | None = None
+    signal_when: str | None = None
 
 
 class Edge(Record):

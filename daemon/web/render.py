@@ -181,6 +181,7 @@ def _node(one: Template, step_id: str) -> dict[str, Any]:
         "role": node.role,
         "flow": node.flow,
         "outcome": node.outcome,
+        "signal_when": None if node.signal_when is None else node.signal_when.text,
     }
 
 

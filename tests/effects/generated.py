@@ -48,8 +48,10 @@ class Maker:
     def task(self, onward: str, _: int = 0) -> str:
         """A task; an irreversible one is its own gate, or comes behind one."""
         tier, effect = self.random.choice(TIERS), self.random.choice(EFFECTS)
-        dry_run = [{"output": {"dry": True}, "signal": self.random.random() < 0.1}]
-        step = {"tier": tier, "effect": effect, "tool": self.random.choice(TOOLS), "dry_run": dry_run}
+        dry_run = [{"output": {"dry": True, "hit": self.random.random() < 0.1}}]
+        step: JSON = {"tier": tier, "effect": effect, "tool": self.random.choice(TOOLS), "dry_run": dry_run}
+        if self.random.random() < 0.5:
+            step["signal_when"] = "has(output.hit) && output.hit == true"
         name = self.add("task", kind="task", next=self._ways(onward), **step)
         return self.gate(name) if effect == "irreversible" and tier not in GATE_TIERS else name
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from actors.template import DryRun
-from tests.processes import above, choice, end, gate, parallel, process, task
+from tests.processes import MATCHED, above, choice, end, gate, parallel, process, task
 
-HIT = DryRun({"match": "exact"}, signal=True, when=above("score", 90))
+HIT = DryRun({"match": "exact"}, when=above("score", 90))
 CLEAN = DryRun({"match": "none"})
 
 PROCESSES = {
@@ -26,7 +26,7 @@ PROCESSES = {
         task("draft"), gate("review"), end(outcome="sent"), ways="draft -> review -> end\nreview -[denied]-> draft"
     ),
     "screening": process(
-        task("screen", dry_run=(HIT, CLEAN)),
+        task("screen", dry_run=(HIT, CLEAN), signal_when=MATCHED),
         choice("size"),
         choice("bsa-gate", "critical"),
         end("opened", "account opened"),

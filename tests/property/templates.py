@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from actors.template import DENIED, Condition, DryRun, Edge, Node, Template, Tier, ToolEffect
-from tests.processes import ALWAYS, NEVER, UNCLEAR, choice, end, gate, parallel, task
+from tests.processes import ALWAYS, MATCHED, NEVER, UNCLEAR, choice, end, gate, parallel, task
 
 TOOLS = ("look", "score", "pay")
 LOW: tuple[Tier, ...] = ("low", "medium")
@@ -21,8 +21,8 @@ NEEDS: tuple[tuple[str, ...], ...] = ((), (), (), ("amount",), ("nowhere",))
 DRY_RUNS: tuple[tuple[DryRun, ...], ...] = (
     (),
     (DryRun({"is": "clean"}),),
-    (DryRun({"is": "a hit"}, signal=True),),
-    (DryRun({"is": "a case"}, when=UNCLEAR), DryRun({"is": "otherwise"})),
+    (DryRun({"match": "exact"}, signal=True),),
+    (DryRun({"match": "none"}, when=UNCLEAR), DryRun({"match": "none"})),
 )
 CONDITIONS: tuple[Condition, ...] = (ALWAYS, NEVER, UNCLEAR)
 REFUSED = "refused"
@@ -66,14 +66,15 @@ Block = tuple[str, Way]
 
 def a_task(plan: Plan, _depth: int) -> Block:
     """A task: an irreversible one is its own gate, or follows one."""
-    irreversible, tier = plan.one((False, True)), plan.one(LOW + HIGH)
+    irreversible, tier, dry_run = plan.one((False, True)), plan.one(LOW + HIGH), plan.one(DRY_RUNS)
     made = task(
         plan.name("task"),
         tier,
         "irreversible" if irreversible else plan.one(HARMLESS),
         tool=plan.one(TOOLS),
         needs=plan.one(NEEDS),
-        dry_run=plan.one(DRY_RUNS),
+        dry_run=dry_run,
+        signal_when=MATCHED if any(case.signal for case in dry_run) else plan.one((None, MATCHED)),
     )
     plan.add(made)
     deniable(plan, made.id)

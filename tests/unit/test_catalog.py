@@ -28,7 +28,7 @@ steps:
 STEPS = """
   - {id: pull, kind: task, label: Pull, tool: fetch, effect: read, next: sign,
      dry_run: [{when: has(inputs.amount) && inputs.amount > 3, output: {big: true, note: null}, signal: true},
-               {output: {}}]}
+               {output: {}}], signal_when: output.big == true}
   - {id: sign, kind: gate, label: Sign, role: manager, next: {approved: pay, denied: refused}}
   - {id: pay, kind: agent, label: Pay, tool: pay, effect: irreversible, next: paid}
   - {id: paid, kind: end, label: Paid, outcome: paid}
@@ -209,6 +209,11 @@ def test_a_task_whose_own_tier_is_a_gates_may_be_irreversible() -> None:
         ("has(inputs.amount) && inputs.amount > 3", "inputs.amount", "condition_refused at pull: "),
         ("effect: read", "effect: magic", "malformed at pull: effect: "),
         ("effect: read", "effects: read", "malformed at pull: effects: Extra inputs"),
+        (", signal_when: output.big == true", "", "signal_without_rule at pull: a dry run has signal: true, and no"),
+        ("output.big == true", "output.big == false", "signal_without_rule at pull: a dry run has signal: true, and s"),
+        ("output.big == true", "output.big", "condition_refused at pull: a condition answers true or false"),
+        ("output.big == true", "facts.big == 1", "condition_refused at pull: the expression does not compile"),
+        ("role: manager", "signal_when: 'true'", "misplaced_field at sign: a step of kind gate has no signal_when"),
         ("signal: true", "signal: 1", "malformed at pull: dry_run.0.signal: "),
         ("id: sign, ", "", "malformed at step 2: id: Field required"),
         ("id: sign, ", "id: no, ", "malformed at step 2: id: "),
@@ -243,6 +248,16 @@ def test_a_malformed_document_is_refused_with_a_sentence_that_names_the_place(
 @pytest.mark.parametrize("text", ["", "[]", "steps", "steps: 5", "steps: [5]", "a: &a [*a]", "[" * 5000])
 def test_a_text_that_is_no_template_document_is_refused(text: str) -> None:
     assert refusal(text)
+
+
+async def test_a_run_goes_on_by_a_version_from_before_the_rule_that_its_hit_needs_today() -> None:
+    shelf, entry = Shelf(), load_text(GOOD, "loan.yaml")
+    document = json.loads(entry.document)
+    del document["steps"][0]["signal_when"]
+    old = TemplateDocument(digest(document), "loan", 1, json.dumps(document))
+    await shelf.keep_template(old)
+    node = (await Catalog([version(2)], shelf).pinned(old.digest)).node("pull")
+    assert (node.dry_run[0].signal, node.signal_when) == (True, None)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:

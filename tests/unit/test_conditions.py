@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actors.template import ConditionFailed
-from daemon.conditions import TEXT_BYTES_MAX, compile_condition, compile_rule
+from daemon.conditions import TEXT_BYTES_MAX, compile_condition, compile_output_condition, compile_rule
 
 DOUBLING = "[a0 + a0].exists(a1, [a1 + a1].exists(a2, a2.size() > 0))"
 
@@ -135,3 +135,34 @@ def test_a_rule_without_a_json_value_fails(text: str, body: Any) -> None:
 def test_a_rule_knows_nothing_but_the_response() -> None:
     with pytest.raises(ValueError, match="undeclared reference"):
         compile_rule("inputs.x")
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "answer"),
+    [
+        ("output.conflict != null", {"conflict": "pays and approves"}, True),
+        ("output.conflict != null", {"conflict": None}, False),
+        ("output.hits > 0", {"hits": 0.0}, False),
+        ("size(output) > 1", ["a", "b"], True),
+        ('output == "none"', "none", True),
+        ("output == null", None, True),
+    ],
+)
+def test_a_question_about_an_output_answers_over_any_json_value(text: str, output: Any, answer: bool) -> None:
+    question = compile_output_condition(text)
+    assert (question.text, question.holds(output)) == (text, answer)
+
+
+@pytest.mark.parametrize("output", [{}, {"hits": "none"}, {"hits": None}, [], "hits", 7, None])
+def test_an_output_that_leaves_the_question_open_is_no_answer(output: Any) -> None:
+    with pytest.raises(ConditionFailed):
+        compile_output_condition("output.hits > 0").holds(output)
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [("output.hit", "answers DYN"), ("size(output)", "answers INT"), ("facts.a == 1", "undeclared reference")],
+)
+def test_a_text_that_asks_nothing_of_an_output_is_refused(text: str, because: str) -> None:
+    with pytest.raises(ValueError, match=because):
+        compile_output_condition(text)

@@ -14,6 +14,7 @@ from actors.messages import Cancel, Rejected, Resume, Retry, Start
 from actors.template import DryRun, Template
 from tests.conversations import MORNING, Conversation
 from tests.processes import (
+    MATCHED,
     UNCLEAR,
     above,
     choice,
@@ -522,6 +523,34 @@ def test_a_dry_run_whose_condition_fails_is_a_hit() -> None:
     unclear = DryRun({}, when=UNCLEAR)
     talk = Conversation(process(task("a", dry_run=(unclear,)), task("b"), end(), ways="a -> b -> end")).start()
     assert talk.parked == ["b"]
+
+
+@pytest.mark.parametrize("reported", [None, False, True])
+@pytest.mark.parametrize(
+    ("output", "hit"),
+    [({"match": "exact"}, True), ({"match": "none"}, False), ({"match": 7}, True), ({}, True), ([], True)],
+)
+def test_what_a_tool_finds_stops_the_autopilot_in_the_dry_run_and_live(output: Any, hit: bool, reported: Any) -> None:
+    screen = task("screen", dry_run=(DryRun(output),), signal_when=MATCHED)
+    template = process(screen, task("file"), end(), ways="screen -> file -> end")
+    dry = Conversation(template).start()
+    live = Conversation(template, {"screen": connector("screen")}).start()
+    live.returned("screen", output=output, signal=reported)
+    assert dry.parked == (["file"] if hit else [])
+    assert live.parked == (["file"] if hit or reported else [])
+    if hit:
+        assert dry.run.facts == live.run.facts
+        assert dry.gate("file").signals == live.gate("file").signals == ("screen",)
+
+
+def test_what_a_human_has_seen_of_a_call_of_unknown_outcome_is_judged_by_the_same_rule() -> None:
+    pay = task("pay", "high", "irreversible", signal_when=MATCHED)
+    for output, parked in (({"match": "none"}, []), ({"match": "exact"}, ["tell"]), (None, ["tell"])):
+        talk = Conversation(process(pay, task("tell"), end(), ways="pay -> tell -> end"), {"pay": connector("pay")})
+        talk.start().resume("pay")
+        talk.failed("pay", unknown=True)
+        talk.resume("pay", "done", output=output)
+        assert talk.parked == parked
 
 
 @pytest.mark.parametrize(("signal", "status"), [(True, "parked"), (False, "completed"), (None, "completed")])

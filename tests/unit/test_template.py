@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from actors.template import Edge, Node, Template, problems
-from tests.processes import ALWAYS, choice, end, gate, parallel, process, task
+from actors.template import DryRun, Edge, Node, Template, problems
+from tests.processes import ALWAYS, MATCHED, choice, end, gate, parallel, process, task
 
 
 def found(template: Template) -> list[tuple[str, str]]:
@@ -20,6 +20,7 @@ def fork(ways: str, *more: Node, start: str | None = None) -> Template:
     return process(*steps, ways=ways, start=start)
 
 
+HIT, NO_HIT = DryRun({"match": "exact"}, signal=True), DryRun({"match": "none"}, signal=True)
 BLOCK = "fork -> left -> join -> end\nfork -> right -> join\n"
 
 SOUND = {
@@ -121,6 +122,11 @@ BROKEN = {
     "unknown_node, as a target": (process(task("a"), end(), ways="a -> ghost"), "ghost"),
     "task_without_tool": (process(replace(task("a"), tool=None), end(), ways="a -> end"), "a"),
     "task_without_tool, nor effect": (process(replace(task("a"), effect=None), end(), ways="a -> end"), "a"),
+    "signal_without_rule": (process(task("a", dry_run=(HIT,)), end(), ways="a -> end"), "a"),
+    "signal_without_rule, though there is one": (
+        process(task("a", dry_run=(HIT, NO_HIT), signal_when=MATCHED), end(), ways="a -> end"),
+        "a",
+    ),
     "gateway_without_flow": (process(replace(parallel("a"), flow=None), end(), ways="a -> end"), "a"),
     "flow_off_gateway": (process(replace(gate("a"), flow="parallel"), end(), ways="a -> end"), "a"),
     "end_with_exit": (process(end("a"), end(), ways="a -> end"), "a"),

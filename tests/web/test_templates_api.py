@@ -86,6 +86,12 @@ async def test_a_condition_is_shown_at_its_edge(ann: Person) -> None:
     assert whens["more information needed"] is None
 
 
+async def test_what_is_a_hit_is_shown_at_its_task(ann: Person) -> None:
+    known = nodes(await canvas(ann, "access-request"))
+    assert known["check-duties"]["signal_when"] == "output.conflict != null"
+    assert known["grant"]["signal_when"] is None
+
+
 async def test_every_canvas_is_whole(ann: Person) -> None:
     for summary in (await ann.get("/process-templates/")).json:
         one = await canvas(ann, summary["vertical"])

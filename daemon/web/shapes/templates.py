@@ -40,6 +40,7 @@ class NodeShape(TypedDict):
     role: str | None
     flow: Literal["exclusive", "parallel"] | None
     outcome: str | None
+    signal_when: str | None
 
 
 class EdgeShape(TypedDict):

@@ -1,0 +1,243 @@
+"""Going live disarms no stop: what a tool answers leads a live run the way that it leads a shadowed one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from actors.run import Run
+from daemon.catalog import Entry
+from tests.journeys import JOURNEYS
+from tests.listening import Listener
+from tests.unit.test_templates import ENTRIES, resume, start
+from tests.web.support import Person
+
+CHOICES = range(4)
+VERDICTS_MAX = 100
+MORE: dict[str, list[dict[str, Any]]] = {
+    "aml": [{"risk_band": "medium"}],
+    "chargeback-representment": [{"amount": 249, "issuer_response": "pre-arbitration"}],
+    "refund": [{"order_id": "O-1", "amount": 20, "days_since_delivery": 3, "refunds_this_year": 9}],
+}
+CLEAN = {journey.vertical: journey.inputs for journey in JOURNEYS if journey.name == "clean"}
+
+
+@dataclass
+class Way:
+    """How a run went: its outcome, its steps, and where it stopped and why."""
+
+    outcome: str | None = None
+    steps: list[tuple[str, int, str]] = field(default_factory=list)
+    stops: dict[tuple[str, int], tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+
+
+@dataclass
+class Rehearsal:
+    """A shadowed run: what it was given, what its tools answered, how it went."""
+
+    inputs: dict[str, Any]
+    choice: int
+    answers: dict[tuple[str, int], Any] = field(default_factory=dict)
+    way: Way = field(default_factory=Way)
+
+    @property
+    def cases(self) -> set[tuple[str, str]]:
+        """Which answers it has seen."""
+        return {(step_id, repr(output)) for (step_id, _), output in self.answers.items()}
+
+
+class Scripted(Listener):
+    """A far side for all tools: it answers the steps of a run as it was told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: dict[tuple[str, int], Any] = {}
+
+    async def handle(self, request: web.Request) -> web.Response:
+        _, step_id, visit = request.headers["Idempotency-Key"].split(":")
+        return web.json_response(self.answers[step_id, int(visit)])
+
+
+@pytest.fixture
+async def tools() -> AsyncIterator[Scripted]:
+    async with Scripted() as side:
+        yield side
+
+
+def chosen(decisions: tuple[str, ...], choice: int, visit: int) -> str:
+    return decisions[(choice + visit) % len(decisions)]
+
+
+def rehearsed(entry: Entry, inputs: dict[str, Any], choice: int) -> Rehearsal:
+    """A shadowed run to its end, deciding by the choice at each visit of a gate."""
+    one, run = Rehearsal(inputs, choice), start(entry.template, inputs)
+    while run.parked:
+        visit = run.parked[0]
+        assert visit.gate is not None
+        one.way.stops[visit.step_id, visit.visit] = (visit.gate.reason, visit.gate.signals)
+        run = resume(run, entry.template, visit.step_id, chosen(visit.gate.decisions, choice, visit.visit))
+        assert len(one.way.stops) < VERDICTS_MAX
+    one.way.steps = sorted((visit.step_id, visit.visit, visit.status) for visit in run.trace)
+    one.way.outcome = run.ended.outcome if run.ended is not None else None
+    one.answers = answers(run)
+    return one
+
+
+def answers(run: Run) -> dict[tuple[str, int], Any]:
+    """What the tools of a run answered, by step and visit."""
+    return {(v.step_id, v.visit): v.output for v in run.trace if v.kind == "task" and v.status == "done"}
+
+
+def variants(entry: Entry) -> Iterator[dict[str, Any]]:
+    """The inputs of the journeys, with each yes or no the other way round, and without what may be missing."""
+    told = [journey.inputs for journey in JOURNEYS if journey.vertical == entry.template.vertical]
+    yield from (*told, *MORE.get(entry.template.vertical, []))
+    yield {name: told[0][name] for name in entry.inputs_schema.get("required", [])}
+    for name, schema in entry.inputs_schema["properties"].items():
+        if schema.get("type") == "boolean":
+            yield from ({**one, name: answer} for one in told for answer in (True, False))
+
+
+def rehearsals(entry: Entry) -> list[Rehearsal]:
+    """Shadowed runs that between them see every answer, every step and every stop."""
+    kept: list[Rehearsal] = []
+    seen: set[Any] = set()
+    for inputs in variants(entry):
+        for choice in CHOICES:
+            one = rehearsed(entry, inputs, choice)
+            new = one.cases | {*one.way.steps} | {*one.way.stops.items()}
+            if new - seen:
+                kept.append(one)
+                seen |= new
+    return kept
+
+
+async def go_live(ann: Person, entry: Entry, url: str) -> None:
+    """Connect every tool of a template for real."""
+    for tool in sorted({node.tool for node in entry.template.nodes if node.tool is not None}):
+        await ann.connect(tool, url)
+
+
+async def lived(ann: Person, vertical: str, one: Rehearsal) -> Way:
+    """How the same run goes live."""
+    way, run = Way(), await ann.start(vertical, one.inputs)
+    while run["status"] == "parked":
+        gate = run["gate"]
+        way.stops[gate["step_id"], gate["visit"]] = (gate["reason"], tuple(gate["signals"]))
+        answer = await ann.resume(run, gate["step_id"], chosen(gate["decisions"], one.choice, gate["visit"]))
+        assert answer.status == 200, answer.raw
+        run = answer.json
+        assert len(way.stops) < VERDICTS_MAX
+    way.steps = sorted((visit["step_id"], visit["visit"], visit["status"]) for visit in run["trace"])
+    way.outcome = run["outcome"]
+    assert {visit["mode"] for visit in run["trace"] if visit["kind"] == "task" and visit["status"] == "done"} <= {
+        "live"
+    }
+    return way
+
+
+@pytest.mark.parametrize("vertical", sorted(ENTRIES))
+async def test_a_live_answer_leads_the_way_that_the_same_dry_run_leads(
+    ann: Person, tools: Scripted, vertical: str
+) -> None:
+    entry = ENTRIES[vertical]
+    every = rehearsals(entry)
+    cases = {(node.id, repr(case.output)) for node in entry.template.nodes for case in node.dry_run}
+    assert cases <= set().union(*(one.cases for one in every)), "no rehearsal sees some dry run"
+    await go_live(ann, entry, tools.url)
+    for one in every:
+        tools.answers = one.answers
+        assert await lived(ann, vertical, one) == one.way, one.inputs
+
+
+@pytest.mark.parametrize(
+    ("vertical", "step_id", "finding", "stop"),
+    [
+        ("access-request", "look-up-person", {"active": False}, "owner-approval"),
+        ("access-request", "check-duties", {"conflict": "pays and approves"}, "grant"),
+        ("access-request", "check-duties", {"severity": "high"}, "grant"),
+        ("access-request", "check-duties", ["pays and approves"], "grant"),
+        ("refund", "look-up-order", {"paid": False, "refunded": 0}, "supervisor"),
+        ("refund", "look-up-order", {"paid": True, "refunded": 39.9}, "supervisor"),
+        ("refund", "check-abuse", {"risk": "high"}, "credit"),
+        ("refund", "check-abuse", {}, "credit"),
+        ("invoice-approval", "check-duplicate", {"look_alike": "INV-1"}, "post"),
+        ("invoice-approval", "check-duplicate", {"look_alikes": ["INV-1"]}, "post"),
+        (
+            "insurance-claim",
+            "verify-coverage",
+            {"in_force": False, "deductible": 500, "limit": 9000},
+            "adjuster-review",
+        ),
+        ("insurance-claim", "verify-coverage", {"in_force": True, "deductible": 500, "limit": 900}, "adjuster-review"),
+        (
+            "insurance-claim",
+            "verify-coverage",
+            {"in_force": True, "deductible": 5000, "limit": 9000},
+            "adjuster-review",
+        ),
+        ("insurance-claim", "score-fraud", {"score": 50}, "adjuster-review"),
+        ("loan-underwriting", "verify-income", {"verified": False, "dti_within_policy": True}, "underwriter-review"),
+        ("loan-underwriting", "pull-credit", {"prime": False}, "underwriter-review"),
+        ("collections", "bankruptcy-scrub", {"bankrupt": True, "deceased": False}, "scrub-review"),
+        ("collections", "bankruptcy-scrub", {"bankrupt": False, "deceased": True}, "scrub-review"),
+        ("collections", "bankruptcy-scrub", {"bankrupt": False}, "scrub-review"),
+        ("collections", "military-scrub", {"active_duty": True}, "scrub-review"),
+        ("collections", "limitation-check", {"time_barred": True}, "scrub-review"),
+        ("vendor-onboarding", "screen-sanctions", {"hits": 1}, "risk-review"),
+        ("vendor-onboarding", "match-tin", {"matched": False}, "risk-review"),
+        ("data-subject-erasure", "find-in-crm", {"must_keep": True}, "dpo-review"),
+        ("data-subject-erasure", "find-in-logs", {"must_keep": True}, "dpo-review"),
+        ("sanctions-screening", "screen", {"match": True}, "officer-review"),
+        ("production-change", "collect-tests", {"passed": False}, "peer-review"),
+    ],
+)
+async def test_a_finding_stops_a_live_run_without_a_word_of_the_operator(
+    ann: Person, tools: Scripted, vertical: str, step_id: str, finding: Any, stop: str
+) -> None:
+    entry = ENTRIES[vertical]
+    await go_live(ann, entry, tools.url)
+    tools.answers = {**rehearsed(entry, CLEAN[vertical], 1).answers}
+    tools.answers |= {(node.id, 1): {} for node in entry.template.nodes if (node.id, 1) not in tools.answers}
+    tools.answers[step_id, 1] = finding
+    run = await ann.start(vertical, CLEAN[vertical])
+    assert run["parked_at"] == stop, run["parked_gates"]
+
+
+async def test_what_is_found_where_a_human_is_asked_anyway_is_shown_at_the_gate(ann: Person, tools: Scripted) -> None:
+    for vertical, step_id, finding, gate in (
+        ("loan-underwriting", "price-offer", {"accepted": False}, "fund-loan"),
+        ("prior-auth", "recommend", {"recommendation": "deny"}, "signoff"),
+        ("prior-auth", "recommend", {}, "signoff"),
+    ):
+        entry = ENTRIES[vertical]
+        await go_live(ann, entry, tools.url)
+        tools.answers = {**rehearsed(entry, CLEAN[vertical], 1).answers, (step_id, 1): finding}
+        run = await ann.start(vertical, CLEAN[vertical])
+        assert (run["parked_at"], run["gate"]["signals"]) == (gate, [step_id])
+
+
+@pytest.mark.parametrize(
+    ("vertical", "step_id", "finding", "visited", "passed"),
+    [
+        ("aml", "screen-watchlists", {"hits": 2}, "collect-evidence", None),
+        ("aml", "verify-identity", {"verified": False}, "collect-evidence", None),
+        ("prior-auth", "check-eligibility", {"active": False}, "recommend", "request-records"),
+        ("prior-auth", "pull-chart", {"documents": 0}, "request-records", None),
+    ],
+)
+async def test_a_finding_takes_another_way_to_the_human_who_decides(
+    ann: Person, tools: Scripted, vertical: str, step_id: str, finding: Any, visited: str, passed: str | None
+) -> None:
+    entry = ENTRIES[vertical]
+    await go_live(ann, entry, tools.url)
+    tools.answers = {(node.id, 1): node.dry_run[0].output for node in entry.template.nodes if node.dry_run}
+    tools.answers[step_id, 1] = finding
+    run = await ann.start(vertical, CLEAN[vertical])
+    steps = {visit["step_id"] for visit in run["trace"]}
+    assert (visited in steps, passed in steps) == (True, False)
+    assert run["parked_at"] == entry.template.gates[0]
