@@ -42,14 +42,14 @@ def test_a_denial_takes_the_branch_that_was_shown(window: Window, company: Compa
     run = company.start("prior-auth")
     page = window.gate(run)
     denial = page.locator(".choice", has_text="Deny")
-    expect(denial.get_by_text("Appeal review by a second physician")).to_be_visible()
+    expect(denial.get_by_text("Is the denial appealed?")).to_be_visible()
     decide(page, "Deny")
     expect(page.get_by_text("Next in this run")).to_be_visible()
     assert company.run(run)["parked_at"] == "appeal-review"
 
 
 def test_a_denial_without_a_branch_ends_the_run_as_it_said(window: Window, company: Company) -> None:
-    run = company.start("loan-underwriting")
+    run = company.start("collections")
     page = window.gate(run)
     expect(page.get_by_text("The run ends here as denied")).to_be_visible()
     decide(page, "Deny")

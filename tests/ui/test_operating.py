@@ -250,7 +250,7 @@ def test_a_step_of_the_picture_opens_what_it_sent_and_got(window: Window, compan
     page = window.open("runs", run["id"])
     page.get_by_role("button", name="Match the clinical criteria").first.click()
     detail = page.locator(".detail")
-    expect(detail).to_contain_text("Lumbar spine MRI")
+    expect(detail).to_contain_text("Met")
     expect(detail).to_contain_text("Nothing was sent")
     expect(detail).to_be_focused()
 

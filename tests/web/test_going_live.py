@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,11 +11,11 @@ import pytest
 from aiohttp import web
 
 from actors.run import Run
-from daemon.catalog import Entry
+from daemon.catalog import Entry, load_json, shipped
 from tests.journeys import JOURNEYS
 from tests.listening import Listener
 from tests.unit.test_templates import ENTRIES, resume, start
-from tests.web.support import Person
+from tests.web.support import House, Person
 
 CHOICES = range(4)
 VERDICTS_MAX = 100
@@ -241,3 +242,30 @@ async def test_a_finding_takes_another_way_to_the_human_who_decides(
     steps = {visit["step_id"] for visit in run["trace"]}
     assert (visited in steps, passed in steps) == (True, False)
     assert run["parked_at"] == entry.template.gates[0]
+
+
+async def test_a_run_goes_on_by_the_version_that_it_began_with_and_a_new_one_by_today_s(
+    house: House, ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    document = json.loads(ENTRIES["access-request"].document)
+    document["version"] = 1
+    for step in document["steps"]:
+        step.pop("signal_when", None)
+        if step["id"] == "check-duties":
+            step["dry_run"][-1]["signal"] = True
+    before = load_json(json.dumps(document))
+    inputs = {**CLEAN["access-request"], "entitlement": "privileged", "conflicting_duty": True}
+    with monkeypatch.context() as earlier:
+        earlier.setattr("daemon.app.shipped", lambda: [before])
+        await house.restart()
+        old = await ann.start("access-request", inputs)
+    await house.restart()
+    new = await ann.start("access-request", inputs)
+    assert (old["template"]["version"], new["template"]["version"]) == (1, 2)
+    assert new["template"]["digest"] in {entry.template.digest for entry in shipped()}
+    for run in (old, new):
+        for gate in ("owner-approval", "security-approval", "grant"):
+            assert (now := await ann.run(run))["parked_at"] == gate
+            await ann.resume(run, gate)
+        assert now["gate"]["reason"] == "the signal of check-duties is not decided yet"
+        assert (await ann.run(run))["outcome"] == "granted"
