@@ -244,6 +244,27 @@ async def test_a_finding_takes_another_way_to_the_human_who_decides(
     assert run["parked_at"] == entry.template.gates[0]
 
 
+@pytest.mark.parametrize(
+    ("vertical", "stop", "drafted", "letter", "back"),
+    [
+        ("loan-underwriting", "fund-loan", "draft-adverse-action", "send-adverse-action", "underwriter-review"),
+        ("insurance-claim", "pay-claim", "draft-denial", "send-denial", "adjuster-review"),
+        ("prior-auth", "signoff", "draft-denial", "send-denial", None),
+    ],
+)
+async def test_a_denial_without_reasons_is_not_sent_by_the_autopilot(
+    ann: Person, tools: Scripted, vertical: str, stop: str, drafted: str, letter: str, back: str | None
+) -> None:
+    entry = ENTRIES[vertical]
+    await go_live(ann, entry, tools.url)
+    tools.answers = {(node.id, 1): node.dry_run[0].output for node in entry.template.nodes if node.dry_run}
+    tools.answers[drafted, 1] = {"reasons": [], "reason": ""}
+    run = await ann.start(vertical, CLEAN[vertical])
+    denied = (await ann.resume(run, stop, "denied")).json
+    assert (denied["parked_at"], denied["gate"]["signals"]) == (letter, [drafted])
+    assert (await ann.resume(run, letter, "denied")).json["parked_at"] == back
+
+
 async def test_a_run_goes_on_by_the_version_that_it_began_with_and_a_new_one_by_today_s(
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -307,3 +307,14 @@ def test_the_variables_of_the_commands_are_known(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
     monkeypatch.setenv("HOME", str(tmp_path))
     assert Remote().tokens_file == tmp_path / ".config" / "penstock" / "tokens"
+
+
+async def test_a_dry_run_whose_finding_no_rule_makes_live_is_named_by_the_check(operator: Operator) -> None:
+    line = (Path(__file__).parent / "templates" / "line.yaml").read_text()
+    file = operator.home.parent / "line.yaml"
+    file.write_text(line.replace("{output: {found: 3}}", "{output: {found: 3}, signal: true}"))
+    result = await operator.says("templates", "check", file)
+    because = "signal_without_rule at look: a dry run has signal: true, and no signal_when finds it live"
+    assert (result.exit_code, result.stderr) == (REFUSED, f"{file}: {because}\n")
+    file.write_text(file.read_text().replace("tool: lookup,", "tool: lookup, signal_when: output.found == 3,"))
+    assert (await operator.says("templates", "check", file)).exit_code == 0
