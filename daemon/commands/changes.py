@@ -9,13 +9,16 @@ from contextlib import contextmanager, suppress
 
 import typer
 
-from daemon.client import GateChanged, Penstock
+from daemon.client import Gate, GateChanged, Penstock
 from daemon.commands import shown
 
 
 @contextmanager
-def telling_of_changes(perform: Callable[[Callable[[Penstock], Awaitable[None]]], None], run_id: str) -> Iterator[None]:
+def telling_of_changes(
+    perform: Callable[[Callable[[Penstock], Awaitable[None]]], None], run_id: str, shown_gate: Gate
+) -> Iterator[None]:
     """Follow a run from another thread, since this one waits for what is typed; `perform` gives it the service."""
+    seen = {shown_gate.digest}
     over = threading.Event()
     cancels: list[Callable[[], object]] = []
 
@@ -25,9 +28,11 @@ def telling_of_changes(perform: Callable[[Callable[[Penstock], Awaitable[None]]]
         cancels.append(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(task.cancel))
         if over.is_set():
             return
-        run = await api.run(run_id)
-        async for event in api.follow(run_id, after=run.version):
-            if isinstance(event, GateChanged):
+        async for event in api.follow(run_id, after=(await api.run(run_id)).version):
+            if not isinstance(event, GateChanged) or event.gate.step_id != shown_gate.step_id:
+                continue
+            if event.gate.digest not in seen:
+                seen.add(event.gate.digest)
                 shown.ask(
                     shown.text(f"\n{event.gate.step_id} has changed; it is shown again before anything is decided.")
                 )

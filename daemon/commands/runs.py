@@ -115,7 +115,7 @@ def resume(
 
     while True:
         asked = _show(url, token, run_id, gate)
-        with nullcontext() if yes else telling_of_changes(partial(perform, url, token), run_id):
+        with nullcontext() if yes else telling_of_changes(partial(perform, url, token), run_id, asked):
             word = _decision(asked, decision, yes=yes)
         now = perform(url, token, partial(decide, asked=asked, word=word))
         if now is not None:

@@ -161,7 +161,9 @@ def _planned(one: PlannedCall) -> Text:
     if one.mode == "shadow" or one.connector is None:
         return text(f"recorded, not sent: {one.tool}")
     url = one.call.url if one.call is not None else f"{one.connector.origin} {one.connector.path}"
-    return text(f"WILL BE SENT: {one.connector.method} {url} (connector {one.tool}, version {one.connector.version})", "bold")
+    return text(
+        f"WILL BE SENT: {one.connector.method} {url} (connector {one.tool}, version {one.connector.version})", "bold"
+    )
 
 
 def gate(one: Gate) -> Table:

@@ -95,6 +95,8 @@ class OfRun:
         while first:
             yield self._framed(first)
             first = await self._recorded()
+        if not self._is_over and (changed := await self._changed_gates()):
+            yield changed
         while not self._is_over:
             item = await soon(follower.next)
             if item is None:
