@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from actors.actor import Actor, Answer, Envelope, ReceiptMaker, Stopped, Surroundings
@@ -41,6 +42,7 @@ class Directory:
         self._idle_s = idle_s
         self._report = report
         self._actors: dict[tuple[str, str], Actor] = {}
+        self._resting: dict[tuple[str, str], Actor] = {}
         self._repeat_s = repeat_s
         self._repeats: dict[tuple[str, str], int] = {}
         self._stopping = False
@@ -69,6 +71,7 @@ class Directory:
         """Have the run take its state from the journal and go on from there, unless it is at work."""
         if not self.under_way(key):
             self._actors.pop(key, None)
+            self._resting.pop(key, None)
             await self._wake(key)
 
     async def ask(
@@ -103,18 +106,21 @@ class Directory:
         return len(keys)
 
     def passivate(self, at_most: int | None = None) -> int:
-        """Let go of actors that have been at rest for long enough, a bounded number at a time; returns how many."""
+        """Look at `at_most` actors that came to rest, longest ago first, and let go of the idle; returns how many.
+
+        One that works again stands no longer among them: it comes back when it is left.
+        """
         before = asyncio.get_running_loop().time() - self._idle_s
-        idle: list[Actor] = []
-        for actor in self._actors.values():
-            if actor.touched > before or len(idle) == at_most:
+        gone = 0
+        for actor in [*islice(self._resting.values(), at_most)]:
+            if actor.touched > before:
                 break
             if actor.idle:
-                idle.append(actor)
-        for actor in idle:
-            reach("before-passivation")
-            del self._actors[actor.key]
-        return len(idle)
+                reach("before-passivation")
+                del self._actors[actor.key]
+                gone += 1
+            del self._resting[actor.key]
+        return gone
 
     def refuse(self) -> None:
         """Take no more commands."""
@@ -132,18 +138,22 @@ class Directory:
             *(actor.task for actor in self._actors.values() if actor.task is not None), return_exceptions=True
         )
         self._actors.clear()
+        self._resting.clear()
         self._stopped = True
 
     def left(self, actor: Actor) -> None:
         """An actor's mailbox is empty: one without a run is forgotten at once, one at rest when it has been idle.
 
-        The actors stand in the order in which they were left, so that the idle ones are found at the front.
+        Those at rest stand in the order in which they were left, apart from those that wait for something else: a look
+        at the idle ones meets no others.
         """
         actor.touched = asyncio.get_running_loop().time()
         if self._actors.get(actor.key) is actor:
-            del self._actors[actor.key]
-            if actor.run is not None:
-                self._actors[actor.key] = actor
+            self._resting.pop(actor.key, None)
+            if actor.run is None:
+                del self._actors[actor.key]
+            elif actor.idle:
+                self._resting[actor.key] = actor
 
     def undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
         """What nobody waits for was not applied: it is reported and comes again.

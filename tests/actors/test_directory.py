@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+from types import FrameType
 
 import pytest
 
-from actors.actor import Overloaded
+from actors.actor import Actor, Overloaded
 from actors.decider import Step
 from actors.messages import Rejected, VerdictGiven
 from actors.ports import ReceiptTaken, StoreFailed
@@ -189,3 +191,39 @@ async def test_what_a_receipt_says_is_the_run_after_the_turn(home: House) -> Non
     answer = await home.resume(run, "signoff", receipt=noted)
     assert isinstance(answer, Step)
     assert seen == [("completed", answer.run.version)]
+
+
+async def test_a_look_at_the_idle_meets_no_run_that_waits_for_a_call(home: House) -> None:
+    await home.live_tool("fetch")
+    for _ in range(200):
+        await home.start("calls")
+    for _ in range(3):
+        await home.start("sign")
+    looks = 0
+    idle = Actor.idle.fget.__code__  # type: ignore[attr-defined]
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal looks
+        looks += event == "call" and frame.f_code is idle
+
+    sys.setprofile(count)
+    try:
+        gone = home.directory.passivate(2)
+    finally:
+        sys.setprofile(None)
+    assert (gone, looks) == (2, 2)
+    assert (home.directory.passivate(100), len(home.directory)) == (1, 200)
+
+
+async def test_runs_that_work_again_hold_up_no_idle_one_and_go_when_they_rest(home: House) -> None:
+    runs = [(await home.start("again")).run for _ in range(10)]
+    await home.start("sign")
+    home.journal.hold()
+    asked = [asyncio.create_task(home.resume(run, "review")) for run in runs]
+    await home.journal.reached.wait()
+    assert [home.directory.passivate(5) for _ in range(3)] == [0, 0, 1]
+    assert len(home.directory) == len(runs)
+    home.journal.open.set()
+    await asyncio.gather(*asked)
+    await home.settled()
+    assert (home.directory.passivate(100), len(home.directory)) == (len(runs), 0)
