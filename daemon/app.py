@@ -16,7 +16,8 @@ import structlog
 
 from daemon import exits, housekeeping, keymatch
 from daemon.audit.keys import PUBLIC, Signer
-from daemon.audit.sealer import Sealer
+from daemon.audit.sealer import LOOK_S, Sealer
+from daemon.background import Background, Loop
 from daemon.catalog import Catalog, load_folder, shipped
 from daemon.connectors.egress import EgressGuard, parse_hosts, parse_networks
 from daemon.connectors.http import HttpConnector
@@ -29,16 +30,16 @@ from daemon.folders import make_folder
 from daemon.gates import OpenGates
 from daemon.identity import Identity
 from daemon.keyring import KeyPurpose, KeyRing, open_ring
-from daemon.keywatch import KeyWatch
-from daemon.meters import Meters, Sources, meters
+from daemon.keywatch import LOOKED_S, KeyWatch
+from daemon.meters import Meters, Page, Sources, meters
 from daemon.notify import Supervisor
 from daemon.passwords import Passwords
 from daemon.ports import SharedStore, Store
-from daemon.rotation import Rotation
+from daemon.rotation import KEYS_CHECKED_S, Rotation
 from daemon.settings import KEY_FILES, Settings, Supervision, key_files
 from daemon.stores.connection import DATABASE
 from daemon.stores.sqlite import SqliteStore
-from daemon.sweeper import Sweeper
+from daemon.sweeper import LOOK_AGAIN_S, Sweeper
 from daemon.targets import Targets
 from daemon.timers import utc_now
 from daemon.toolbox import Toolbox
@@ -48,6 +49,7 @@ from daemon.web.server import listening
 from daemon.web.services import Services
 from daemon.webhooks.book import Book
 
+STORE_LOOKED_S = 1.0
 _log = structlog.get_logger("penstock")
 
 
@@ -76,7 +78,7 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
     supervisor.say("STATUS=Opening the store and taking up runs")
     async with AsyncExitStack() as stack:
         services, engine = await _open(settings, life, stack)
-        housekeeping.keep(stack, supervisor.watch(services.store.ping))
+        _feed_watchdog(services, supervisor, stack)
         door = await stack.enter_async_context(listening(services, told.sockets))
         housekeeping.tune_interpreter()
         if not told.notify_socket:  # systemd is told by the next line, and would take this one for the log's
@@ -107,9 +109,10 @@ async def opened(settings: Settings, life: Life) -> AsyncIterator[Services]:
 async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
     files, version = key_files(settings), importlib.metadata.version("penstock")
     measured = meters(on=settings.metrics_port is not None, version=version)
+    background = Background(stop=partial(life.stop, exits.STORE_FAILED), count=measured.loop_failed)
     tracing = await stack.enter_async_context(traced(settings.traces_to, version=version))
-    store, shared = await _store(settings, life, measured, stack)
-    keys = await _keys(settings, store, shared, stack)
+    store, shared = await _store(settings, life, measured, background, stack)
+    keys = await _keys(settings, store, shared, background, stack)
     sealer = Sealer(store, Signer(files["audit"], settings.data_dir / PUBLIC, utc_now), measured.sealed)
     stack.push_async_callback(sealer.close)
     catalog = await _catalog(settings, store)
@@ -120,7 +123,10 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     dispatching = partial(Dispatcher, http=http, vault=vault)
     engine = put_together(settings, Shelves(store, shared, catalog, toolbox), dispatching, tracing)
     identity = await _identity(settings, files["tokens"], store, stack)
-    await _show(settings, measured, engine, store, stack)
+    background.keep(stack, Loop("timers", engine.timers.post_due, 0.0, vital=True))
+    page = await _show(settings, measured, engine, store, stack)
+    if page is not None:
+        background.keep(stack, Loop("loop-lag", page.beat, 0.0))
     services = Services(
         settings=settings,
         version=version,
@@ -135,6 +141,7 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         identity=identity,
         feed=engine.feed,
         sealer=sealer,
+        background=background,
         draining=lambda: life.draining,
         is_out=engine.dispatcher.is_out,
         requested=measured.requested,
@@ -143,29 +150,42 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     )
     _log.info("recovered", runs=await engine.directory.recover())
     stack.push_async_callback(engine.deliverer.drain, 0)
-    housekeeping.keep(stack, Rotation(files["secrets"], vault).follow())
+    rotation = Rotation(files["secrets"], vault)
+    background.keep(stack, Loop("secrets", rotation.look, KEYS_CHECKED_S))
     if shared is not None:
-        housekeeping.keep(stack, hearing(shared, engine, identity, toolbox).serve())
+        background.keep(stack, Loop("peers", hearing(shared, engine, identity, toolbox).hear, 0.0, vital=True))
     _keep_house(services, engine, store, stack)
     return services, engine
 
 
 def _keep_house(services: Services, engine: Engine, store: Store, stack: AsyncExitStack) -> None:
-    """What goes on beside the requests."""
+    """Start what goes on beside the requests."""
     settings = services.settings
     sweeper = Sweeper(store, services.catalog, engine.directory, engine.dispatcher, engine.timers)
-    for work in (
-        housekeeping.passivate(engine.directory),
-        housekeeping.drop_old(store, utc_now, timedelta(seconds=settings.receipts_kept_s)),
-        sweeper.watch(settings.sweep_s),
-        services.sealer.serve(),
-        engine.deliverer.serve(),
+    sweep = partial(sweeper.look, min(settings.sweep_s, LOOK_AGAIN_S))
+    drop_old = partial(housekeeping.drop_old, store, utc_now, timedelta(seconds=settings.receipts_kept_s))
+    passivate = partial(housekeeping.passivate, engine.directory)
+    for loop in (
+        Loop("passivation", passivate, housekeeping.PASSIVATE_S),
+        Loop("old-rows", drop_old, housekeeping.DROP_OLD_S),
+        Loop("store", store.look, STORE_LOOKED_S),
+        Loop("sweeper", sweep, settings.sweep_s, at_once=False),
+        Loop("sealer", services.sealer.look, LOOK_S, vital=True),
+        Loop("webhooks", engine.deliverer.look_after_all, engine.deliverer.sweep_s),
     ):
-        housekeeping.keep(stack, work)
+        services.background.keep(stack, loop)
+
+
+def _feed_watchdog(services: Services, supervisor: Supervisor, stack: AsyncExitStack) -> None:
+    """Twice in the time that systemd allows, tell its watchdog that the process is alive."""
+    if supervisor.alive_s is not None:
+        half_s = supervisor.alive_s / 2
+        feed = partial(supervisor.feed, services.store.ping, half_s)
+        services.background.keep(stack, Loop("watchdog", feed, half_s))
 
 
 async def _store(
-    settings: Settings, life: Life, measured: Meters, stack: AsyncExitStack
+    settings: Settings, life: Life, measured: Meters, background: Background, stack: AsyncExitStack
 ) -> tuple[Store, SharedStore | None]:
     """The store, and the same once more where it is one that other daemons use, too."""
 
@@ -183,14 +203,19 @@ async def _store(
     make_folder(settings.data_dir)
     url, lease_s = settings.database_url.get_secret_value(), settings.lease_s
     joining = PostgresStore.open(
-        url, batch_max=settings.batch_max, lease_s=lease_s, on_failed=failed, gauge=measured.store
+        url,
+        batch_max=settings.batch_max,
+        lease_s=lease_s,
+        on_failed=failed,
+        gauge=measured.store,
+        background=background,
     )
     store = await stack.enter_async_context(joining)
     return store, store
 
 
 async def _keys(
-    settings: Settings, store: Store, shared: SharedStore | None, stack: AsyncExitStack
+    settings: Settings, store: Store, shared: SharedStore | None, background: Background, stack: AsyncExitStack
 ) -> dict[KeyPurpose, KeyRing]:
     """The keys: compared with those of other daemons, and written down before anything is signed or sealed by them."""
     files = key_files(settings)
@@ -201,7 +226,7 @@ async def _keys(
     }
     watch = KeyWatch(files, store, utc_now)
     await watch.begin()
-    housekeeping.keep(stack, watch.follow())
+    background.keep(stack, Loop("key-files", watch.look, LOOKED_S, at_once=False))
     return rings
 
 
@@ -226,17 +251,19 @@ async def _client(
     return await stack.enter_async_context(http), lookups
 
 
-async def _show(settings: Settings, measured: Meters, engine: Engine, store: Store, stack: AsyncExitStack) -> None:
-    """Count what happens and serve the figures, if anybody wants to read them."""
+async def _show(
+    settings: Settings, measured: Meters, engine: Engine, store: Store, stack: AsyncExitStack
+) -> Page | None:
+    """Count what happens and serve the figures, if anybody wants to read them; returns their page."""
     if measured.told is not None:
         engine.feed.tell(measured.told)
     page, port = measured.page, settings.metrics_port
     if page is None or port is None:
-        return
+        return None
     sources = Sources(engine.directory, engine.dispatcher, OpenGates(store), store, utc_now)
     address = await stack.enter_async_context(scraped(port, partial(page.page, sources), page.content_type))
-    housekeeping.keep(stack, page.beat())
     _log.info("measuring", address=address)
+    return page
 
 
 async def _identity(settings: Settings, keys: Path, store: Store, stack: AsyncExitStack) -> Identity:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -20,7 +21,7 @@ from actors.failpoints import reach
 from actors.template import DryRun, Edge, Node, Template, problems
 from daemon.conditions import compile_condition, compile_output_condition
 from daemon.documents import Case, Document, Step, misplaced
-from daemon.ports import TemplateDocument, TemplateShelf
+from daemon.ports import DiskFull, TemplateDocument, TemplateShelf
 
 PINNED_MAX = 64
 T = TypeVar("T")
@@ -64,16 +65,30 @@ class Catalog:
             self._current[entry.template.vertical] = entry
         self._templates = {entry.template.digest: entry.template for entry in self._all}
         self._shelf = shelf
+        self._unkept = [
+            TemplateDocument(one.template.digest, one.template.vertical, one.template.version, one.document)
+            for one in self._all
+        ]
         self._pinned: OrderedDict[str, Template] = OrderedDict()
         self._pinned_max = pinned_max
 
     async def open(self) -> None:
-        """Keep every document; SchemaMismatch when a version was changed after it had been loaded once."""
-        kept = ((entry.template, entry.document) for entry in self._all)
-        documents = [TemplateDocument(one.digest, one.vertical, one.version, document) for one, document in kept]
-        # At once, so that the store can make them one commit.
-        await asyncio.gather(*map(self._shelf.keep_template, documents))
+        """Keep every document; SchemaMismatch when a version was changed after it had been loaded once.
+
+        Those for which the disk has no room are kept before the next run starts.
+        """
+        kept = await asyncio.gather(*(self._shelf.template_document(one.digest) for one in self._unkept))
+        self._unkept = [one for one, found in zip(self._unkept, kept, strict=True) if found is None]
+        with suppress(DiskFull):
+            await self.keep()
         reach("templates-kept")
+
+    async def keep(self) -> None:
+        """Keep the documents that are not kept yet: no run may be pinned to one of them before."""
+        if self._unkept:
+            # At once, so that the store can make them one commit.
+            await asyncio.gather(*map(self._shelf.keep_template, self._unkept))
+            self._unkept = []
 
     @property
     def entries(self) -> Sequence[Entry]:

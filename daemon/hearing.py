@@ -56,16 +56,15 @@ class Hearing:
         if companies is None or not companies.isdisjoint(self._companies()):
             self._due.set()
 
-    async def serve(self) -> None:
-        """Ask for as long as the daemon lives."""
-        while True:
-            try:
-                await self.look()
-            except (StoreFailed, TimeoutError) as failure:
-                _log.warning("others_not_heard", reason=str(failure))
-                await asyncio.sleep(POLL_S)
-            await asyncio.sleep(LEAST_S)
-            await _within(POLL_S, self._due)
+    async def hear(self) -> None:
+        """Ask once, then wait until it is time to ask again, or for a hint."""
+        try:
+            await self.look()
+        except (StoreFailed, TimeoutError) as failure:
+            _log.warning("others_not_heard", reason=str(failure))
+            await asyncio.sleep(POLL_S)
+        await asyncio.sleep(LEAST_S)
+        await _within(POLL_S, self._due)
 
     async def look(self) -> None:
         """See what has changed, and tell who waits for it."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import sys
-from collections.abc import Callable, Coroutine
-from contextlib import AsyncExitStack, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
-from typing import Any
 
 from actors.directory import Directory
 from actors.ports import StoreFailed
@@ -22,25 +20,17 @@ PASSIVATE_S = 0.01
 PASSIVATED_MAX = 100
 
 
-def keep(stack: AsyncExitStack, work: Coroutine[Any, Any, None]) -> None:
-    """Let a work go on until the stack is left."""
-    stack.push_async_callback(_ended, asyncio.get_running_loop().create_task(work))
-
-
 async def passivate(directory: Directory) -> None:
-    """Let idle runs go, all the time, a few at once: to free thousands together would make everybody wait."""
-    while True:
-        await asyncio.sleep(PASSIVATE_S)
-        directory.passivate(PASSIVATED_MAX)
+    """Let a few idle runs go: to free thousands together would make everybody wait."""
+    directory.passivate(PASSIVATED_MAX)
 
 
 async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
-    """Drop answers that need no longer be repeated and deliveries long settled, once an hour."""
-    while True:
-        with suppress(StoreFailed):
-            await store.drop_receipts(now() - receipts_kept)
-            await store.drop_deliveries(now() - timedelta(seconds=KEPT_S))
-        await asyncio.sleep(DROP_OLD_S)
+    """Drop revocations of expired tokens, answers that need no longer be repeated, and deliveries long settled."""
+    with suppress(StoreFailed):
+        await store.drop_revocations(now())
+        await store.drop_receipts(now() - receipts_kept)
+        await store.drop_deliveries(now() - timedelta(seconds=KEPT_S))
 
 
 def tune_interpreter() -> None:
@@ -55,9 +45,3 @@ def tune_interpreter() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task

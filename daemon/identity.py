@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -63,6 +64,29 @@ class Session:
     token_id: str
 
 
+class Revoked:
+    """The revoked tokens that have not expired yet: an expired one counts for nothing anyhow."""
+
+    def __init__(self) -> None:
+        self._expiries: list[tuple[datetime, str]] = []
+        self._ids: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __contains__(self, token_id: str) -> bool:
+        return token_id in self._ids
+
+    def update(self, revoked: Mapping[str, datetime], now: datetime) -> None:
+        """Add tokens with the times at which they expire, and forget those that have."""
+        for token_id, expires_at in revoked.items():
+            if token_id not in self._ids:
+                self._ids.add(token_id)
+                heapq.heappush(self._expiries, (expires_at, token_id))
+        while self._expiries and self._expiries[0][0] <= now:
+            self._ids.discard(heapq.heappop(self._expiries)[1])
+
+
 class Identity:
     """Registers, logs in and out, and says whose a token is.
 
@@ -87,16 +111,16 @@ class Identity:
         self._ring_checked = 0.0
         self._ttl = timedelta(seconds=token_ttl_s)
         self._now = now
-        self._revoked: dict[str, datetime] = {}
+        self._revoked = Revoked()
         self._known: dict[str, Principal] = {}
 
     async def open(self) -> None:
         """Learn which tokens no longer count."""
-        self._revoked = await self._accounts.revoked()
+        self.learn(await self._accounts.revoked())
 
-    def learn(self, revoked: dict[str, datetime]) -> None:
-        """Take note of tokens that were revoked elsewhere."""
-        self._revoked.update(revoked)
+    def learn(self, revoked: Mapping[str, datetime]) -> None:
+        """Take note of tokens that were revoked elsewhere, and forget those that have expired."""
+        self._revoked.update(revoked, self._now())
 
     async def register(
         self,
@@ -141,8 +165,7 @@ class Identity:
         now = self._now()
         left = LoggedOut(at=now, by=principal.email, token=principal.token_id, via=principal.via)
         await self._accounts.revoke(principal.token_id, principal.expires_at, Logged(principal.company_id, left))
-        self._revoked = {token_id: until for token_id, until in self._revoked.items() if until > now}
-        self._revoked[principal.token_id] = principal.expires_at
+        self._revoked.update({principal.token_id: principal.expires_at}, now)
         self._known = {token: known for token, known in self._known.items() if known.token_id != principal.token_id}
 
     async def account(self, principal: Principal) -> Account:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -45,12 +44,6 @@ class KeyWatch:
             if mark(path) != self._seen.get(purpose):
                 with suppress(KeyFileRefused, StoreFailed):  # whoever needs the file or the store has said so
                     await self._note(purpose, joining=False)
-
-    async def follow(self) -> None:
-        """Look every second."""
-        while True:
-            await asyncio.sleep(LOOKED_S)
-            await self.look()
 
     async def _note(self, purpose: KeyPurpose, *, joining: bool) -> None:
         path = self._files[purpose]

@@ -58,18 +58,19 @@ class Page(Protocol):
         """All figures."""
 
     async def beat(self) -> None:
-        """Measure, for as long as the service runs, how late the event loop gets to what is due."""
+        """Measure once how late the event loop gets to what is due."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meters:
-    """Who hears of batches, of commits, of seals and of requests."""
+    """Who hears of batches, of commits, of seals, of requests and of background loops that fail."""
 
     store: Gauge | None = None
     told: Callable[[Run, Sequence[Event]], None] | None = None
     sealed: Callable[[int, int], None] | None = None
     requested: Callable[[str, str, int], Callable[[float], None]] | None = None
     page: Page | None = None
+    loop_failed: Callable[[str], None] | None = None
 
 
 def meters(*, on: bool, version: str) -> Meters:
@@ -79,4 +80,4 @@ def meters(*, on: bool, version: str) -> Meters:
     from daemon.metrics import Metrics  # noqa: PLC0415 - to import the library takes 30 ms, and most do without
 
     metrics = Metrics(version)
-    return Meters(metrics, metrics.told, metrics.sealed, metrics.requested, metrics)
+    return Meters(metrics, metrics.told, metrics.sealed, metrics.requested, metrics, metrics.loop_failed)

@@ -85,6 +85,7 @@ class Metrics:
         batch_s = self._spreads("penstock_batch_seconds", "Time of a transaction, its sync included.", BATCH_S)
         self._batch_works, self._batch_s = works.labels(), batch_s.labels()
         self._failures = self._counter("penstock_store_failures", "What the store could not do.", "kind")
+        self._loop_failures = self._counter("penstock_background_failures", "Failures of background loops.", "loop")
         self._checkpoints = self._counter("penstock_audit_checkpoints", "Checkpoints that were signed.")
         self._sealed = self._counter("penstock_audit_sealed_commits", "Commits that checkpoints were signed for.")
         lag_s = self._spreads("penstock_loop_lag_seconds", "How late the event loop gets to a timer.", LAG_S)
@@ -138,13 +139,16 @@ class Metrics:
         self._sealed.inc(commits)
         self._checkpoints.inc(checkpoints)
 
+    def loop_failed(self, name: str) -> None:
+        """Count a failure of a background loop."""
+        self._loop_failures.labels(name).inc()
+
     async def beat(self) -> None:
-        """Measure, for as long as the service runs, how late the event loop gets to what is due."""
+        """Measure once how late the event loop gets to what is due."""
         loop = asyncio.get_running_loop()
-        while True:
-            due = loop.time() + BEAT_S
-            await asyncio.sleep(BEAT_S)
-            self._lag_s.observe(max(0.0, loop.time() - due))
+        due = loop.time() + BEAT_S
+        await asyncio.sleep(BEAT_S)
+        self._lag_s.observe(max(0.0, loop.time() - due))
 
     async def page(self, sources: Sources) -> bytes:
         """All figures, as Prometheus reads them."""

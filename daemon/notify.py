@@ -28,7 +28,8 @@ class Supervisor:
         """Speak to the socket that was named, if one was; a leading @ stands for the abstract namespace."""
         address = told.notify_socket
         self._address = "\0" + address[1:] if address.startswith("@") else address
-        self._alive_s = told.watchdog_s
+        self.alive_s = told.watchdog_s
+        self._news: tuple[str, ...] = ()
         self._well = "STATUS=Ready"
 
     def ready(self, address: str) -> None:
@@ -47,21 +48,16 @@ class Supervisor:
         except OSError as error:
             _log.warning("systemd_not_told", said=lines, error=str(error))
 
-    async def watch(self, ping: Callable[[], Awaitable[None]]) -> None:
-        """Twice in the time that systemd allows, say that the process is alive, if the store has just answered."""
-        if self._alive_s is None:
-            return
-        news: tuple[str, ...] = ()
-        while True:
-            try:
-                async with asyncio.timeout(self._alive_s / 2):
-                    with suppress(DiskFull):  # that is waited out: reads go on, and a restart would make no room
-                        await ping()
-            except (StoreFailed, TimeoutError) as error:
-                _log.error("watchdog_not_fed", reason=str(error) or "the store did not answer in time")
-                self.say("STATUS=The store does not answer")
-                news = (self._well,)
-            else:
-                self.say("WATCHDOG=1", *news)
-                news = ()
-            await asyncio.sleep(self._alive_s / 2)
+    async def feed(self, ping: Callable[[], Awaitable[None]], within_s: float) -> None:
+        """Tell the watchdog that the process is alive, if the store answers within that time."""
+        try:
+            async with asyncio.timeout(within_s):
+                with suppress(DiskFull):  # that is waited out: reads go on, and a restart would make no room
+                    await ping()
+        except (StoreFailed, TimeoutError) as error:
+            _log.error("watchdog_not_fed", reason=str(error) or "the store did not answer in time")
+            self.say("STATUS=The store does not answer")
+            self._news = (self._well,)
+        else:
+            self.say("WATCHDOG=1", *self._news)
+            self._news = ()

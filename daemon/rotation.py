@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import structlog
@@ -39,12 +38,6 @@ class Rotation:
                 self._behind = True
         if self._behind:
             await self._rewrap()
-
-    async def follow(self) -> None:
-        """Look at once, and then every second."""
-        while True:
-            await self.look()
-            await asyncio.sleep(KEYS_CHECKED_S)
 
     async def _rewrap(self) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import structlog
@@ -83,7 +83,7 @@ class Stuck:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sweeper:
     """Looks at all runs that want something, and mends those of which nobody sees to it.
 
@@ -95,16 +95,14 @@ class Sweeper:
     actors: Actors
     calls: Calls
     timers: Timers
+    _stuck: frozenset[Stuck] = field(default=frozenset(), init=False)
 
-    async def watch(self, every_s: float) -> None:
-        """Sweep for as long as the service runs."""
-        before: frozenset[Stuck] = frozenset()
-        while True:
-            await asyncio.sleep(every_s)
-            try:
-                before = await self.sweep(before, min(every_s, LOOK_AGAIN_S))
-            except StoreFailed as failure:
-                _log.warning("sweep_not_finished", reason=str(failure))
+    async def look(self, pause_s: float = LOOK_AGAIN_S) -> None:
+        """Sweep once, and remember for the next time what was stuck."""
+        try:
+            self._stuck = await self.sweep(self._stuck, pause_s)
+        except StoreFailed as failure:
+            _log.warning("sweep_not_finished", reason=str(failure))
 
     async def sweep(self, before: frozenset[Stuck] = frozenset(), pause_s: float = LOOK_AGAIN_S) -> frozenset[Stuck]:
         """Report and wake the runs that are stuck, and return them; `before` is what the last sweep returned.

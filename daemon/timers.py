@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -11,13 +12,18 @@ from actors.messages import Elapsed, Outcome, Wake
 
 
 class Timers:
-    """One wake-up per visit, posted back as Elapsed when it is due."""
+    """One wake-up per visit, posted back as Elapsed when it is due.
+
+    What is due waits in line until `post_due` has posted it: one that could not be posted is not lost.
+    """
 
     def __init__(self, post: Callable[[str, str, Outcome], None], now: Callable[[], datetime]) -> None:
         """Post outcomes as (company_id, run_id, outcome); `now` is the clock, in UTC."""
         self._post = post
         self._now = now
         self._set: dict[str, asyncio.TimerHandle] = {}
+        self._line: deque[Wake] = deque()
+        self._ring = asyncio.Event()
 
     def wake(self, wake: Wake) -> None:
         """Set a wake-up, unless it is set already."""
@@ -35,11 +41,23 @@ class Timers:
         for handle in self._set.values():
             handle.cancel()
         self._set.clear()
+        self._line.clear()
+
+    async def post_due(self) -> None:
+        """Wait until a wake-up is due, and post all that are."""
+        while not self._line:
+            self._ring.clear()
+            await self._ring.wait()
+        while self._line:
+            wake = self._line[0]
+            reach("timer-due")
+            self._post(wake.company_id, wake.run_id, Elapsed(step_id=wake.step_id, visit=wake.visit, at=self._now()))
+            self._line.popleft()
+            del self._set[wake.key]
 
     def _due(self, wake: Wake) -> None:
-        del self._set[wake.key]
-        reach("timer-due")
-        self._post(wake.company_id, wake.run_id, Elapsed(step_id=wake.step_id, visit=wake.visit, at=self._now()))
+        self._line.append(wake)
+        self._ring.set()
 
 
 def utc_now() -> datetime:

@@ -38,13 +38,13 @@ class Signer:
         """Take the keys as the file has them now; those it had while it cannot be read."""
         seen = mark(self._path)
         if seen != self._seen:
-            self._seen = seen
             try:
                 self._ring = read_ring(self._path)
             except KeyFileRefused as refused:
                 _log.error("audit_keys_refused", reason=str(refused))
             else:
                 write_public(self._public, self._ring)
+            self._seen = seen
 
     def keys(self) -> dict[str, str]:
         """The public keys by id, as base64."""
@@ -75,12 +75,15 @@ def published(ring: KeyRing) -> dict[str, str]:
 
 
 def write_public(path: Path, ring: KeyRing) -> None:
-    """Put the public keys of a ring into a file that everybody may read, at once."""
+    """Put the public keys of a ring into a file that everybody may read, at once; one that has them stays."""
+    content = json.dumps(published(ring), indent=1, sort_keys=True).encode()
+    if path.exists() and path.read_bytes() == content:
+        return
     beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+    with os.fdopen(descriptor, "wb") as file:
         os.fchmod(descriptor, 0o644)
-        json.dump(published(ring), file, indent=1, sort_keys=True)
+        file.write(content)
         file.flush()
         os.fsync(descriptor)
     beside.replace(path)

@@ -105,8 +105,11 @@ class Evidence(Protocol):
     async def unsealed(self) -> int:
         """How many commits no checkpoint covers yet, or a few more."""
 
-    async def seal(self, sign: Sign) -> int:
-        """Give the next commits their leaves and each company concerned a checkpoint; returns how many there were."""
+    async def seal(self, sign: Sign, only: str | None = None) -> int:
+        """Give the next commits their leaves and each company concerned a checkpoint; returns how many there were.
+
+        With `only` it is the commits of that company alone.
+        """
 
     async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
         """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""

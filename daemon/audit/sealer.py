@@ -18,7 +18,7 @@ _log = structlog.get_logger("penstock")
 
 
 class Sealer:
-    """One seal at a time, in pieces that nobody waits long behind."""
+    """Seals in pieces, one at a time, so that nobody waits long behind another's."""
 
     def __init__(self, store: Evidence, signer: Signer, sealed: Callable[[int, int], None] | None = None) -> None:
         """Seal what this store holds with the keys of this signer; `sealed` hears of (commits, checkpoints)."""
@@ -26,26 +26,27 @@ class Sealer:
         self._signer = signer
         self._sealed = sealed
         self._alone = asyncio.Lock()
+        self._sealed_at: float | None = None
 
-    async def seal(self) -> int:
-        """Cover every commit there is by a checkpoint; returns how many were not."""
-        async with self._alone:
-            self._signer.follow()
-            total = 0
-            while True:
-                done = await self._piece()
-                total += done
-                if done < SEAL_MAX:
-                    return total
+    async def seal(self, company_id: str | None = None) -> int:
+        """Cover every commit of a company, or of all, by a checkpoint; returns how many were not."""
+        self._signer.follow()
+        total = 0
+        while True:
+            async with self._alone:
+                done = await self._piece(company_id)
+            total += done
+            if done < SEAL_MAX:
+                return total
 
-    async def _piece(self) -> int:
+    async def _piece(self, only: str | None) -> int:
         signed: list[Checkpoint] = []
 
         def sign(company_id: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
             signed.append(self._signer.sign(company_id, size, root, previous))
             return signed[-1]
 
-        done = await self._store.seal(sign)
+        done = await self._store.seal(sign, only)
         if self._sealed is not None and done:
             self._sealed(done, len(signed))
         return done
@@ -54,24 +55,22 @@ class Sealer:
         """The public keys by id, as base64."""
         return self._signer.keys()
 
-    async def serve(self) -> None:
-        """Seal when much is unsealed, or when a minute has passed; what failed is tried again a minute later."""
-        loop = asyncio.get_running_loop()
-        sealed_at = loop.time() - SEALED_S
-        while True:
-            try:
-                behind = await self._store.unsealed()
-                if behind >= UNSEALED_MAX or (behind and loop.time() >= sealed_at + SEALED_S):
-                    sealed_at = loop.time()
-                    await self.seal()
-            except StoreFailed as failed:
-                sealed_at = loop.time()
-                _log.error("not_sealed", reason=str(failed))
-            await asyncio.sleep(LOOK_S)
+    async def look(self) -> None:
+        """Seal when much is unsealed, or when a minute has passed; what the store could not do waits for a minute."""
+        now = asyncio.get_running_loop().time()
+        try:
+            behind = await self._store.unsealed()
+            due = self._sealed_at is None or now >= self._sealed_at + SEALED_S
+            if behind >= UNSEALED_MAX or (behind and due):
+                await self.seal()
+                self._sealed_at = now
+        except StoreFailed as failed:
+            self._sealed_at = now
+            _log.error("not_sealed", reason=str(failed))
 
     async def close(self) -> None:
         """Seal what came last, before the store closes."""
         try:
             await self.seal()
-        except StoreFailed as failed:
+        except (StoreFailed, OSError) as failed:
             _log.warning("not_sealed", reason=str(failed))

@@ -14,7 +14,7 @@ from daemon.ports.connectors import (
 )
 from daemon.ports.failures import DiskFull, FolderInUse, SchemaMismatch, StoreBroken
 from daemon.ports.runs import ParkedRun, Recorded, RunQuery, Runs
-from daemon.ports.stores import Performs, Rates, Receipts, SharedStore, Store
+from daemon.ports.stores import Performs, Rates, Receipts, SharedStore, Store, StoreState
 from daemon.ports.templates import TemplateDocument, TemplateShelf
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "SharedStore",
     "Store",
     "StoreBroken",
+    "StoreState",
     "StoredConnector",
     "Targets",
     "TemplateDocument",

@@ -68,7 +68,10 @@ class Accounts(Protocol):
         """Remember that a token no longer counts, until it would have expired."""
 
     async def revoked(self) -> dict[str, datetime]:
-        """The revoked tokens and when each would have expired."""
+        """The revoked tokens that have not expired yet, and when each will."""
+
+    async def drop_revocations(self, before: datetime) -> None:
+        """Drop the revocations of tokens that expired before that time: such a token does not count anyhow."""
 
     async def log(self, logged: Logged) -> None:
         """Add an event to a company's own log."""

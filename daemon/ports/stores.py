@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from actors.ports import Commit, Journal, Receipt
 from actors.run import Run
@@ -15,6 +15,9 @@ from daemon.ports.connectors import CompanyKeys, ConnectorShelf
 from daemon.ports.runs import Runs
 from daemon.ports.templates import TemplateShelf
 from daemon.webhooks.records import WebhookShelf
+
+StoreState: TypeAlias = Literal["ok", "full", "stalled", "failed"]
+"""Whether the store can write, as far as is known without writing; a `stalled` one does not answer."""
 
 
 class Receipts(Protocol):
@@ -50,6 +53,13 @@ class Store(
 
     async def ping(self) -> None:
         """Prove that the store can write; StoreFailed when it cannot."""
+
+    async def look(self) -> None:
+        """Bring `state` up to date though nobody writes; never fails because of the store."""
+
+    @property
+    def state(self) -> StoreState:
+        """Whether the store can write, as it was seen last; costs no access to it."""
 
     @property
     def failed(self) -> bool:

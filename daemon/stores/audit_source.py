@@ -87,10 +87,17 @@ class AuditSource:
         )
 
     def passed_over(self) -> Iterator[Row]:
-        """Commits that have no leaf although later ones do: company, stream, version."""
+        """Commits that have no leaf although they should: company, stream, version.
+
+        Later ones of their company have one, or all should up to a place, which once was that of the last leaf.
+        """
+        noted = self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'audit_sealed'").fetchone()
+        sealed = "SELECT position FROM audit_sealed" if noted else "SELECT max(position) FROM audit_leaves"
         return self._db.execute(
-            "SELECT company_id, run_id, version FROM commits WHERE position NOT IN (SELECT position FROM audit_leaves) "
-            "AND position <= (SELECT max(position) FROM audit_leaves)"
+            "WITH reached AS (SELECT company_id, max(position) AS position FROM audit_leaves GROUP BY company_id) "  # noqa: S608 - statements of our own
+            "SELECT company_id, run_id, commits.version FROM commits LEFT JOIN reached USING (company_id) "
+            "WHERE commits.position NOT IN (SELECT position FROM audit_leaves) "
+            f"AND (commits.position <= reached.position OR commits.position <= ({sealed}))"
         )
 
     def changes(self) -> Iterator[Row]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
 import aiosqlite
 
+from actors.ports import StoreFailed
 from daemon.ports import FolderInUse, SchemaMismatch
-from daemon.stores.trouble import at_opening
+from daemon.stores.trouble import at_opening, lacks_index
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -94,9 +96,9 @@ def create(path: Path) -> None:
 
 
 @asynccontextmanager
-async def writer(path: Path) -> AsyncIterator[Connection]:
+async def writer(path: Path, *, alone: bool = False) -> AsyncIterator[Connection]:
     """The connection that writes; on the way out it moves the whole log into the database."""
-    async with _open(path) as connection:
+    async with _open(path, alone=alone) as connection:
         with at_opening(path):
             await connection.run(partial(configure, pragmas=WRITER_PRAGMAS))
         try:
@@ -108,26 +110,50 @@ async def writer(path: Path) -> AsyncIterator[Connection]:
 
 
 @asynccontextmanager
-async def reader(path: Path) -> AsyncIterator[Connection]:
+async def reader(path: Path, *, alone: bool = False) -> AsyncIterator[Connection]:
     """A connection that can only read."""
-    async with _open(path) as connection:
+    async with _open(path, alone=alone) as connection:
         with at_opening(path):
             await connection.run(partial(configure, pragmas=READER_PRAGMAS))
         yield connection
 
 
 @asynccontextmanager
-async def _open(path: Path) -> AsyncIterator[Connection]:
+async def opening(path: Path) -> AsyncIterator[tuple[Connection, bool]]:
+    """The connection that writes, and whether this process has the database alone.
+
+    It has where the disk has no room even for the index of the log, a file that SQLite makes: then the index stands in
+    memory, where other processes cannot read it.
+    """
+    async with AsyncExitStack() as stack:
+        alone = False
+        try:
+            writing = await stack.enter_async_context(writer(path))
+        except StoreFailed as failed:
+            if not lacks_index(failed):
+                raise
+            alone = True
+            writing = await stack.enter_async_context(writer(path, alone=True))
+        yield writing, alone
+
+
+@asynccontextmanager
+async def _open(path: Path, *, alone: bool) -> AsyncIterator[Connection]:
     if sqlite3.sqlite_version_info < SQLITE_MIN:
         wanted = ".".join(map(str, SQLITE_MIN))
         raise SchemaMismatch(f"SQLite {wanted} or newer is needed; Python uses {sqlite3.sqlite_version} here.")
-    connection = Connection(lambda: sqlite3.connect(path, isolation_level=None, cached_statements=STATEMENTS_MAX), 64)
+    connection = Connection(partial(_connected, path, alone=alone), 64)
     with at_opening(path):
         await connection
     try:
         yield connection
     finally:
         await connection.close()
+
+
+def _connected(path: Path, *, alone: bool) -> sqlite3.Connection:
+    address = f"file:{quote(str(path.absolute()))}{'?vfs=unix-excl' if alone else ''}"
+    return sqlite3.connect(address, uri=True, isolation_level=None, cached_statements=STATEMENTS_MAX)
 
 
 def configure(db: sqlite3.Connection, pragmas: Mapping[str, str | int]) -> None:

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 
     from actors.ports import Commit, Receipt
     from actors.run import Run
-    from daemon.ports import Account, CompanyKey, ConnectorChange, RunQuery, StoredConnector, TemplateDocument
+    from daemon.ports import (
+        Account,
+        CompanyKey,
+        ConnectorChange,
+        RunQuery,
+        StoredConnector,
+        StoreState,
+        TemplateDocument,
+    )
 
 
 @dataclass(slots=True)
@@ -54,6 +62,14 @@ class MemoryStore(MemoryTelling):
 
     async def ping(self) -> None:
         """Memory can always be written."""
+
+    async def look(self) -> None:
+        """There is nothing to see."""
+
+    @property
+    def state(self) -> StoreState:
+        """Memory can always be written."""
+        return "ok"
 
     async def append(self, commit: Commit) -> None:
         """Keep a commit, or raise VersionConflict or ReceiptTaken."""
@@ -140,10 +156,13 @@ class MemoryStore(MemoryTelling):
             await self.log(logged)
 
     async def revoked(self) -> dict[str, datetime]:
-        """The revoked tokens and when each would have expired; those that have expired are dropped."""
+        """The revoked tokens that have not expired yet, and when each will."""
         now = self._clock()
-        self._revoked = {token: expires_at for token, expires_at in self._revoked.items() if expires_at > now}
-        return dict(self._revoked)
+        return {token: expires_at for token, expires_at in self._revoked.items() if expires_at > now}
+
+    async def drop_revocations(self, before: datetime) -> None:
+        """Drop the revocations of tokens that expired before that time."""
+        self._revoked = {token: expires_at for token, expires_at in self._revoked.items() if expires_at > before}
 
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
         """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""

@@ -29,7 +29,7 @@ class MemoryLedger:
         self._streams: dict[Key, list[Entry]] = {}
         self._order: list[Key] = []
         self._placed: dict[str, list[tuple[int, bytes | None, Entry]]] = {}
-        self._sealed = 0
+        self._unsealed: list[Key] = []
         self._leaves: dict[str, list[Entry]] = {}
         self._nodes: dict[str, dict[tuple[int, int], bytes]] = {}
         self._checkpoints: dict[str, list[Checkpoint]] = {}
@@ -44,6 +44,7 @@ class MemoryLedger:
         head = extended(head, lines)
         stream.append(Entry(-1, key[1], version + len(lines), first_seq, head, events, exact))
         self._order.append(key)
+        self._unsealed.append(key)
         if key[0] != key[1]:
             before = stream[-2].head if len(stream) > 1 else None
             self._placed.setdefault(key[0], []).append((len(self._order), before, stream[-1]))
@@ -80,11 +81,11 @@ class MemoryLedger:
 
     async def unsealed(self) -> int:
         """How many commits no checkpoint covers yet."""
-        return len(self._order) - self._sealed
+        return len(self._unsealed)
 
-    async def seal(self, sign: Sign) -> int:
-        """Give the next commits their leaves and each company concerned a checkpoint; returns how many there were."""
-        due = self._order[self._sealed : self._sealed + SEAL_MAX]
+    async def seal(self, sign: Sign, only: str | None = None) -> int:
+        """Give the next commits, of all or of one company, their leaves and a checkpoint; returns how many."""
+        due = [key for key in self._unsealed if only in (None, key[0])][:SEAL_MAX]
         trees: dict[str, Growing] = {}
         for key in due:
             company_id, stream = key
@@ -92,11 +93,11 @@ class MemoryLedger:
             leaves = self._leaves.setdefault(company_id, [])
             known = sum(one.stream == stream for one in leaves)
             entry = self._streams[key][known]
+            self._unsealed.remove(key)
             leaves.append(replace(entry, number=tree.append(leaf(stream, entry.version, entry.head))))
         for company_id, tree in trees.items():
             self._nodes[company_id].update(tree.made)
             self._checkpoints.setdefault(company_id, []).append(tree.checkpoint(sign))
-        self._sealed += len(due)
         return len(due)
 
     async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:

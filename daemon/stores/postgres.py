@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import socket
 from collections import OrderedDict
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from actors.ports import VersionConflict
+from actors.ports import StoreFailed, VersionConflict
 from daemon.audit.records import SEAL_MAX
+from daemon.background import Background, Loop
+from daemon.ports import StoreState
 from daemon.stores import postgres_audit, postgres_journal
 from daemon.stores.columns import text
 from daemon.stores.loads import Loads
 from daemon.stores.postgres_append import Append
-from daemon.stores.postgres_engine import Appended, PostgresEngine
-from daemon.stores.postgres_hints import Hints
+from daemon.stores.postgres_engine import Appended, PostgresEngine, Work
+from daemon.stores.postgres_hints import HINT_PAUSE_S, LISTEN_S, Hints
 from daemon.stores.postgres_keeping import PostgresKeeping
 from daemon.stores.postgres_lease import Lease
 from daemon.stores.postgres_link import Db, Link
@@ -50,6 +51,7 @@ Key = tuple[str, str]
 LANES = 4
 LEASE_S = 5.0
 HEADS_MAX = 50_000
+_WORST_FIRST: tuple[StoreState, ...] = ("failed", "stalled", "full", "ok")
 
 
 class PostgresStore(PostgresKeeping, PostgresTelling):
@@ -79,6 +81,7 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
         lease_s: float = LEASE_S,
         on_failed: Callable[[], None] = lambda: None,
         gauge: Gauge | None = None,
+        background: Background | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[PostgresStore]:
         """Join the daemons on this database, migrated as needed; StoreFailed or SchemaMismatch say why it cannot be."""
@@ -92,8 +95,10 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
             await lease.join()
             stack.push_async_callback(lease.close)
             stack.push_async_callback(hints.close)
-            for work in (lease.keep(), hints.send(), hints.hear()):
-                stack.push_async_callback(_ended, asyncio.create_task(work))
+            kept = background or Background(stop=on_failed)
+            kept.keep(stack, Loop("lease", lease.keep, lease.every_s, at_once=False, vital=True))
+            kept.keep(stack, Loop("hints-out", hints.send, HINT_PAUSE_S))
+            kept.keep(stack, Loop("hints-in", hints.hear, LISTEN_S))
             for _ in range(LANES):
                 link = Link(url)
                 stack.push_async_callback(link.close)
@@ -105,6 +110,20 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
     async def ping(self) -> None:
         """Prove that the store can write; StoreFailed when it cannot."""
         await self._write("", _nothing)
+
+    @property
+    def state(self) -> StoreState:
+        """Whether the store can write, as the lanes and the last renewal of the lease have shown."""
+        states = {"ok" if self.lease.renewed else "failed", *(lane.state for lane in self._lanes)}
+        found: list[StoreState] = [one for one in _WORST_FIRST if one in states]
+        return found[0]
+
+    async def look(self) -> None:
+        """Have the lanes whose last write failed write again; the lease is renewed all the time."""
+        for lane in self._lanes:
+            if lane.state in {"full", "failed"}:
+                with suppress(StoreFailed):
+                    await lane.submit(cast("Any", Work("", _nothing)))
 
     async def append(self, commit: Commit) -> None:
         """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
@@ -169,8 +188,10 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
         """How many commits no checkpoint covers yet, or a few more."""
         return await self._read(postgres_audit.unsealed)
 
-    async def seal(self, sign: Sign) -> int:
-        """Give the next commits their leaves and each company concerned a checkpoint; returns how many there were."""
+    async def seal(self, sign: Sign, only: str | None = None) -> int:
+        """Give the next commits, of all or of one company, their leaves and a checkpoint; returns how many."""
+        if only is not None:
+            return await self._seal(only, sign, SEAL_MAX)
         total, after = 0, ""
         # The service's own log has no name, and comes first.
         companies: Sequence[str] = [""]
@@ -178,12 +199,15 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
             for company_id in companies:
                 room = SEAL_MAX - total
                 if room:
-                    total += await self._write(
-                        company_id, partial(postgres_audit.seal, company_id=company_id, sign=sign, limit=room)
-                    )
+                    total += await self._seal(company_id, sign, room)
             after = companies[-1]
             companies = await self._read(partial(postgres_audit.due, after=after, limit=SEAL_MAX))
         return total
+
+    async def _seal(self, company_id: str, sign: Sign, limit: int) -> int:
+        return await self._write(
+            company_id, partial(postgres_audit.seal, company_id=company_id, sign=sign, limit=limit)
+        )
 
     async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
         """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""
@@ -222,8 +246,3 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
 
 async def _nothing(db: Db) -> None:
     await db.fetchval("SELECT 1")
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    await asyncio.wait({task})

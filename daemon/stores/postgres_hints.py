@@ -59,28 +59,26 @@ class Hints:
         self._heard = heard
 
     async def send(self) -> None:
-        """Send hints for as long as the daemon lives; those of a moment together."""
-        while True:
-            await self._due.wait()
-            self._due.clear()
-            companies: set[str] = set() if self._for_all else self._changed
-            self._changed, self._for_all = set(), False
+        """Wait until there is something to hint at, and send it; the changes of a moment go together."""
+        await self._due.wait()
+        self._due.clear()
+        companies = frozenset() if self._for_all else frozenset(self._changed)
+        self._changed, self._for_all = set(), False
+        try:
             with suppress(StoreFailed):
-                await self._sending.use(lambda db, told=companies: hint(db, told))  # type: ignore[misc]
-            await asyncio.sleep(HINT_PAUSE_S)
+                await self._sending.use(lambda db: hint(db, companies))
+        except Exception:
+            self.alert()  # it is not known of which: all have to look
+            raise
 
     async def hear(self) -> None:
-        """Listen for as long as the daemon lives, on another connection where one was lost."""
-        while True:
-            with suppress(StoreFailed):
-                await self._hearing.use(self._listen)
-            await asyncio.sleep(LISTEN_S)
+        """Listen, on another connection where one was lost; where it is not lost it listens already."""
+        with suppress(StoreFailed):
+            await self._hearing.use(self._listen)
 
     async def _listen(self, db: Db) -> None:
         await db.add_listener(CHANNEL, self._take)
-        while not db.is_closed():
-            await db.fetchval("SELECT 1")
-            await asyncio.sleep(LISTEN_S)
+        await db.fetchval("SELECT 1")
 
     def _take(self, _db: Any, _pid: int, _channel: str, payload: object) -> None:
         if self._heard is not None:

@@ -43,9 +43,13 @@ class PostgresKeeping(PostgresSharing):
         await self._heard()
 
     async def revoked(self) -> dict[str, datetime]:
-        """The revoked tokens and when each would have expired; those that have expired are dropped."""
-        rows = await self._write("", lambda db: postgres_shelves.revoked(db, text(self._clock())))
+        """The revoked tokens that have not expired yet, and when each will."""
+        rows = await self._read(lambda db: postgres_shelves.revoked(db, text(self._clock())))
         return {token_id: datetime.fromisoformat(expires_at) for token_id, expires_at in rows}
+
+    async def drop_revocations(self, before: datetime) -> None:
+        """Drop the revocations of tokens that expired before that time."""
+        await self._write("", lambda db: postgres_shelves.drop_revocations(db, text(before)))
 
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
         """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""

@@ -138,6 +138,7 @@ class Lease:
         self._until = 0.0
         self._over = False
         self.epoch = 0
+        self.renewed = True
 
     @property
     def held(self) -> bool:
@@ -151,15 +152,21 @@ class Lease:
         self._until = began + self._lease_s
         _log.info("lease_held", epoch=self.epoch, name=self._name)
 
+    @property
+    def every_s(self) -> float:
+        """How often the lease is to be renewed."""
+        return self._lease_s / RENEWALS
+
     async def keep(self) -> None:
-        """Renew and bury for as long as the daemon lives."""
-        while not self._over:
-            await asyncio.sleep(self._lease_s / RENEWALS)
-            try:
-                async with asyncio.timeout(self._lease_s):
-                    await self.renew()
-            except (StoreFailed, TimeoutError) as failure:
-                _log.warning("lease_not_renewed", reason=str(failure) or "it took too long")
+        """Renew and bury once; a lease that has ended stays so."""
+        if self._over:
+            return
+        try:
+            async with asyncio.timeout(self._lease_s):
+                await self.renew()
+        except (StoreFailed, TimeoutError) as failure:
+            self.renewed = False
+            _log.warning("lease_not_renewed", reason=str(failure) or "it took too long")
 
     async def renew(self) -> None:
         """Renew once, and end the leases of others that have run out."""
@@ -167,7 +174,7 @@ class Lease:
         if not await self._link.use(lambda db: renew(db, self.epoch, self._lease_s)):
             self.fence()
             return
-        self._until = began + self._lease_s
+        self._until, self.renewed = began + self._lease_s, True
         for epoch in await self._link.use(lambda db: bury(db, self.epoch, self._lease_s / 2)):
             _log.warning("daemon_gone", epoch=epoch, hint="its outstanding work is taken over")
 

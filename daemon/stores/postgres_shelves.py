@@ -79,9 +79,14 @@ async def revoke(db: Db, token_id: str, expires_at: datetime, logged: Logged | N
 
 
 async def revoked(db: Db, at: str) -> Sequence[tuple[str, str]]:
-    """The revoked tokens, those dropped that have expired."""
-    await db.execute("DELETE FROM revocations WHERE expires_at <= $1", at)
-    return [(row[0], row[1]) for row in await db.fetch("SELECT token_id, expires_at FROM revocations")]
+    """The revoked tokens that expire after that time."""
+    found = await db.fetch("SELECT token_id, expires_at FROM revocations WHERE expires_at > $1", at)
+    return [(row[0], row[1]) for row in found]
+
+
+async def drop_revocations(db: Db, before: str) -> None:
+    """Drop the revocations of tokens that expired before that time."""
+    await db.execute("DELETE FROM revocations WHERE expires_at <= $1", before)
 
 
 async def add_receipt(db: Db, receipt: Receipt, at: str) -> None:

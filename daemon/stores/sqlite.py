@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -12,6 +12,7 @@ import structlog
 from actors.ports import StoreFailed
 from daemon.audit.chain import HistoryBroken
 from daemon.folders import make_folder
+from daemon.ports import DiskFull
 from daemon.stores import connection, sqlite_audit, sqlite_connectors, sqlite_journal, sqlite_shelves
 from daemon.stores.columns import text
 from daemon.stores.engine import SqliteEngine, migrate
@@ -19,7 +20,7 @@ from daemon.stores.loads import Loads, watched
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite_log import last_logged, log, log_after
 from daemon.stores.sqlite_telling import SqliteTelling
-from daemon.stores.trouble import at_opening, check_sound, named, stopped_short
+from daemon.stores.trouble import at_opening, check_room, check_sound, named, stopped_short
 from daemon.stores.upgrade import upgrade
 from daemon.stores.writer import BATCH_MAX, Writer, drop_all
 from daemon.timers import utc_now
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
         Recorded,
         RunQuery,
         StoredConnector,
+        StoreState,
         TemplateDocument,
     )
 
@@ -59,8 +61,11 @@ class SqliteStore(SqliteTelling):
         writer: Writer[sqlite3.Connection],
         readers: Sequence[connection.Connection],
         clock: Callable[[], datetime],
+        room: Callable[[], None] = lambda: None,
         gauge: Gauge | None = None,
     ) -> None:
+        """Write and read by these connections; `room` raises DiskFull when there is too little on the disk."""
+        self._room = room
         self._writer = writer
         self._readers = readers
         self._loads = Loads(self._load_all, len(readers), lambda: self._waited)
@@ -86,18 +91,21 @@ class SqliteStore(SqliteTelling):
             stack.enter_context(connection.locked(path.parent))
             connection.create(path)
             unsure = stopped_short(path)
-            writing = await stack.enter_async_context(connection.writer(path))
+            writing, alone = await stack.enter_async_context(connection.opening(path))
+            if alone:
+                _log.warning("database_opened_alone", hint="restart when there is room: nobody can read beside it")
             with at_opening(path):
                 if unsure:
                     await writing.run(check_sound)
                 await writing.run(lambda db: migrate(db, read_migrations(), text(clock())))
                 await writing.run(upgrade)
-            reading = [await stack.enter_async_context(connection.reader(path)) for _ in range(READERS)]
+            readers = [connection.reader(path, alone=alone) for _ in range(READERS)]
+            reading = [await stack.enter_async_context(one) for one in readers]
             writer: Writer[sqlite3.Connection] = Writer(
                 SqliteEngine(writing, path, free_bytes_min), batch_max=batch_max, on_failed=on_failed, gauge=gauge
             )
             stack.push_async_callback(writer.close)
-            yield cls(writer, reading, clock, gauge)
+            yield cls(writer, reading, clock, partial(check_room, path.parent, free_bytes_min), gauge)
 
     @property
     def failed(self) -> bool:
@@ -107,6 +115,23 @@ class SqliteStore(SqliteTelling):
     async def ping(self) -> None:
         """Prove that the store can write; StoreFailed when it cannot."""
         await self._writer.submit(lambda db: db.execute("PRAGMA user_version = 0").fetchall())
+
+    @property
+    def state(self) -> StoreState:
+        """Whether the store can write, as it was seen last."""
+        return self._writer.state
+
+    async def look(self) -> None:
+        """See whether there is room on the disk; after a write has failed only another one can tell."""
+        if self.state == "ok":
+            try:
+                await self._readers[0].run(lambda _: self._room())
+            except DiskFull as full:
+                self._writer.noticed("full")
+                _log.warning("disk_full_noticed", detail=str(full))
+        elif self.state != "stalled":
+            with suppress(StoreFailed):
+                await self.ping()
 
     async def append(self, commit: Commit) -> None:
         """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
@@ -162,9 +187,13 @@ class SqliteStore(SqliteTelling):
         await self._writer.submit(lambda db: sqlite_shelves.revoke(db, token_id, expires_at, logged))
 
     async def revoked(self) -> dict[str, datetime]:
-        """The revoked tokens and when each would have expired; those that have expired are dropped."""
+        """The revoked tokens that have not expired yet, and when each will."""
         at = text(self._clock())
-        return await self._writer.submit(lambda db: sqlite_shelves.revoked(db, at))
+        return await self._read(lambda db: sqlite_shelves.revoked(db, at))
+
+    async def drop_revocations(self, before: datetime) -> None:
+        """Drop the revocations of tokens that expired before that time."""
+        await self._writer.submit(lambda db: sqlite_shelves.drop_revocations(db, text(before)))
 
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
         """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
@@ -243,9 +272,9 @@ class SqliteStore(SqliteTelling):
         """How many commits no checkpoint covers yet, or a few more."""
         return await self._read(sqlite_audit.unsealed)
 
-    async def seal(self, sign: Sign) -> int:
-        """Give the next commits their leaves and each company concerned a checkpoint; returns how many there were."""
-        return await self._writer.submit(lambda db: sqlite_audit.seal(db, sign))
+    async def seal(self, sign: Sign, only: str | None = None) -> int:
+        """Give the next commits, of all or of one company, their leaves and a checkpoint; returns how many."""
+        return await self._writer.submit(lambda db: sqlite_audit.seal(db, sign, only))
 
     async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
         """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""

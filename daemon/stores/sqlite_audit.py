@@ -23,11 +23,13 @@ _CHECKPOINTS = Rows(
 _CHECKPOINT = "SELECT at, company_id, key_id, previous, root, signature, size FROM audit_checkpoints WHERE company_id"
 _UNSEALED = (
     "SELECT position, company_id, run_id, version, head FROM commits "
-    "WHERE position > (SELECT coalesce(max(position), 0) FROM audit_leaves) ORDER BY position LIMIT ?"
+    "WHERE position > (SELECT position FROM audit_sealed) AND (?1 IS NULL OR company_id = ?1) "
+    "AND NOT EXISTS (SELECT 1 FROM audit_leaves WHERE audit_leaves.position = commits.position) "
+    "ORDER BY position LIMIT ?2"
 )
-_BEHIND = (
-    "SELECT coalesce((SELECT max(position) FROM commits), 0) - coalesce((SELECT max(position) FROM audit_leaves), 0)"
-)
+_LAST = "SELECT coalesce(max(position), 0) FROM commits"
+_BEHIND = "SELECT coalesce(max(position), 0) - (SELECT position FROM audit_sealed) FROM commits"
+_REACHED = "UPDATE audit_sealed SET position = ?1 WHERE position < ?1"
 _COMMITS = "SELECT run_id, version, first_seq, head, events FROM commits WHERE company_id = ? AND run_id = ?"
 _HEAD = "SELECT head FROM commits WHERE company_id = ? AND run_id = ?"
 _LAST_LEAF = (
@@ -42,16 +44,16 @@ _ENTRIES = (
 
 
 def unsealed(db: sqlite3.Connection) -> int:
-    """How many positions there are behind the last leaf."""
+    """How many positions there are behind the one up to which all have their leaves."""
     (behind,) = db.execute(_BEHIND).fetchone()
     return int(behind)
 
 
-def seal(db: sqlite3.Connection, sign: Sign) -> int:
-    """Give the next commits their leaves, and each company concerned a checkpoint in the same transaction."""
+def seal(db: sqlite3.Connection, sign: Sign, only: str | None = None) -> int:
+    """Give the next commits, of all or of one company, their leaves, and each company concerned a checkpoint."""
     trees: dict[str, Growing] = {}
     leaves: list[tuple[Any, ...]] = []
-    for position, company_id, stream, version, head in db.execute(_UNSEALED, (SEAL_MAX,)).fetchall():
+    for position, company_id, stream, version, head in db.execute(_UNSEALED, (only, SEAL_MAX)).fetchall():
         if head is None:
             raise HistoryBroken(stream, version, "the commit has no head")
         tree = trees.get(company_id) or trees.setdefault(company_id, _growing(db, company_id))
@@ -60,6 +62,9 @@ def seal(db: sqlite3.Connection, sign: Sign) -> int:
     made = [(tree.company_id, *place, digest) for tree in trees.values() for place, digest in tree.made.items()]
     _NODES.write(db, made)
     _CHECKPOINTS.write(db, [checkpoint_row(tree.checkpoint(sign)) for tree in trees.values()])
+    if only is None:
+        (last,) = (leaves[-1][-1],) if len(leaves) == SEAL_MAX else db.execute(_LAST).fetchone()
+        db.execute(_REACHED, (last,))
     return len(leaves)
 
 

@@ -73,10 +73,14 @@ def revoke(db: sqlite3.Connection, token_id: str, expires_at: datetime, logged: 
 
 
 def revoked(db: sqlite3.Connection, at: str) -> dict[str, datetime]:
-    """The revoked tokens, those dropped that have expired."""
-    db.execute("DELETE FROM revocations WHERE expires_at <= ?", (at,))
-    rows = db.execute("SELECT token_id, expires_at FROM revocations")
+    """The revoked tokens that expire after that time."""
+    rows = db.execute("SELECT token_id, expires_at FROM revocations WHERE expires_at > ?", (at,))
     return {token_id: datetime.fromisoformat(expires_at) for token_id, expires_at in rows}
+
+
+def drop_revocations(db: sqlite3.Connection, before: str) -> None:
+    """Drop the revocations of tokens that expired before that time."""
+    db.execute("DELETE FROM revocations WHERE expires_at <= ?", (before,))
 
 
 def add_receipt(db: sqlite3.Connection, receipt: Receipt, at: str) -> None:

@@ -73,6 +73,11 @@ def at_opening(path: Path) -> Iterator[None]:
         raise StoreFailed(f"{path} cannot be used: {named(error)}.", "not_applied") from error
 
 
+def lacks_index(failed: StoreFailed) -> bool:
+    """Whether a database could not be opened because there was no room for the index of its log."""
+    return getattr(failed.__cause__, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE
+
+
 def stopped_short(path: Path) -> bool:
     """Whether whoever used this database last has left it without closing it."""
     log = path.with_name(path.name + "-wal")
@@ -107,6 +112,8 @@ class Log:
         index goes on only after a commit; so nothing was written if the place behind the last frame of the index does
         not carry the salts of this round of the log.
         """
+        if not self._index.exists():
+            return False
         if self._open_index is None:
             # Never closed: to close any descriptor of this file would drop the locks that SQLite holds on it.
             self._open_index = os.open(self._index, os.O_RDONLY)

@@ -11,7 +11,7 @@ import structlog
 
 from actors.failpoints import reach
 from actors.ports import StoreFailed
-from daemon.ports import DiskFull, StoreBroken
+from daemon.ports import DiskFull, StoreBroken, StoreState
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -24,6 +24,8 @@ T = TypeVar("T")
 
 BATCH_MAX = 256
 QUEUE_MAX = 20_000
+STALLED_S = 5.0
+"""How long a batch may take before the store counts as one that does not answer."""
 DROP_MAX = 1_000
 """Rows that are dropped in one batch, so that nobody waits long behind it."""
 
@@ -71,7 +73,22 @@ class Writer(Generic[C]):
         self._batch: list[tuple[Callable[[C], Any], asyncio.Future[Any]]] = []
         self._wake = asyncio.Event()
         self._closing = False
+        self._seen: StoreState = "ok"
+        self._began: float | None = None
         self._task = asyncio.create_task(self._serve(), name="store-writer")
+
+    @property
+    def state(self) -> StoreState:
+        """What the last batch has shown; `stalled` while one takes too long."""
+        if self.failed:
+            return "failed"
+        if self._began is not None and time.perf_counter() - self._began >= STALLED_S:
+            return "stalled"
+        return self._seen
+
+    def noticed(self, state: StoreState) -> None:
+        """Take note of what was seen of the disk beside any batch; the next batch tells more."""
+        self._seen = state
 
     async def submit(self, work: Callable[[C], T]) -> T:
         """Run a work in the next batch and return its value once that is durable, or raise its refusal or StoreFailed.
@@ -122,10 +139,11 @@ class Writer(Generic[C]):
         return True
 
     async def _write(self) -> None:
-        began = time.perf_counter()
+        self._began = began = time.perf_counter()
         try:
             settled = await self._engine.apply([work for work, _ in self._batch])
         except StoreFailed as failure:
+            self._seen = "full" if isinstance(failure, DiskFull) else "failed"
             if failure.outcome == "unknown":
                 raise
             for _, done in self._batch:
@@ -138,9 +156,12 @@ class Writer(Generic[C]):
                 _log.warning("store_batch_not_applied", detail=str(failure), works=len(self._batch))
         else:
             reach("before-settling")
+            self._seen = "ok"
             if self._gauge is not None:
                 self._gauge.batch(len(self._batch), time.perf_counter() - began)
             self._settle(settled)
+        finally:
+            self._began = None
         self._batch = []
 
     def _settle(self, settled: Sequence[tuple[Any, Exception | None]]) -> None:

@@ -12,11 +12,12 @@ from aiohttp import web
 from actors.directory import Directory
 from daemon.audit.records import Evidence
 from daemon.audit.sealer import Sealer
+from daemon.background import Background
 from daemon.catalog import Catalog
 from daemon.feed import Feed
 from daemon.identity import Identity
 from daemon.placed import Placements
-from daemon.ports import Rates, Receipts, Runs, Targets, Tester, Toolbox
+from daemon.ports import Rates, Receipts, Runs, StoreState, Targets, Tester, Toolbox
 from daemon.settings import Settings
 from daemon.tracing import Tracer
 from daemon.webhooks.records import Webhooks
@@ -30,6 +31,10 @@ class RequestStore(Runs, Receipts, Evidence, Placements, Protocol):
 
     async def ping(self) -> None:
         """Prove that the store can write."""
+
+    @property
+    def state(self) -> StoreState:
+        """Whether the store can write, as it was seen last."""
 
     @property
     def failed(self) -> bool:
@@ -53,6 +58,7 @@ class Services:
     identity: Identity
     feed: Feed
     sealer: Sealer
+    background: Background
     draining: Callable[[], bool]
     is_out: Callable[[str, str], bool]
     requested: Requested | None = None

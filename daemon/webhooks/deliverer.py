@@ -17,6 +17,7 @@ import structlog
 
 from actors.about import TRACE, concern
 from actors.ports import StoreFailed
+from daemon.audit.chain import HistoryBroken
 from daemon.audit.log import Logged
 from daemon.placed import Place, Placed, Placements, shown_placed
 from daemon.ports import Recorded
@@ -69,6 +70,7 @@ class Deliverer:
         self._notify = notify
         self._now = now
         self._limits = limits
+        self.sweep_s = limits.sweep_s
         self._slots = Slots(limits.flights_max)
         self._known: dict[str, set[str]] = {}
         self._asked: set[Key] = set()
@@ -97,22 +99,43 @@ class Deliverer:
         if key not in self._working:
             self._working[key] = asyncio.get_running_loop().create_task(self._work(key))
 
-    async def serve(self) -> None:
-        """Look after every webhook at once and then every minute, whatever was missed."""
-        while True:
-            try:
-                await self.sweep()
-            except StoreFailed as failed:
-                _log.error("webhooks_not_swept", reason=str(failed))
-            await asyncio.sleep(self._limits.sweep_s)
+    async def look_after_all(self) -> None:
+        """Sweep, whatever was missed; what the store could not do is done by the next sweep."""
+        try:
+            await self.sweep()
+        except StoreFailed as failed:
+            _log.error("webhooks_not_swept", reason=str(failed))
 
     async def sweep(self) -> None:
-        """Look after every enabled webhook, page by page."""
+        """Look after every enabled webhook, with one read under way at a time, however many companies have some."""
         after = ("", "")
         while page := await self._store.enabled_webhooks(after, self._limits.page_max):
             for key in page:
-                self.look(*key)
+                if not self._draining and key not in self._working and await self._wants_work(key):
+                    self.look(*key)
             after = page[-1]
+
+    async def _wants_work(self, key: Key) -> bool:
+        """Whether something is due for a webhook, or has happened that it was not told of; serve it from now on."""
+        queue = await self._store.webhook_queue(*key, self._now(), 1)
+        if queue is None or not queue.webhook.enabled:
+            self._forget(key)
+            return False
+        self._known.setdefault(key[0], set()).add(key[1])
+        if queue.due or key in self._unkept:
+            return True
+        if queue.next_at is not None:
+            self._later(key, (queue.next_at - self._now()).total_seconds())
+        if queue.pending >= self._limits.window_max:
+            return False
+        try:
+            return bool(await self._store.happened(key[0], self._reached(queue.webhook), 1))
+        except HistoryBroken:  # its round says so, and holds up no other webhook
+            return True
+
+    def _reached(self, hook: Webhook) -> Place:
+        """The place up to which all events of a webhook have become deliveries, or were passed over."""
+        return max(hook.cursor, self._seen.get(hook.key, hook.cursor))
 
     async def rest(self) -> None:
         """Until nothing can be done now."""
@@ -182,8 +205,8 @@ class Deliverer:
     async def _filled(self, queue: Queue) -> bool:
         """Make deliveries of the next events, as long as there is room; whether there were any events."""
         hook, room = queue.webhook, self._limits.window_max - queue.pending
-        seen = max(hook.cursor, self._seen.get(hook.key, hook.cursor))
-        found = await self._store.happened(hook.company_id, seen, self._limits.page_max) if room > 0 else ()
+        reached = self._reached(hook)
+        found = await self._store.happened(hook.company_id, reached, self._limits.page_max) if room > 0 else ()
         if not found:
             return False
         wanted = [one for one in found if hook.events is None or one.event.type in hook.events]

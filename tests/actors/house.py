@@ -88,6 +88,11 @@ class Hands:
         self.looked_at: Callable[[], None] = lambda: None
         self._timers = timers
         self._more = asyncio.Event()
+        self._posting = asyncio.get_running_loop().create_task(self._post_due())
+
+    async def _post_due(self) -> None:
+        while True:
+            await self._timers.post_due()
 
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
         if self.faults:

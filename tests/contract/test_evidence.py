@@ -164,3 +164,21 @@ async def test_a_part_of_a_run_is_proven_with_the_head_before_it(store: Store) -
         assert (found.last, list(found.proof), found.checkpoint) == (whole.last, list(whole.proof), whole.checkpoint)
         if commits:
             assert found.before == (genesis(ACME, "run-1") if commits[0] == first else first.head)
+
+
+async def test_a_company_that_is_sealed_alone_leaves_the_others_as_they_are_and_passes_over_none(store: Store) -> None:
+    for number in range(3):
+        await store.append(start(f"run-{number}", ACME))
+        await store.append(start(f"run-{number}", OTHER))
+    assert (await store.seal(sign, ACME), await store.seal(sign, ACME)) == (3, 0)
+    assert [one.size for one in await store.checkpoints(ACME, None, 9)] == [3]
+    assert list(await store.checkpoints(OTHER, None, 9)) == []
+    assert await store.unsealed() >= 3
+    await store.append(start("run-3", ACME))
+    assert await store.seal(sign) == 4
+    assert await store.unsealed() == 0
+    for company, streams in ((ACME, 4), (OTHER, 3)):
+        entries = await store.entries(company, 0, 9)
+        assert [one.stream for one in entries] == [f"run-{number}" for number in range(streams)]
+        for number in range(streams):
+            assert await store.proven(company, f"run-{number}") is not None

@@ -63,6 +63,9 @@ async def test_revoked_tokens_are_remembered_until_they_would_have_expired(store
     assert await store.revoked() == {"token-1": early, "token-2": late}
     clock.forward(hours=1)
     assert await store.revoked() == {"token-2": late}
+    await store.drop_revocations(early)
+    clock.forward(hours=-1)
+    assert await store.revoked() == {"token-2": late}
 
 
 async def test_a_receipt_is_kept_for_its_company_path_and_key_alone(store: Store) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import errno
 import resource
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,95 @@ async def reads_go_on(service: Service, run_ids: list[str]) -> None:
     assert (status, refusal["code"], refusal["outcome"]) == (503, "store_unavailable", "not_applied")
     status, health = await service.send("GET", "/health")
     assert (status, health["status"], health["store"]) == (503, "full", "full")
+
+
+async def starts_full_and_goes_on(folder: Path, token: str, run_ids: list[str], make_room: Callable[[], None]) -> None:
+    """A service that finds no room serves reads, refuses writes as not applied, and writes as soon as there is."""
+    async with serving(folder, token) as service:
+        assert {run["status"] for run in await together(service.read(run_id) for run_id in run_ids)} == {"parked"}
+        status, health = await service.send("GET", "/health")
+        assert (status, health["status"], health["store"]) == (503, "full", "full")
+        answers = await refuses_all(service, run_ids)
+        assert {(said.body["code"], said.outcome) for said in answers} == {("store_unavailable", "not_applied")}
+        status, refusal = await service.send("POST", "/process-runs/", {"vertical": "held"})
+        assert (status, refusal["code"], refusal["outcome"]) == (503, "store_unavailable", "not_applied")
+        make_room()
+        await health_until(service, "ok")
+        done = await together(verdict(service, run_id) for run_id in run_ids)
+        assert {said.status for said in done} == {200}
+        assert (await service.start("held"))[0]["status"] == "parked"
+        await service.kill()
+    async with serving(folder, token) as again:
+        kept = await together(again.read(run_id) for run_id in run_ids)
+        assert [run["version"] for run in kept] == [said.body["version"] for said in done]
+
+
+async def health_until(service: Service, store: str) -> None:
+    async with asyncio.timeout(STOPPED_WITHIN_S):
+        while (await service.send("GET", "/health"))[1]["store"] != store:
+            pass
+
+
+async def left(folder: Path, *, kill: bool) -> tuple[str, list[str]]:
+    """The token and the runs of a service that has stopped in order, or was killed."""
+    async with parked(folder) as (service, run_ids):
+        if kill:
+            await service.kill()
+        else:
+            service.process.terminate()
+            assert await ends(service) == 0
+    return service.token, run_ids
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
+async def test_a_start_with_too_little_room_serves_reads_and_writes_as_soon_as_there_is_room(
+    folder: Path, faults: Faults, kill: bool
+) -> None:
+    token, run_ids = await left(folder, kill=kill)
+    faults.room(MIB)
+    await starts_full_and_goes_on(folder, token, run_ids, faults.clear)
+
+
+async def test_a_new_template_is_kept_before_the_first_run_that_starts_once_there_is_room(
+    folder: Path, faults: Faults
+) -> None:
+    token, _ = await left(folder, kill=False)
+    new = (folder / "templates" / "held.yaml").read_text(encoding="utf-8").replace("vertical: held", "vertical: new")
+    (folder / "templates" / "new.yaml").write_text(new, encoding="utf-8")
+    faults.room(MIB)
+    async with serving(folder, token) as service:
+        status, refusal = await service.send("POST", "/process-runs/", {"vertical": "new"})
+        assert (status, refusal["outcome"]) == (503, "not_applied")
+        faults.clear()
+        (run,) = await service.start("new")
+        await service.kill()
+    (folder / "templates" / "new.yaml").unlink()
+    async with serving(folder, token) as again:
+        assert (await again.resume(run["id"]))["status"] == "completed"
+
+
+@pytest.fixture
+def small(folder: Path) -> Iterator[Path]:
+    """The folder with its data on a file system of a few MiB."""
+    data = folder / "data"
+    data.mkdir(mode=0o700)
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", data], capture_output=True, check=False)
+    if made.returncode:
+        pytest.skip("a small file system cannot be mounted here")
+    yield folder
+    subprocess.run(["umount", "--lazy", data], check=True)
+
+
+@pytest.mark.parametrize("kill", [False, True], ids=["stopped", "killed"])
+async def test_a_start_without_a_byte_of_room_serves_reads_and_writes_as_soon_as_there_is_room(
+    small: Path, kill: bool
+) -> None:
+    token, run_ids = await left(small, kill=kill)
+    filling = small / "data" / "filling"
+    with filling.open("wb", buffering=0) as file, suppress(OSError):
+        while file.write(bytes(4096)):
+            pass
+    await starts_full_and_goes_on(small, token, run_ids, filling.unlink)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ PLACES = {
     "before-activation": "actors/actor.py _load",
     "recovery-half-way": "actors/directory.py _wake",
     "before-passivation": "actors/directory.py passivate",
-    "timer-due": "daemon/timers.py _due",
+    "timer-due": "daemon/timers.py post_due",
     "drain-begun": "daemon/engine.py drain",
     "drained": "daemon/engine.py drain",
     "before-begin": "daemon/stores/engine.py commit_together",

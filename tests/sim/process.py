@@ -107,6 +107,7 @@ class Process:
         self._context = contextvars.copy_context()
         self._context.run(LIFE.set, self.life)
         self._context.run(self._build)
+        self.spawn(self._post_due())
 
     def _build(self) -> None:
         world, mix = self.world, self.world.mix
@@ -141,6 +142,10 @@ class Process:
         """Let a task run in this process, and die with it."""
         task: asyncio.Task[T] = self.world.loop.create_task(what, context=self._context.copy())
         return task
+
+    async def _post_due(self) -> None:
+        while True:
+            await self.timers.post_due()
 
     def kill(self, where: str) -> None:
         """End between two instructions: nothing is said, nothing is tidied up."""

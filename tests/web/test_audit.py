@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
@@ -41,6 +42,25 @@ async def exported(person: Person) -> list[Any]:
 
 async def keys(person: Person) -> dict[str, bytes]:
     return {key_id: base64.b64decode(key) for key_id, key in (await person.get("/audit/keys")).json.items()}
+
+
+@pytest.mark.one_daemon
+@pytest.mark.parametrize("path", ["/audit/export", "run"])
+async def test_to_read_ones_own_evidence_seals_nothing_of_another_company(
+    house: House, ann: Person, eve: Person, path: str
+) -> None:
+    house.services.sealer._sealed_at = asyncio.get_running_loop().time()  # the next look of its own is a minute away
+    run = await ann.start("line", {"amount": 1})
+    await eve.start("line", {"amount": 1})
+    before = (await eve.get("/audit/checkpoints")).json
+    answer = await ann.get(f"/process-runs/{run['id']}/audit" if path == "run" else path)
+    assert answer.status == 200
+    assert len((await ann.get("/audit/checkpoints")).json) > 0
+    assert (await eve.get("/audit/checkpoints")).json == before
+    house.services.sealer._sealed_at = None
+    await house.services.sealer.seal()
+    answer = await eve.get("/audit/export")
+    assert list(verify_export(answer.raw.splitlines(keepends=True), await keys(eve))) == []
 
 
 async def test_a_stranger_can_check_the_chain_the_proof_and_the_signature_of_a_run(ann: Person) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import time
+from datetime import timedelta
 from typing import Any
 
 import jwt
@@ -177,3 +178,20 @@ async def test_a_role_that_may_not_decide_is_403_with_what_is_required(ann: Pers
     assert (await ann.run(run))["parked_at"] == "signoff"
     manager = Person(ann.house, {**ann.session, "token": forged(ann, role="manager")})
     assert (await manager.resume(run, "signoff")).status == 200
+
+
+@pytest.mark.one_daemon
+async def test_what_is_revoked_is_remembered_until_it_expires_and_no_longer_though_others_revoked_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    identity, now = house.services.identity, house.services.now()
+    for minutes in range(100):
+        heard = {f"token-{minutes}": now + timedelta(minutes=minutes, seconds=30)}
+        identity.learn(heard)
+        identity.learn(heard)
+    assert len(identity._revoked) == 100
+    monkeypatch.setattr(identity, "_now", lambda: now + timedelta(minutes=90))
+    identity.learn({})
+    assert len(identity._revoked) == 10
+    assert "token-90" in identity._revoked
+    assert "token-89" not in identity._revoked

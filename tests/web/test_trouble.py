@@ -106,8 +106,6 @@ async def test_a_store_that_cannot_persist_is_503_with_the_outcome(
         assert_unavailable(await ann.resume(run, "signoff", Idempotency_Key="k"), "store_unavailable", outcome)
         assert_unavailable(await ann.put("/connectors/x", {"base_url": "http://a.test"}), "store_unavailable", outcome)
         assert_unavailable(await ann.post("/auth/logout"), "store_unavailable", outcome)
-        health = await ann.get("/health")
-        assert (health.status, health.json["status"], health.json["store"]) == (503, "failed", "failed")
     assert (await ann.run(run))["parked_at"] == "signoff"
     assert (await ann.resume(run, "signoff", Idempotency_Key="k")).status == 200
 

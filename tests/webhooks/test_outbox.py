@@ -6,6 +6,8 @@ import sqlite3
 from contextlib import closing
 from typing import Any
 
+import pytest
+
 from tests.histories import decide, start
 from tests.webhooks.conftest import Post, Receiver
 
@@ -102,3 +104,40 @@ async def test_a_history_that_was_tampered_with_is_not_told_and_holds_up_no_othe
     await post.rest()
     assert {one.path for one in receiver.got} == {"/other"}
     assert len(receiver.got) == 5
+
+
+async def test_a_sweep_reads_one_webhook_at_a_time_however_many_companies_have_some(
+    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    companies = [f"company-{number:02}" for number in range(40)]
+    for company in companies:
+        await post.hook(receiver.url(), company=company)
+    await post.restart()
+    read, reading, most = post.store.webhook_queue, 0, 0
+
+    async def watched(*asked: Any) -> Any:
+        nonlocal reading, most
+        reading += 1
+        most = max(most, reading)
+        try:
+            return await read(*asked)
+        finally:
+            reading -= 1
+
+    monkeypatch.setattr(post.store, "webhook_queue", watched)
+    await post.deliverer.sweep()
+    await post.rest()
+    assert (most, post.deliverer.companies) == (1, set(companies))
+    await post.happen("run-1", companies[7])
+    await post.rest()
+    assert len(receiver.got) == 5
+
+
+async def test_what_happened_while_nobody_looked_is_told_by_the_next_sweep(post: Post, receiver: Receiver) -> None:
+    hook, _ = await post.hook(receiver.url(), ("run_ended",))
+    begun = start("run-1")
+    await post.store.append(begun)
+    await post.store.append(decide(begun.run))
+    await post.deliverer.sweep()
+    await post.rest()
+    assert [one.status for one in await post.log(hook)] == ["delivered"]

@@ -81,7 +81,7 @@ async def run(request: web.Request) -> web.Response:
 async def everything(request: web.Request) -> web.StreamResponse:
     """GET /audit/export."""
     services, company_id = request.app[SERVICES], _auditor(request)
-    await services.sealer.seal()
+    await services.sealer.seal(company_id)
     last = await services.store.checkpoints(company_id, None, 1)
     size = last[0].size if last else 0
     headers = {
@@ -133,7 +133,7 @@ async def _proven(request: web.Request, run: Run, page: _Page) -> Proven:
     """The chain of a run under a checkpoint; sealed anew as long as the run moves on meanwhile."""
     services = request.app[SERVICES]
     for _ in range(TRIES):
-        await services.sealer.seal()
+        await services.sealer.seal(run.company_id)
         proven = await services.store.proven(run.company_id, run.id, page.after, page.limit)
         if proven is not None:
             return proven

@@ -91,6 +91,7 @@ def _finish(manner: Callable[[web.Request], Manner]) -> Finish:
 async def start(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /process-runs/."""
     services, principal, body = request.app[SERVICES], principal_of(request), parse(NewRun, raw)
+    await services.catalog.keep()
     entry = services.catalog.current(body.vertical)
     if entry is None:
         raise not_found("There is no template with this vertical.")

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aiohttp import web
 
-from actors.ports import StoreFailed
-from daemon.ports import DiskFull
 from daemon.web.replies import json_reply
 from daemon.web.services import SERVICES
 
 
 async def health(request: web.Request) -> web.Response:
-    """GET /health."""
+    """GET /health: from what is known already, so that it waits for nothing and anybody may ask."""
     services = request.app[SERVICES]
-    store = "ok"
-    try:
-        await services.store.ping()
-    except DiskFull:
-        store = "full"
-    except StoreFailed:
-        store = "failed"
-    status = "draining" if services.draining() else store
-    body = {
+    store, down = services.store.state, services.background.down
+    if services.draining():
+        status: str = "draining"
+    elif store != "ok":
+        status = store
+    else:
+        status = "degraded" if down else "ok"
+    body: dict[str, Any] = {
         "status": status,
         "version": services.version,
         "store": store,
         "runs": {"live": len(services.directory)},
     }
-    return json_reply(body, 200 if status == "ok" else 503, {"Cache-Control": "no-store"})
+    if down:
+        body["down"] = down
+    return json_reply(body, 200 if status in {"ok", "degraded"} else 503, {"Cache-Control": "no-store"})

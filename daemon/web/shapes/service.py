@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -16,10 +16,11 @@ class LiveShape(TypedDict):
 class HealthShape(TypedDict):
     """How the service is."""
 
-    status: Literal["ok", "draining", "full", "failed"]
+    status: Literal["ok", "degraded", "draining", "full", "stalled", "failed"]
     version: str
-    store: Literal["ok", "full", "failed"]
+    store: Literal["ok", "full", "stalled", "failed"]
     runs: LiveShape
+    down: NotRequired[list[str]]
 
 
 class ProblemShape(TypedDict):

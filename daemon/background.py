@@ -1,0 +1,120 @@
+"""Background loops: repeats each one, starts again the one that failed, and knows which are down."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from traceback import extract_tb
+
+import structlog
+
+RETRY_S = 0.1
+RETRY_MAX_S = 10.0
+VOID_S = 30.0
+_log = structlog.get_logger("penstock")
+
+
+class Clock:
+    """The time by which loops pause."""
+
+    def monotonic(self) -> float:
+        """Seconds that only grow."""
+        return time.monotonic()
+
+    async def sleep(self, seconds: float) -> None:
+        """Pause."""
+        await asyncio.sleep(seconds)
+
+
+@dataclass(slots=True, eq=False)
+class Loop:
+    """Work that is repeated with a pause in between.
+
+    Where the service cannot keep a promise without it the loop is `vital`: down for VOID_S, it stops the process.
+    """
+
+    name: str
+    work: Callable[[], Awaitable[object]]
+    every_s: float
+    at_once: bool = True
+    vital: bool = False
+    failures: int = field(default=0, init=False)
+    failed_at: float = field(default=0.0, init=False)
+
+
+class Background:
+    """Runs loops beside the requests; a loop is down from a round that failed until the next one that succeeds."""
+
+    def __init__(
+        self,
+        *,
+        stop: Callable[[], None],
+        count: Callable[[str], None] | None = None,
+        clock: Clock = Clock(),  # noqa: B008 - it holds nothing
+    ) -> None:
+        """`stop` ends the process; `count` is told the name of a loop whenever it fails."""
+        self._stop = stop
+        self._count = count
+        self._clock = clock
+        self._loops: list[Loop] = []
+
+    @property
+    def down(self) -> list[str]:
+        """The names of the loops that are down."""
+        return [loop.name for loop in self._loops if loop.failures]
+
+    def keep(self, stack: AsyncExitStack, loop: Loop) -> None:
+        """Run a loop until the stack is left."""
+        self._loops.append(loop)
+        task = asyncio.get_running_loop().create_task(self._serve(loop), name=loop.name)
+        stack.push_async_callback(self._end, loop, task)
+
+    async def _serve(self, loop: Loop) -> None:
+        if not loop.at_once:
+            await self._clock.sleep(loop.every_s)
+        while True:
+            try:
+                await loop.work()
+            except Exception as error:  # noqa: BLE001 - the top of every background loop
+                await self._clock.sleep(self._failed(loop, error))
+            else:
+                self._succeeded(loop)
+                await self._clock.sleep(loop.every_s)
+
+    def _failed(self, loop: Loop, error: Exception) -> float:
+        """Report a failure; returns the pause before the next round."""
+        now = self._clock.monotonic()
+        if not loop.failures:
+            loop.failed_at = now
+        loop.failures += 1
+        pause_s = min(RETRY_MAX_S, RETRY_S * 2.0 ** min(loop.failures - 1, 32))
+        where = extract_tb(error.__traceback__)[-1]
+        _log.error(
+            "background_failed",
+            loop=loop.name,
+            error=type(error).__name__,
+            errno=getattr(error, "errno", None),
+            where=f"{where.filename}:{where.lineno}",
+            failures=loop.failures,
+            again_in_s=pause_s,
+        )
+        if self._count is not None:
+            self._count(loop.name)
+        if loop.vital and now - loop.failed_at >= VOID_S:
+            _log.critical("background_given_up", loop=loop.name, hint="the process stops, to be started again")
+            self._stop()
+        return pause_s
+
+    def _succeeded(self, loop: Loop) -> None:
+        if loop.failures:
+            _log.warning("background_recovered", loop=loop.name, failures=loop.failures)
+            loop.failures = 0
+
+    async def _end(self, loop: Loop, task: asyncio.Task[None]) -> None:
+        self._loops.remove(loop)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
