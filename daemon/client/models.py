@@ -321,3 +321,4 @@ class Health(Record):
     status: str
     version: str
     store: str
+    down: tuple[str, ...] = ()

@@ -327,6 +327,7 @@ async def test_a_run_keeps_its_template_after_a_newer_version_took_its_place() -
     await Catalog([old], shelf).open()
     catalog = Catalog([version(2)], shelf)
     await catalog.open()
+    shelf.asked = 0
     assert await catalog.pinned(old.template.digest) == old.template
     assert await catalog.pinned(old.template.digest) == old.template
     assert shelf.asked == 1
@@ -338,6 +339,7 @@ async def test_the_cache_of_old_versions_is_bounded() -> None:
     shelf, old = Shelf(), [version(number) for number in (1, 2, 3)]
     await Catalog(old, shelf).open()
     catalog = Catalog([], shelf, pinned_max=2)
+    shelf.asked = 0
     for entry in (*old, old[2], old[1], old[0]):
         assert await catalog.pinned(entry.template.digest) == entry.template
     assert shelf.asked == 4

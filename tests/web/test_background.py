@@ -99,12 +99,14 @@ async def test_an_idle_run_that_cannot_be_let_go_is_let_go_later(house: House, a
     assert (faults, (await health_until(house, lambda _: True)).json["status"]) == (0, "ok")
 
 
-async def test_the_sealer_seals_again_as_soon_as_its_files_are_in_order(house: House, ann: Person) -> None:
+async def test_the_sealer_seals_again_as_soon_as_its_files_are_in_order(
+    house: House, ann: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.audit.sealer.SEALED_S", 0.0)
     folder: Path = house.settings.data_dir
     (folder / "audit.pub").unlink()
     (folder / "audit.pub").mkdir()
     change_ring(folder / "audit.keys", KeyRing.rotated)
-    house.services.sealer._sealed_at = None
     await ann.start("line", {"amount": 1})
     await health_until(house, lambda answer: answer.json.get("down") == ["sealer"])
     assert await house.services.store.unsealed() > 0
