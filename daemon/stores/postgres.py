@@ -114,7 +114,7 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
     @property
     def state(self) -> StoreState:
         """Whether the store can write, as the lanes and the last renewal of the lease have shown."""
-        states = {"ok" if self.lease.renewed else "failed", *(lane.state for lane in self._lanes)}
+        states = {self.lease.seen, *(lane.state for lane in self._lanes)}
         found: list[StoreState] = [one for one in _WORST_FIRST if one in states]
         return found[0]
 

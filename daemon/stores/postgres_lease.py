@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from actors.ports import StoreFailed
+from daemon.ports import DiskFull, StoreState
 from daemon.stores.postgres_link import Link
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class Lease:
         self._until = 0.0
         self._over = False
         self.epoch = 0
-        self.renewed = True
+        self.seen: StoreState = "ok"
 
     @property
     def held(self) -> bool:
@@ -165,7 +166,7 @@ class Lease:
             async with asyncio.timeout(self._lease_s):
                 await self.renew()
         except (StoreFailed, TimeoutError) as failure:
-            self.renewed = False
+            self.seen = "full" if isinstance(failure, DiskFull) else "failed"
             _log.warning("lease_not_renewed", reason=str(failure) or "it took too long")
 
     async def renew(self) -> None:
@@ -174,7 +175,7 @@ class Lease:
         if not await self._link.use(lambda db: renew(db, self.epoch, self._lease_s)):
             self.fence()
             return
-        self._until, self.renewed = began + self._lease_s, True
+        self._until, self.seen = began + self._lease_s, "ok"
         for epoch in await self._link.use(lambda db: bury(db, self.epoch, self._lease_s / 2)):
             _log.warning("daemon_gone", epoch=epoch, hint="its outstanding work is taken over")
 

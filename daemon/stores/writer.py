@@ -115,8 +115,10 @@ class Writer(Generic[C]):
         failure: Exception | None = None
         try:
             while await self._gather():
-                await self._write()
+                self._began = time.perf_counter()
+                await self._write(self._began)
                 await self._engine.rest()
+                self._began = None
         except Exception as error:  # noqa: BLE001 - the top of this loop: whatever it was, all are answered
             failure = error
             self._failure(error)
@@ -138,8 +140,7 @@ class Writer(Generic[C]):
         self._batch = [self._queue.popleft() for _ in range(size)]
         return True
 
-    async def _write(self) -> None:
-        self._began = began = time.perf_counter()
+    async def _write(self, began: float) -> None:
         try:
             settled = await self._engine.apply([work for work, _ in self._batch])
         except StoreFailed as failure:
@@ -156,12 +157,11 @@ class Writer(Generic[C]):
                 _log.warning("store_batch_not_applied", detail=str(failure), works=len(self._batch))
         else:
             reach("before-settling")
-            self._seen = "ok"
+            # In PostgreSQL a work can meet a full disk alone.
+            self._seen = "full" if any(isinstance(refusal, DiskFull) for _, refusal in settled) else "ok"
             if self._gauge is not None:
                 self._gauge.batch(len(self._batch), time.perf_counter() - began)
             self._settle(settled)
-        finally:
-            self._began = None
         self._batch = []
 
     def _settle(self, settled: Sequence[tuple[Any, Exception | None]]) -> None:

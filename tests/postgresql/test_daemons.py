@@ -197,3 +197,23 @@ async def test_a_connection_that_is_lost_is_made_anew_and_commits_go_on(url: str
             await store.append(start("run-2"))
         await store.append(start("run-3"))
         assert await store.load(ACME, "run-3") is not None
+
+
+async def test_a_daemon_that_cannot_reach_the_database_knows_it_though_nobody_asks(url: str, postgres: Server) -> None:
+    name = url.rpartition("/")[2]
+
+    async def until(store: PostgresStore, state: str) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            while store.state != state:
+                await store.look()
+                await asyncio.sleep(0.01)
+
+    async with PostgresStore.open(url, lease_s=LEASE_S) as store:
+        assert store.state == "ok"
+        await postgres.told(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ="
+        await postgres.told(f"{ended} '{name}'")
+        await until(store, "failed")
+        await postgres.told(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        await until(store, "ok")
+        await store.append(start())

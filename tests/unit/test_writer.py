@@ -251,3 +251,39 @@ async def test_each_failure_is_told_once_with_its_kind(failure: Exception, kind:
     async with writing(ledger, gauge=heard) as writer:
         await answers(*await queued(writer, 1, 2))
     assert (heard.failures, heard.batches) == ([kind], [])
+
+
+def state_of(writer: Writer[Kept]) -> str:
+    return writer.state
+
+
+async def test_its_state_is_what_the_last_batch_has_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger()
+    async with writing(ledger) as writer:
+        assert state_of(writer) == "ok"
+        for failure, state in (
+            (DiskFull("full", "not_applied"), "full"),
+            (StoreFailed("busy", "not_applied"), "failed"),
+        ):
+            ledger.failures = [failure]
+            await answers(*await queued(writer, 1))
+            assert state_of(writer) == state
+        await writer.submit(keep(2))
+        assert state_of(writer) == "ok"
+        first = await held(ledger, writer)
+        assert state_of(writer) == "ok"
+        monkeypatch.setattr("daemon.stores.writer.STALLED_S", 0.0)
+        assert state_of(writer) == "stalled"
+        ledger.open.set()
+        await first
+    assert state_of(writer) == "ok"
+
+
+async def test_one_work_that_meets_a_full_disk_alone_is_enough_to_say_so() -> None:
+    class Full(Ledger):
+        def _one(self, work: Callable[[Kept], Any]) -> tuple[Any, Exception | None]:
+            return None, DiskFull("full", "not_applied")
+
+    async with writing(Full()) as writer:
+        await answers(*await queued(writer, 1))
+        assert state_of(writer) == "full"
