@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import errno
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from actors import failpoints
 from daemon.background import Loop
+from daemon.exits import STORE_FAILED
 from daemon.keyring import KeyRing, change_ring
 from daemon.settings import Settings
 from tests.web.conftest import ON_POSTGRES
@@ -78,6 +80,18 @@ async def test_a_loop_that_fails_is_told_by_health_and_goes_on(house: House, nam
         await went_on.wait()
     well = await health_until(house, lambda answer: answer.json["status"] == "ok")
     assert "down" not in well.json
+
+
+@pytest.mark.parametrize("name", sorted(VITAL))
+async def test_without_a_loop_that_promises_rest_on_the_process_is_stopped_to_be_started_again(
+    house: House, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr("daemon.background.VOID_S", 0.2)
+    own = loops(house)[name]
+    house.services.background.keep(house.stack, replace(own, work=faulty(own.work, 1_000)))
+    async with asyncio.timeout(PATIENCE_S):
+        await house.life.stopping.wait()
+    assert house.life.exit_code == STORE_FAILED
 
 
 async def test_an_idle_run_that_cannot_be_let_go_is_let_go_later(house: House, ann: Person) -> None:
