@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from actors.actor import Actor
-from actors.calls import Request, shown
+from actors.calls import Request, shown, shown_plan
 from actors.canonical import digest
 from actors.decider import Step, outstanding
 from actors.evolve import evolve
@@ -127,6 +127,9 @@ class Witness:
             "visit": event.visit,
             "facts": run.facts,
             "effect": shown(event.request),
+            "effects": [
+                shown_plan(one, event.request if one.step_id == event.step_id else None) for one in event.effects or ()
+            ],
         }
         self.must(digest(seen) == event.digest, f"the digest of {visit} of {run.id} is not of what it shows")
         shadow.gates[visit] = event
