@@ -105,8 +105,8 @@ class Run:
 
     @property
     def parked(self) -> tuple[Visit, ...]:
-        """The visits at which a human is asked, the first opened first; none unless the run is parked."""
-        return tuple(v for v in self.open if v.status == "parked") if self.status == "parked" else ()
+        """The visits at which a human is asked, the first opened first; beside a failed branch as well."""
+        return tuple(visit for visit in self.open if visit.status == "parked")
 
     @property
     def ready(self) -> Visit | None:
@@ -120,6 +120,11 @@ class Run:
     def resting(self) -> bool:
         """Whether the run wants nothing done: it has ended, or only waits for people."""
         return not any(visit.status in ("ready", "calling") for visit in self.open)
+
+    @property
+    def denied(self) -> bool:
+        """Whether no branch is left that goes on: only joins are open, which wait for branches that were denied."""
+        return self.ended is None and all(visit.status == "waiting" for visit in self.open)
 
     @property
     def error(self) -> Failure | None:

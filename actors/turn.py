@@ -51,6 +51,8 @@ class Turn:
         for _ in range(TURN_STEPS_MAX):
             visit = self.run.ready
             if visit is None:
+                if self.run.denied:
+                    self.emit(RunEnded(at=self.at, status="completed", outcome=DENIED, was=self.run.status))
                 return
             if self.run.steps > self.steps_max:
                 detail = f"The run entered more than {self.steps_max} steps."
@@ -84,10 +86,7 @@ class Turn:
         )
 
     def leave(self, step_id: str, branch: str) -> None:
-        """Go on from a step over the edges of that branch; without one for `denied` the run ends as denied."""
-        if branch == DENIED:
-            self._deny(step_id)
-            return
+        """Go on from a step over the edges of that branch; without one for `denied` this is the end of the way."""
         node = self.template.node(step_id)
         if node.kind == "end":
             self.emit(RunEnded(at=self.at, status="completed", outcome=node.outcome, was=self.run.status))
@@ -195,10 +194,3 @@ class Turn:
             self.park(visit, CHANGED, self.template.decisions(node.id), request)
         else:
             self.perform(visit, request, answer.reason)
-
-    def _deny(self, step_id: str) -> None:
-        edge = next((e for e in self.template.leaving(step_id) if e.branch == DENIED), None)
-        if edge is None:
-            self.emit(RunEnded(at=self.at, status="completed", outcome=DENIED, was=self.run.status))
-        else:
-            self.enter(edge.target, step_id)

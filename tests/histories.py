@@ -10,6 +10,7 @@ from actors.calls import Connector, Request
 from actors.messages import (
     CallSettled,
     Event,
+    Failure,
     GateOpened,
     RunEnded,
     RunStarted,
@@ -87,6 +88,18 @@ def start(
             )
         )
     return commit(None, *events, resting=bool(gates), receipt=receipt)
+
+
+def failed(run_id: str, *, gates: tuple[str, ...]) -> Commit:
+    """A run that parked at these gates while another branch of it failed."""
+    begun = start(run_id, gates=gates)
+    error = Failure(code="connector_failed", detail="The far side answered 500.", step_id="call")
+    work: tuple[Event, ...] = (
+        StepEntered(at=NOON, step_id="call", visit=1, kind="task", tier="low"),
+        CallSettled(at=NOON, step_id="call", visit=1, error=error, by="autopilot", reason="tier low is cleared"),
+    )
+    rest = () if gates else (CallSettled(at=NOON, step_id="work", visit=1, output={}),)
+    return commit(None, *begun.events, *rest, *work)
 
 
 def decide(run: Run, gate: str = "signoff", receipt: Receipt | None = None) -> Commit:

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 
     from actors.ports import Receipt
     from actors.run import Run
+    from daemon.ports import RunQuery
 
 INTEGER_MAX = 2**63 - 1
+GATED = ("parked", "failed")
+"""The statuses of runs that may have an open gate."""
 
 
 def text(at: datetime) -> str:
@@ -45,6 +48,11 @@ def bounded(limit: int) -> int:
 def below(before: int | None) -> int:
     """What the numbers of a page are below: what the page before ended with, or anything."""
     return INTEGER_MAX if before is None else min(before, INTEGER_MAX)
+
+
+def statuses(query: RunQuery) -> tuple[str | None, ...]:
+    """The statuses of the runs that a query asks for; None for any."""
+    return GATED if query.status is None and query.parked_at is not None else (query.status,)
 
 
 def standing_row(run: Run) -> tuple[int, bool, str, str, str, str, str]:

@@ -124,7 +124,7 @@ class MemoryStore(MemoryTelling):
     async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
         """At most `limit` runs behind a key that wait for a human, in order."""
         runs = (codec.decode_run(kept.snapshot) for key, kept in sorted(self._runs.items()) if key > after)
-        waiting = [run for run in runs if run.status == "parked"][:limit]
+        waiting = [run for run in runs if run.parked][:limit]
         return [
             ParkedRun(run.company_id, run.id, run.vertical, len(run.parked), run.updated_at, run.created_at)
             for run in waiting

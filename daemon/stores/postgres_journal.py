@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from daemon.audit.chain import HistoryBroken, Walk, genesis
 from daemon.ports import ParkedRun, Performs, Recorded
 from daemon.stores import codec
-from daemon.stores.columns import INTEGER_MAX, bounded
+from daemon.stores.columns import GATED, INTEGER_MAX, bounded, statuses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,16 +52,16 @@ SELECT company_id, id FROM (
     ) AS forgotten
 ) AS both_kinds ORDER BY company_id, id LIMIT $3
 """
-_PARKED = """
+_AT_GATES = """
 SELECT * FROM (
     SELECT company_id, id, vertical, parked, updated_at, created_at FROM runs
-    WHERE company_id = $1 AND status = 'parked' AND id > $2 ORDER BY id LIMIT $3
-) AS mine UNION ALL SELECT * FROM (
+    WHERE company_id = $1 AND status = '{0}' AND parked <> '' AND id > $2 ORDER BY id LIMIT $3
+) AS mine_{0} UNION ALL SELECT * FROM (
     SELECT runs.company_id, runs.id, vertical, parked, updated_at, runs.created_at FROM companies
-    JOIN runs ON runs.company_id = companies.id AND status = 'parked'
+    JOIN runs ON runs.company_id = companies.id AND status = '{0}' AND parked <> ''
     WHERE companies.id > $1 ORDER BY companies.id, runs.id LIMIT $3
-) AS others ORDER BY company_id, id LIMIT $3
-"""
+) AS others_{0}"""
+_PARKED = " UNION ALL ".join(map(_AT_GATES.format, GATED)) + " ORDER BY company_id, id LIMIT $3"
 
 
 class Standing(NamedTuple):
@@ -88,16 +88,21 @@ async def find(db: Db, company_id: str, query: RunQuery) -> Sequence[Run]:
     """The runs that a query asks for, newest first."""
     conditions: dict[str, str | None] = {
         "runs.id < ${}": query.before,
-        "runs.status <> '' AND runs.status = ${}": query.status,
         "runs.vertical = ${}": query.vertical,
-        "runs.status = 'parked' AND strpos(runs.parked, '|' || ${} || '|') > 0": query.parked_at,
+        "strpos(runs.parked, '|' || ${} || '|') > 0": query.parked_at,
     }
     asked = {condition: value for condition, value in conditions.items() if value is not None}
-    if any("\x00" in value for value in asked.values()) or "|" in (query.parked_at or ""):
+    said = (*asked.values(), query.status or "")
+    if any("\x00" in value for value in said) or "|" in (query.parked_at or ""):
         return []
-    where = " ".join(f"AND {condition.format(number)}" for number, condition in enumerate(asked, 2))
-    statement = f"{_FIND} {where} ORDER BY runs.id DESC LIMIT ${len(asked) + 2}"
-    rows = await db.fetch(statement, company_id, *asked.values(), bounded(query.limit))
+    where = " ".join(f"AND {condition.format(number)}" for number, condition in enumerate(asked, 3))
+    found, values = list[str](), [status for status in statuses(query) if status is not None]
+    for number, _ in enumerate(statuses(query), 3 + len(asked)):
+        status = f"AND runs.status <> '' AND runs.status = ${number}" if values else ""
+        each = ("SELECT * FROM (", _FIND, where, status, f"ORDER BY runs.id DESC LIMIT $2) AS runs_{number}")
+        found.append(" ".join(each))
+    statement = f"{' UNION ALL '.join(found)} ORDER BY id DESC LIMIT $2"
+    rows = await db.fetch(statement, company_id, bounded(query.limit), *asked.values(), *values)
     return [(await _restored(db, row)).run for row in rows]
 
 

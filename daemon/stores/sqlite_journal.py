@@ -10,7 +10,7 @@ from actors.values import value
 from daemon.audit.chain import HistoryBroken, extended, genesis
 from daemon.ports import ParkedRun, Recorded
 from daemon.stores import codec
-from daemon.stores.columns import INTEGER_MAX, bounded, reached, receipt_row, text
+from daemon.stores.columns import GATED, INTEGER_MAX, bounded, reached, receipt_row, statuses, text
 from daemon.stores.sqlite_histories import commits, heads, restored
 from daemon.stores.sqlite_log import ADD_COMMITS
 from daemon.stores.sqlite_rows import Rows
@@ -74,17 +74,17 @@ SELECT * FROM (
     ORDER BY company_id, id LIMIT :limit
 ) ORDER BY company_id, id LIMIT :limit
 """
-# What is left of the company, then the companies behind it; neither looks at a run that is not parked.
-_PARKED = """
+# What is left of the company, then the companies behind it; neither looks at a run of another status.
+_AT_GATES = """
 SELECT * FROM (
     SELECT company_id, id, vertical, parked, updated_at, created_at FROM runs
-    WHERE company_id = :company_id AND status = 'parked' AND id > :id ORDER BY id LIMIT :limit
+    WHERE company_id = :company_id AND status = '{0}' AND parked <> '' AND id > :id ORDER BY id LIMIT :limit
 ) UNION ALL SELECT * FROM (
     SELECT company_id, runs.id, vertical, parked, updated_at, runs.created_at FROM companies
-    CROSS JOIN runs ON company_id = companies.id AND status = 'parked'
+    CROSS JOIN runs ON company_id = companies.id AND status = '{0}' AND parked <> ''
     WHERE companies.id > :company_id ORDER BY companies.id, runs.id LIMIT :limit
-) ORDER BY company_id, id LIMIT :limit
-"""
+)"""
+_PARKED = " UNION ALL ".join(map(_AT_GATES.format, GATED)) + " ORDER BY company_id, id LIMIT :limit"
 
 
 @value
@@ -165,15 +165,20 @@ def find(db: sqlite3.Connection, company_id: str, query: RunQuery) -> Sequence[R
     """The runs that a query asks for, newest first."""
     conditions: dict[str, Any] = {
         "AND id < ?": query.before,
-        "AND status = ?": query.status,
         "AND vertical = ?": query.vertical,
-        "AND status = 'parked' AND instr(parked, '|' || ? || '|')": query.parked_at,
+        "AND instr(parked, '|' || ? || '|')": query.parked_at,
     }
     if query.parked_at is not None and "|" in query.parked_at:
         return []
     asked = {condition: value for condition, value in conditions.items() if value is not None}
-    statement = " ".join((_SELECT, "(", _STANDING, *asked, "ORDER BY id DESC LIMIT ?) AS runs", _BESIDE))
-    rows = db.execute(statement, (company_id, *asked.values(), bounded(query.limit))).fetchall()
+    limit = bounded(query.limit)
+    found, values = list[str](), list[Any]()
+    for status in statuses(query):  # one after the other, since the index has them in order by status
+        named = asked if status is None else {**asked, "AND status = ?": status}
+        found.append(" ".join(("SELECT * FROM (", _STANDING, *named, "ORDER BY id DESC LIMIT ?)")))
+        values += [company_id, *named.values(), limit]
+    statement = f"{_SELECT} ({' UNION ALL '.join(found)} ORDER BY id DESC LIMIT ?) AS runs {_BESIDE}"
+    rows = db.execute(statement, (*values, limit)).fetchall()
     return sorted(restored(db, rows), key=lambda run: run.id, reverse=True)
 
 

@@ -10,7 +10,7 @@ import pytest
 from actors.messages import VerdictGiven
 from actors.ports import ReceiptTaken, VersionConflict
 from daemon.ports import ParkedRun, Recorded, RunQuery
-from tests.histories import ACME, NOON, OTHER, account, commit, decide, receipt, start, work
+from tests.histories import ACME, NOON, OTHER, account, commit, decide, failed, receipt, start, work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -167,6 +167,23 @@ async def test_runs_are_listed_by_any_gate_at_which_they_are_parked(store: Store
     assert await listed(store, parked_at="legal", status="completed") == []
     for no_gate in ("lega_", "%", "signoff|legal", ""):
         assert await listed(store, parked_at=no_gate) == []
+
+
+async def test_a_run_is_listed_by_a_gate_that_is_open_beside_a_failed_branch(store: Store) -> None:
+    await store.register(account(), None)
+    await store.append(failed("run-1", gates=("legal", "signoff")))
+    await store.append(start("run-2", gates=("legal",)))
+    await store.append(failed("run-3", gates=()))
+    await store.append(failed("run-4", gates=("legal",)))
+    assert await listed(store, parked_at="legal") == ["run-4", "run-2", "run-1"]
+    assert await listed(store, parked_at="legal", limit=2) == ["run-4", "run-2"]
+    assert await listed(store, parked_at="legal", before="run-4", limit=1) == ["run-2"]
+    assert await listed(store, parked_at="legal", vertical="prior-auth", before="run-2") == ["run-1"]
+    assert await listed(store, parked_at="legal", status="failed") == ["run-4", "run-1"]
+    assert await listed(store, parked_at="legal", status="parked") == ["run-2"]
+    page = await store.parked(("", ""), 2)
+    assert [(one.run_id, one.gates) for one in page] == [("run-1", 2), ("run-2", 1)]
+    assert [(one.run_id, one.gates) for one in await store.parked((ACME, "run-2"), 2)] == [("run-4", 1)]
 
 
 async def test_a_gate_that_was_decided_no_longer_lists_its_run(store: Store) -> None:

@@ -22,6 +22,7 @@ from actors.messages import (
     VerdictGiven,
 )
 from actors.run import Run
+from actors.template import DENIED
 from tests.conversations import Conversation, fold
 
 Key = tuple[str, int]
@@ -70,13 +71,16 @@ def check_open(talk: Conversation) -> None:
     assert run.resting == (effects == ())
     if run.ended is not None:
         assert run.open == ()
+        if run.ended.outcome == DENIED:
+            cut_off = [visit.step_id for visit in run.trace if visit.status == "cancelled"]
+            assert all(map(talk.template.joins, cut_off)), "a denial took another branch away"
         return
     statuses = Counter(visit.status for visit in run.open)
     assert set(statuses) <= {"waiting", "ready", "calling", "parked", "failed"}
     assert statuses["parked"] + statuses["failed"] + len(effects) == len(run.open) - statuses["waiting"] > 0
     assert len({visit.step_id for visit in run.open}) == len(run.open)
     opened = [visit.step_id for visit in run.parked]
-    assert (run.status == "parked") == bool(opened)
+    assert run.status == ("failed" if statuses["failed"] else "parked" if opened else "executing")
     assert all((v.gate is not None) and (v.verdict is None) for v in run.parked)
 
 
@@ -157,3 +161,12 @@ def check_turn(talk: Conversation, before: Run | None, message: Message) -> None
             assert planned.connector_version == (None if bound is None else bound.version)
         assert isinstance(first, VerdictGiven)
         assert (first.step_id, first.visit, first.by) == (visit.step_id, visit.visit, message.by)
+        check_others(talk, before, message)
+
+
+def check_others(talk: Conversation, before: Run, message: Resume) -> None:
+    """A denial that no edge takes up leaves each other gate open."""
+    ways = [edge.branch for edge in talk.template.leaving(message.gate)]
+    if message.decision == DENIED and DENIED not in ways:
+        others = [(v.step_id, v.visit) for v in before.parked if v.step_id != message.gate]
+        assert [(v.step_id, v.visit) for v in talk.run.parked] == others

@@ -301,15 +301,6 @@ def test_a_join_of_three_branches_waits_for_the_last_of_them() -> None:
     assert talk.run.status == "completed"
 
 
-def test_a_branch_that_is_denied_ends_the_run_for_all() -> None:
-    talk = Conversation(BLOCK).start()
-    talk.resume("legal", "denied")
-    assert talk.run.ended is not None
-    assert (talk.run.status, talk.run.ended.outcome) == ("completed", "denied")
-    assert talk.steps() == ["fork:1 done", "legal:1 denied", "money:1 cancelled"]
-    assert refusal(talk, gate="money") == "not_parked"
-
-
 def test_of_two_gates_the_one_that_opened_first_comes_first() -> None:
     template = process(
         *(parallel(i) for i in ("outer", "inner", "inner-join", "outer-join")),
@@ -423,7 +414,7 @@ def test_a_run_that_has_moved_on_since_it_was_seen_is_neither_ended_nor_tried_ag
     talk.failed("look")
     again = talk.say(Retry(by="ann", tags=frozenset({str(version)}), at=MORNING))
     assert isinstance(again, Rejected)
-    assert (again.code, again.more) == ("stale", {"parked_at": None, "tag": str(talk.run.version)})
+    assert (again.code, again.more) == ("stale", {"parked_at": "legal", "tag": str(talk.run.version)})
     talk.say(Cancel(by="ann", tags=frozenset({str(version), str(talk.run.version)}), at=MORNING))
     assert talk.run.status == "cancelled"
 

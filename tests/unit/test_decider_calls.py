@@ -17,10 +17,9 @@ from tests.processes import ALWAYS, NEVER, choice, connector, end, gate, paralle
 LOOK = process(task("look"), end(), ways="look -> end")
 PAY = process(gate("signoff"), task("pay", effect="irreversible"), end(), ways="signoff -> pay -> end")
 GATED = process(task("pay", "critical", "irreversible"), end(), ways="pay -> end")
-BLOCK = process(
-    parallel("fork"), task("look"), gate("legal"), parallel("join"), end(),
-    ways="fork -> look -> join -> end\nfork -> legal -> join",
-)  # fmt: skip
+BLOCK_WAYS = "fork -> look -> join -> end\nfork -> legal -> join"
+BLOCK = process(parallel("fork"), task("look"), gate("legal"), parallel("join"), end(), ways=BLOCK_WAYS)
+STOPPABLE = process(*BLOCK.nodes, end("no", "refused"), ways=f"{BLOCK_WAYS}\nlegal -[denied]-> no")
 
 
 def live(template: Template, **how: Any) -> Conversation:
@@ -121,15 +120,28 @@ def test_only_a_failed_run_can_be_retried() -> None:
     assert talk.refusal.more == {"run_status": "cancelled"}
 
 
-def test_a_failed_branch_is_retried_before_the_gate_of_the_other_is_decided() -> None:
+def test_a_failed_branch_may_be_retried_before_the_gate_of_the_other_is_decided() -> None:
     talk = live(BLOCK)
     talk.failed("look")
-    talk.resume("legal")
-    assert talk.refusal.code == "not_parked"
-    assert talk.refusal.more["run_status"] == "failed"
     talk.retry()
     assert (talk.parked, talk.calls) == (["legal"], ("run:look:2",))
     talk.resume("legal")
+    talk.returned("look", 2)
+    assert talk.run.status == "completed"
+
+
+def test_a_gate_stays_decidable_while_another_branch_has_failed() -> None:
+    talk = live(BLOCK)
+    talk.failed("look")
+    assert (talk.run.status, talk.parked) == ("failed", ["legal"])
+    talk.resume("look")
+    assert talk.refusal.code == "gate_mismatch"
+    assert (talk.refusal.more["run_status"], talk.refusal.more["parked_at"]) == ("failed", "legal")
+    talk.resume("legal")
+    assert (talk.run.status, talk.parked) == ("failed", [])
+    talk.resume("legal")
+    assert talk.refusal.code == "not_parked"
+    talk.retry()
     talk.returned("look", 2)
     assert talk.run.status == "completed"
 
@@ -309,11 +321,11 @@ def test_an_outcome_after_the_cancel_is_recorded_once_and_moves_nothing(lost: bo
 
 
 def test_an_outcome_after_another_branch_has_ended_the_run_is_recorded_too() -> None:
-    talk = live(BLOCK)
+    talk = live(STOPPABLE)
     talk.resume("legal", "denied")
     assert (talk.run.status, talk.calls) == ("completed", ())
     talk.returned("look")
-    assert talk.steps() == ["fork:1 done", "legal:1 denied", "look:1 done"]
+    assert talk.steps() == ["fork:1 done", "legal:1 denied", "look:1 done", "no:1 done"]
 
 
 def test_a_failure_that_was_recorded_before_the_cancel_stays_what_it_is() -> None:

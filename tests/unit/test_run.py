@@ -172,11 +172,11 @@ def test_a_failed_call_stays_open_and_makes_no_fact() -> None:
     assert only(run.open).status == "failed"
 
 
-def test_a_failed_branch_hides_the_gate_of_another() -> None:
+def test_a_failed_branch_comes_before_the_gate_of_another_and_does_not_hide_it() -> None:
     run = after(entered("b", kind="gate"), opened("b"), *CALLING)
     assert (run.status, len(run.parked)) == ("parked", 1)
     run = evolve(run, settled("a", error=DOWN))
-    assert (run.status, run.parked) == ("failed", ())
+    assert (run.status, [visit.step_id for visit in run.parked]) == ("failed", ["b"])
 
 
 def test_an_opened_gate_parks_the_run_with_what_is_asked() -> None:
