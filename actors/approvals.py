@@ -18,6 +18,7 @@ from actors.calls import (
     shown_plan,
 )
 from actors.canonical import digest
+from actors.governance import Held, resolve
 from actors.messages import Failure
 from actors.run import RETRY, Run, Visit
 from actors.template import APPROVED, Node, Template
@@ -32,11 +33,15 @@ TAG_DIGITS = 16
 
 @value
 class Standing:
-    """What a human is asked at a visit as things stand: the step's own call, what follows, the digest of all of it."""
+    """What a human is asked at a visit as things stand: the step's own call, what follows, the digest of all of it.
+
+    `missing` are JSON pointers of the inputs that the step lacks.
+    """
 
     request: Request | Missing | None
     effects: tuple[PlannedCall, ...]
     digest: str
+    missing: tuple[str, ...] = ()
 
 
 ChangedGates = tuple[tuple[Visit, Standing], ...]
@@ -51,6 +56,7 @@ def standing(
     *,
     template: Template,
     connectors: Connectors,
+    missing: tuple[str, ...] = (),
 ) -> Standing:
     """What these decisions at a visit can lead to now, `request` being the call of the step itself."""
     effects = _planned(run, visit, decisions, template, connectors)
@@ -61,12 +67,14 @@ def standing(
             "template": template.digest,
             "step": visit.step_id,
             "visit": visit.visit,
+            "inputs": run.inputs,
             "facts": run.facts,
+            "missing": missing,
             "effect": shown(own),
             "effects": [shown_plan(one, own if one.step_id == visit.step_id else None) for one in effects],
         }
     )
-    return _new_standing(request, effects, seen)
+    return _new_standing(request, effects, seen, missing)
 
 
 def stands(run: Run, visit: Visit, template: Template, connectors: Connectors) -> Standing:
@@ -74,7 +82,7 @@ def stands(run: Run, visit: Visit, template: Template, connectors: Connectors) -
     gate = visit.gate
     assert gate is not None  # noqa: S101 - an open gate is asked about
     if gate.effects is not None and _as_opened(visit, connectors):
-        return _new_standing(visit.request, gate.effects, gate.digest)
+        return _new_standing(visit.request, gate.effects, gate.digest, gate.missing)
     return restated(run, visit, template, connectors)
 
 
@@ -82,7 +90,16 @@ def restated(run: Run, visit: Visit, template: Template, connectors: Connectors)
     """What an open gate asks now, worked out anew from the run's facts and the connectors."""
     decisions = visit.gate.decisions if visit.gate is not None else ()
     request = own_call(run, visit, template.node(visit.step_id), connectors)
-    return standing(run, visit, decisions, request, template=template, connectors=connectors)
+    lacks = lacking(run, visit, template, request)
+    return standing(run, visit, decisions, request, template=template, connectors=connectors, missing=lacks)
+
+
+def lacking(run: Run, visit: Visit, template: Template, request: Request | Missing | None) -> tuple[str, ...]:
+    """The inputs that the step of an open gate lacks; none are asked for where its call was made already."""
+    if visit.gate is None or visit.gate.decisions != template.decisions(visit.step_id):
+        return ()
+    answer = resolve(run, template.node(visit.step_id), template, request)
+    return answer.missing if isinstance(answer, Held) else ()
 
 
 def differs(visit: Visit, now: Standing) -> bool:
@@ -224,5 +241,5 @@ def _version(tool: str, connectors: Connectors) -> int | None:
 def _showing(visit: Visit, now: Standing | None) -> Visit:
     if now is None or visit.gate is None:
         return visit
-    gate = changed(visit.gate, digest=now.digest, effects=now.effects)
+    gate = changed(visit.gate, digest=now.digest, effects=now.effects, missing=now.missing)
     return changed(visit, gate=gate, request=sendable(now.request))

@@ -80,13 +80,14 @@ class PlannedCall:
 
 @value
 class Missing:
-    """A key that a step needs and that neither the facts nor the inputs hold."""
+    """Keys that a step needs and that neither the facts nor the inputs hold; `partial` is its call without them."""
 
-    key: str
+    keys: tuple[str, ...]
+    partial: Request | None = None
 
 
 def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: dict[str, Any]) -> Request | Missing:
-    """The request of a task's tool; Missing when a mapped key is not there.
+    """The request of a task's tool; Missing when mapped keys are not there.
 
     Without a connector nothing says where or how it would be sent, so the request names the tool alone.
     """
@@ -94,14 +95,11 @@ def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: d
     connector = connectors.get(tool)
     if connector is None:
         return _unbound(tool)
-    mapped = _mapped(connector.body_map, inputs, facts)
-    query = _mapped(connector.query_map, inputs, facts)
-    if isinstance(mapped, Missing):
-        return mapped
-    if isinstance(query, Missing):
-        return query
+    absent: dict[str, None] = {}
+    mapped = _mapped(connector.body_map, inputs, facts, absent)
+    query = _mapped(connector.query_map, inputs, facts, absent)
     body = {"inputs": inputs, "facts": facts} if mapped is None and query is None else mapped
-    return Request(
+    request = Request(
         tool=tool,
         mode="live" if connector.reversible else "shadow",
         method=connector.method,
@@ -111,6 +109,7 @@ def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: d
         connector_version=connector.version,
         idempotent=connector.idempotent,
     )
+    return Missing(tuple(absent), request) if absent else request
 
 
 @lru_cache
@@ -119,8 +118,10 @@ def _unbound(tool: str) -> Request:
 
 
 def sendable(request: Request | Missing | None) -> Request | None:
-    """The request of a step, if it has one and nothing that it needs is missing."""
-    return None if isinstance(request, Missing) else request
+    """The request of a step, if it has one and nothing is missing in it; in shadow it is made of what there is."""
+    if not isinstance(request, Missing):
+        return request
+    return request.partial if request.partial is not None and request.partial.mode == "shadow" else None
 
 
 def shown(request: Request | None) -> dict[str, Any] | None:
@@ -206,22 +207,24 @@ def look_up(key: str, inputs: dict[str, Any], facts: dict[str, Any]) -> Any | Mi
 def _walk(value: Any, path: str, key: str) -> Any | Missing:
     for part in path.split("."):
         if not isinstance(value, dict) or part not in value:
-            return Missing(key)
+            return Missing((key,))
         value = value[part]
     return value
 
 
 def _mapped(
-    names: dict[str, str] | None, inputs: dict[str, Any], facts: dict[str, Any]
-) -> dict[str, Any] | Missing | None:
+    names: dict[str, str] | None, inputs: dict[str, Any], facts: dict[str, Any], absent: dict[str, None]
+) -> dict[str, Any] | None:
+    """What is sent under each name; the keys that are nowhere are noted as absent."""
     if names is None:
         return None
     values: dict[str, Any] = {}
     for name, key in names.items():
         value = look_up(key, inputs, facts)
         if isinstance(value, Missing):
-            return value
-        values[name] = value
+            absent[key] = None
+        else:
+            values[name] = value
     return values
 
 

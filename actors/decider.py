@@ -28,8 +28,9 @@ from actors.messages import (
     Wake,
 )
 from actors.run import DONE, RETRY, Run, Visit
+from actors.supplied import completed, unseen
 from actors.template import APPROVED, DENIED, Template
-from actors.turn import Turn
+from actors.turn import COMPLETE, Turn
 from actors.values import maker, value
 
 STEPS_MAX = 10_000
@@ -153,8 +154,12 @@ def _resume(turn: Turn, message: Resume) -> Rejected | None:
     if message.decision not in gate.decisions:
         detail = f"At {message.gate} the decision is one of: {', '.join(gate.decisions)}."
         return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
+    wrong, request = completed(turn, visit, message, now.request)
+    if wrong is not None:
+        return wrong
     if differs(visit, now):
         turn.reopen(visit, now)
+    anew = unseen(turn, visit, message, request)
     turn.emit(
         _new_verdict_given(
             at=turn.at,
@@ -164,11 +169,16 @@ def _resume(turn: Turn, message: Resume) -> Rejected | None:
             by=message.by,
             via=message.via,
             comment=message.comment,
-            request=sendable(now.request),
+            inputs=message.inputs or None,
+            request=None if anew else sendable(request),
             traceparent=message.traceparent,
         )
     )
-    _follow(turn, visit, message, now.request)
+    if anew:
+        turn.enter(visit.step_id, None)
+        turn.park(turn.run.open[-1], COMPLETE, gate.decisions, request)
+    else:
+        _follow(turn, visit, message, sendable(request) or request)
     return None
 
 

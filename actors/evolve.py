@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol, assert_never
 
 from actors.calls import PlannedCall
+from actors.inputs import merged
 from actors.messages import (
     CallSettled,
     Event,
@@ -36,6 +37,7 @@ class Draft(Protocol):
 
     version: int
     updated_at: datetime
+    inputs: dict[str, Any]
     facts: dict[str, Any]
     signals: tuple[str, ...]
     approved: tuple[PlannedCall, ...]
@@ -128,6 +130,8 @@ def _entered(run: Draft, event: StepEntered) -> None:
     if visit is not None:
         run.open.remove(visit)
         if visit.visit != event.visit:
+            if visit.status == "calling" and visit.request is None:  # what it asked for is asked anew
+                visit.status, visit.ended_at = "cancelled", event.at
             run.trace.append(final(visit))
             visit = None
     if visit is None:
@@ -181,7 +185,8 @@ def _opened(run: Draft, event: GateOpened) -> None:
     """A gate that opens again shows something else, but it is as old as it was, and decides on no later hit."""
     visit = _open_visit(run, event)
     gate = _new_gate(
-        event.label, event.reason, event.decisions, event.digest, event.at, event.role, event.signals, event.effects
+        *(event.label, event.reason, event.decisions, event.digest, event.at),
+        *(event.role, event.signals, event.effects, event.missing),
     )
     if visit.gate is not None:
         gate = changed(gate, opened_at=visit.gate.opened_at, signals=visit.gate.signals)
@@ -192,7 +197,9 @@ def _judged(run: Draft, event: VerdictGiven) -> None:
     visit = _open_visit(run, event)
     run.signals, run.traceparent = _undecided(run, visit), event.traceparent or run.traceparent
     run.approved = _approved(run, visit, event.decision)
-    visit.verdict = _new_verdict(event.decision, event.by, event.at, event.comment)
+    visit.verdict = _new_verdict(event.decision, event.by, event.at, event.comment, event.inputs)
+    if event.inputs is not None:
+        run.inputs = merged(run.inputs, event.inputs)
     visit.resolved_by, visit.request = event.by, event.request
     status: VisitStatus = "denied" if event.decision == DENIED else "done"
     if visit.kind == "task":

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from actors.calls import Missing, look_up
+from typing import Any
+
+from actors.calls import Missing, Request, look_up
+from actors.inputs import pointer, sentence
 from actors.run import Run
-from actors.template import GATE_TIERS, Condition, ConditionFailed, Edge, Node, Template
+from actors.template import GATE_TIERS, ConditionFailed, Edge, Node, Template
 from actors.values import value
 
 ROLES = ("member", "manager", "owner")
@@ -20,29 +23,35 @@ class Cleared:
 
 @value
 class Held:
-    """A human has to decide, and why."""
+    """A human has to decide, and why; `missing` are JSON pointers of the inputs that the step needs and lacks."""
 
     reason: str
+    missing: tuple[str, ...] = ()
 
 
 _CLEARED = {tier: Cleared(f"tier {tier} is cleared by the autopilot") for tier in ("low", "medium")}
 
 
-def resolve(run: Run, node: Node, template: Template) -> Cleared | Held:
-    """Whether a step that the run has come to may go on without a human; the reason is one sentence."""
-    if node.gate:
-        high = node.tier in GATE_TIERS
-        return Held(f"tier {node.tier} needs a human verdict" if high else "this step is a human sign-off")
-    if not run.auto_resolve and node.kind != "end":
-        return Held("every step of this run waits for a human")
-    if run.signals:
-        return Held(f"the signal of {', '.join(run.signals)} is not decided yet")
-    for key in node.needs:
-        if isinstance(look_up(key, run.inputs, run.facts), Missing):
-            return Held(f"the input {key} is missing")
+def resolve(run: Run, node: Node, template: Template, call: Request | Missing | None = None) -> Cleared | Held:
+    """Whether a step that the run has come to may go on without a human; `call` is what a task would send."""
+    why, keys = _rule(run, node), lacking(node, template, call, run.inputs, run.facts)
+    if keys:
+        return _held(keys, template, why)
+    if why is not None:
+        return Held(why)
     if node.flow == "exclusive":
-        return _branch(run, template.leaving(node.id))
+        return _branch(run, template, template.leaving(node.id))
     return _CLEARED[node.tier]
+
+
+def lacking(
+    node: Node, template: Template, call: Request | Missing | None, inputs: dict[str, Any], facts: dict[str, Any]
+) -> tuple[str, ...]:
+    """The keys that a step needs and that are nowhere: of its own, and the inputs that its call is made of."""
+    keys = [key for key in node.needs if isinstance(look_up(key, inputs, facts), Missing)]
+    if isinstance(call, Missing):
+        keys += [key for key in call.keys if pointer(key, template) is not None]
+    return tuple(keys)
 
 
 def may_decide(role: str, needed: str | None) -> bool:
@@ -52,21 +61,42 @@ def may_decide(role: str, needed: str | None) -> bool:
     return needed is None or (needed in ROLES and ROLES.index(role) >= ROLES.index(needed))
 
 
-def _branch(run: Run, edges: tuple[Edge, ...]) -> Cleared | Held:
+def _rule(run: Run, node: Node) -> str | None:
+    """The rule by which a step needs a human whatever its inputs are, if one does; the reason is one sentence."""
+    if node.gate:
+        high = node.tier in GATE_TIERS
+        return f"tier {node.tier} needs a human verdict" if high else "this step is a human sign-off"
+    if not run.auto_resolve and node.kind != "end":
+        return "every step of this run waits for a human"
+    if run.signals:
+        return f"the signal of {', '.join(run.signals)} is not decided yet"
+    return None
+
+
+def _held(keys: tuple[str, ...], template: Template, why: str | None = None) -> Held:
+    """What is missing as a reason, behind another if there is one, and by its pointers."""
+    sentences = dict.fromkeys(sentence(key, template) for key in keys)
+    said = " and ".join(sentences)
+    missing = dict.fromkeys(found for key in keys if (found := pointer(key, template)) is not None)
+    return Held(said if why is None else f"{why}, and {said}", tuple(missing))
+
+
+def _branch(run: Run, template: Template, edges: tuple[Edge, ...]) -> Cleared | Held:
     """The first branch whose condition holds; a condition without a clear answer clears nothing."""
     for edge in edges:
         if edge.when is None:
             return Cleared("no other branch applies", edge.branch)
-        answer = _answer(edge.when, run)
-        if isinstance(answer, Held):
-            return answer
-        if answer:
+        try:
+            holds = edge.when.holds(run.inputs, run.facts)
+        except ConditionFailed as failed:
+            return _unclear(run, template, edges, f"the condition {edge.when.text} has no clear answer: {failed}")
+        if holds:
             return Cleared(f"{edge.when.text} holds", edge.branch)
     return Held("the condition of no branch holds")
 
 
-def _answer(condition: Condition, run: Run) -> bool | Held:
-    try:
-        return condition.holds(run.inputs, run.facts)
-    except ConditionFailed as failed:
-        return Held(f"the condition {condition.text} has no clear answer: {failed}")
+def _unclear(run: Run, template: Template, edges: tuple[Edge, ...], why: str) -> Held:
+    """A choice without a clear answer: for want of inputs, all of them at once, or for another reason."""
+    reads = [f"inputs.{key}" for edge in edges if edge.when is not None for key in edge.when.reads]
+    keys = tuple(key for key in reads if isinstance(look_up(key, run.inputs, run.facts), Missing))
+    return _held(keys, template) if keys else Held(why)

@@ -39,7 +39,8 @@ class Start:
 class Resume:
     """A human's verdict on the gate that is named; `digest` and the entity `tags` say which state of it was seen.
 
-    `output` is what the tool answered, where a human has seen that a call of unknown outcome happened.
+    `output` is what the tool answered, where a human has seen that a call of unknown outcome happened; `inputs` are
+    those that were missing at the gate.
     """
 
     gate: str
@@ -51,6 +52,7 @@ class Resume:
     digest: str | None = None
     tags: frozenset[str] | None = None
     output: Any = None
+    inputs: dict[str, Any] | None = None
     traceparent: str | None = None
     at: datetime
     connectors: Connectors = field(default_factory=dict)
@@ -212,7 +214,7 @@ class GateOpened:
     """The run parked at a step until a human decides; `request` is the call that an approval will send.
 
     `effects` are the irreversible calls that a decision can lead to before the next human; None in histories that
-    were written before gates told of them.
+    were written before gates told of them. `missing` are JSON pointers of the inputs that the step needs and lacks.
     """
 
     at: datetime
@@ -220,6 +222,7 @@ class GateOpened:
     digest: str
     effects: tuple[PlannedCall, ...] | None = None
     label: str
+    missing: tuple[str, ...] = ()
     reason: str
     request: Request | None = None
     role: str | None = None
@@ -231,12 +234,13 @@ class GateOpened:
 
 @value(kw_only=True)
 class VerdictGiven:
-    """A human decided, and the gate's visit is closed."""
+    """A human decided, and the gate's visit is closed; `inputs` are those that were missing, and are the run's now."""
 
     at: datetime
     by: str
     comment: str | None = None
     decision: str
+    inputs: dict[str, Any] | None = None
     request: Request | None = None
     step_id: str
     traceparent: str | None = None

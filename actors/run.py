@@ -22,6 +22,7 @@ class Gate:
     """What a human is asked at a visit; `signals` are the hits that stood when the gate opened.
 
     `effects` are the irreversible calls that a decision can lead to; None where the gate opened before they were kept.
+    `missing` are JSON pointers of the inputs that the step needs and lacks.
     """
 
     label: str
@@ -32,16 +33,18 @@ class Gate:
     role: str | None = None
     signals: tuple[str, ...] = ()
     effects: tuple[PlannedCall, ...] | None = None
+    missing: tuple[str, ...] = ()
 
 
 @value
 class Verdict:
-    """What a human answered."""
+    """What a human answered, and the inputs that came with it."""
 
     decision: str
     by: str
     at: datetime
     comment: str | None = None
+    inputs: dict[str, Any] | None = None
 
 
 @value

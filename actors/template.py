@@ -30,6 +30,10 @@ class Condition(Protocol):
     def text(self) -> str:
         """The expression as its author wrote it."""
 
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The inputs that it reads without asking whether they are there, as dotted keys."""
+
     def holds(self, inputs: dict[str, Any], facts: dict[str, Any]) -> bool:
         """Answer the question; raise ConditionFailed when there is no clear yes or no."""
 
@@ -43,6 +47,13 @@ class OutputCondition(Protocol):
 
     def holds(self, output: Any) -> bool:
         """Answer the question; raise ConditionFailed when there is no clear yes or no."""
+
+
+class Inputs(Protocol):
+    """The form of a template's inputs."""
+
+    def errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
+        """What is there and has another form: pointers that begin with `/inputs`, and a sentence for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +118,7 @@ class Template:
     start: str
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
+    inputs: Inputs | None = field(default=None, repr=False, compare=False)
     _node: dict[str, Node] = field(init=False, repr=False, compare=False)
     _leaving: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
     _entering: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
@@ -119,6 +131,10 @@ class Template:
         object.__setattr__(self, "_node", {node.id: node for node in self.nodes})
         object.__setattr__(self, "_leaving", {i: tuple(e for e in self.edges if e.source == i) for i in ids})
         object.__setattr__(self, "_entering", {i: tuple(e for e in self.edges if e.target == i) for i in ids})
+
+    def has(self, step_id: str) -> bool:
+        """Whether there is a step of that id."""
+        return step_id in self._node
 
     def node(self, step_id: str) -> Node:
         """The node of that step-id; KeyError when the template has none."""

@@ -26,6 +26,7 @@ from actors.template import APPROVED, DENIED, Node, Template
 from actors.values import maker
 
 TURN_STEPS_MAX = 200
+COMPLETE = "what was missing is there now"
 _new_step_entered, _new_step_cleared = maker(StepEntered), maker(StepCleared)
 _new_call_settled, _new_gate_opened = maker(CallSettled), maker(GateOpened)
 
@@ -102,7 +103,7 @@ class Turn:
         """
         cleared_by = None if reason is None else by
         if isinstance(request, Missing):
-            detail = f"The key {request.key} is in neither the facts nor the inputs; nothing was sent."
+            detail = f"The key {request.keys[0]} is in neither the facts nor the inputs; nothing was sent."
             error = Failure(code="missing_key", detail=detail, step_id=visit.step_id, maybe_sent=False)
             self.emit(
                 CallSettled(
@@ -146,15 +147,26 @@ class Turn:
         """What an open gate asks as things stand now."""
         return stands(self.run, visit, self.template, self.connectors)
 
-    def park(self, visit: Visit, reason: str, decisions: tuple[str, ...], request: Request | Missing | None) -> None:
+    def park(
+        self,
+        visit: Visit,
+        reason: str,
+        decisions: tuple[str, ...],
+        request: Request | Missing | None,
+        missing: tuple[str, ...] = (),
+    ) -> None:
         """Open the gate of a visit, with all that a decision can send before the next human fixed in it."""
-        now = standing(self.run, visit, decisions, request, template=self.template, connectors=self.connectors)
-        self._open(visit, reason, decisions, now)
+        known: Any = {"template": self.template, "connectors": self.connectors, "missing": missing}
+        self._open(visit, reason, decisions, standing(self.run, visit, decisions, request, **known))
 
     def reopen(self, visit: Visit, now: Standing) -> None:
-        """Let an open gate show what stands now."""
+        """Let an open gate show what stands now, and say anew why it waits where what is missing has changed."""
         assert visit.gate is not None  # noqa: S101 - it is open
-        self._open(visit, visit.gate.reason, visit.gate.decisions, now)
+        reason = visit.gate.reason
+        if now.missing != visit.gate.missing:
+            answer = resolve(self.run, self.template.node(visit.step_id), self.template, now.request)
+            reason = answer.reason if isinstance(answer, Held) else COMPLETE
+        self._open(visit, reason, visit.gate.decisions, now)
 
     def _open(self, visit: Visit, reason: str, decisions: tuple[str, ...], now: Standing) -> None:
         node = self.template.node(visit.step_id)
@@ -168,6 +180,7 @@ class Turn:
                 decisions=decisions,
                 digest=now.digest,
                 effects=now.effects,
+                missing=now.missing,
                 role=node.role,
                 request=sendable(now.request),
                 signals=self.run.signals,
@@ -180,9 +193,9 @@ class Turn:
         if node.effect == "irreversible" and (why := doubt(self.run, node.id)) is not None:
             self.park(visit, why, (RETRY, DONE, DENIED), request)
             return
-        answer = resolve(self.run, node, self.template)
+        answer = resolve(self.run, node, self.template, request)
         if isinstance(answer, Held):
-            self.park(visit, answer.reason, self.template.decisions(node.id), request)
+            self.park(visit, answer.reason, self.template.decisions(node.id), request, answer.missing)
         elif node.kind == "end":
             self.leave(node.id, APPROVED)
         elif request is None:

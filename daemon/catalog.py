@@ -21,6 +21,7 @@ from actors.failpoints import reach
 from actors.template import DryRun, Edge, Node, Template, problems
 from daemon.conditions import compile_condition, compile_output_condition
 from daemon.documents import Case, Document, Step, misplaced
+from daemon.inputs import InputsSchema, leaves
 from daemon.ports import DiskFull, TemplateDocument, TemplateShelf
 
 PINNED_MAX = 64
@@ -46,12 +47,15 @@ class Entry:
     inputs_schema: dict[str, Any]
     example: dict[str, Any]
     document: str
-    _validator: jsonschema_rs.Draft202012Validator = field(repr=False, compare=False)
+    _inputs: InputsSchema = field(repr=False, compare=False)
 
     def input_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
-        """What breaks the schema: JSON pointers that begin with `/inputs`, and a sentence that repeats no value."""
-        errors = self._validator.iter_errors(inputs)
-        return [("".join(("/inputs", *map(_pointed, error.instance_path))), error.message) for error in errors]
+        """What is there and breaks the schema: JSON pointers that begin with `/inputs`, and a sentence for each."""
+        return self._inputs.errors(inputs)
+
+    def example_errors(self) -> list[tuple[str, str]]:
+        """What breaks the schema in the example, which has to have all that is required."""
+        return self._inputs.all_errors(self.example)
 
 
 class Catalog:
@@ -166,11 +170,12 @@ def load_json(document: str) -> Entry:
     value = json.loads(document)
     parsed = Document.model_validate(value)
     wrong = [*misplaced(parsed)]
-    nodes = tuple(_node(step, wrong) for step in parsed.steps)
+    nodes = tuple(_node(step, parsed.inputs_schema, wrong) for step in parsed.steps)
     edges = tuple(edge for step in parsed.steps for edge in _edges(step, wrong))
     validator = _validator(parsed.inputs_schema, wrong)
     if wrong or validator is None:
         raise TemplateRefused(parsed.vertical, wrong)
+    inputs = InputsSchema(validator)
     template = Template(
         vertical=parsed.vertical,
         version=parsed.version,
@@ -179,8 +184,9 @@ def load_json(document: str) -> Entry:
         start=parsed.start or parsed.steps[0].id,
         nodes=nodes,
         edges=edges,
+        inputs=inputs,
     )
-    return Entry(template, parsed.description, parsed.inputs_schema, parsed.example, document, validator)
+    return Entry(template, parsed.description, parsed.inputs_schema, parsed.example, document, inputs)
 
 
 def _read(text: str, source_name: str) -> Any:
@@ -190,7 +196,7 @@ def _read(text: str, source_name: str) -> Any:
         raise TemplateRefused(source_name, [f"unreadable: {' '.join(str(failed).split())}"]) from failed
 
 
-def _node(step: Step, wrong: list[str]) -> Node:
+def _node(step: Step, inputs_schema: dict[str, Any], wrong: list[str]) -> Node:
     return Node(
         id=step.id,
         kind=step.kind,
@@ -199,7 +205,7 @@ def _node(step: Step, wrong: list[str]) -> Node:
         flow=step.flow,
         tool=step.tool,
         effect=step.effect,
-        needs=step.needs,
+        needs=tuple(one for key in step.needs for one in leaves(key, inputs_schema)),
         dry_run=tuple(_dry_run(step, case, wrong) for case in step.dry_run),
         signal_when=_compiled(compile_output_condition, step, step.signal_when, wrong),
         role=step.role,
@@ -248,7 +254,7 @@ def _nothing_remote(uri: str) -> Any:
 
 
 def _example_problems(entry: Entry) -> Iterator[str]:
-    for pointer, detail in entry.input_errors(entry.example):
+    for pointer, detail in entry.example_errors():
         yield f"example_refused at example{pointer.removeprefix('/inputs')}: {detail}"
 
 
@@ -268,10 +274,6 @@ def _step_id(raw: Any, index: int) -> str:
     step = raw["steps"][index]
     name = step.get("id") if isinstance(step, dict) else None
     return name if isinstance(name, str) else f"step {index + 1}"
-
-
-def _pointed(part: str | int) -> str:
-    return "/" + str(part).replace("~", "~0").replace("/", "~1")
 
 
 class _Loader(yaml.SafeLoader):

@@ -18,6 +18,11 @@ COMPREHENSIONS_MAX = 2
 CONCATENATIONS_MAX = 16
 
 _COMPREHENSION = re.compile(r"\b(all|exists|exists_one|existsOne|map|filter)\b")
+# Paths below the inputs, where they are asked for, and a path in its parts; a method is no part of it.
+_READ = re.compile(r"""\binputs((?:\.[A-Za-z_]\w*(?!\w*\s*\()|\["[^".\]]+"\])+)""")
+_ASKED = re.compile(r"\bhas\s*\([^)]*\)")
+_NAMED = re.compile(r"""["']([^"']+)["']\s+in\s+inputs\b""")
+_PART = re.compile(r"""\.(\w+)|\["([^"]+)"\]""")
 _OBJECT = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
 _BOOL = cel.Type.BOOL
 _NO_ANSWER = (cel.Type.ERROR, cel.Type.UNKNOWN)
@@ -32,6 +37,7 @@ class Cel:
 
     text: str
     _expression: Any = field(repr=False, compare=False)
+    reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def holds(self, inputs: dict[str, Any], facts: dict[str, Any]) -> bool:
         """Answer the question; raise ConditionFailed when there is no clear yes or no."""
@@ -69,12 +75,22 @@ class Rule:
 
 def compile_condition(text: str) -> Cel:
     """The condition that a text asks; ValueError says why the text is none."""
-    return Cel(text, _compile_question(_CONDITIONS, text))
+    return Cel(text, _compile_question(_CONDITIONS, text), _reads(text))
 
 
 def compile_output_condition(text: str) -> OutputCel:
     """The question that a text asks of a tool's output; ValueError says why the text is none."""
     return OutputCel(text, _compile_question(_OUTPUTS, text))
+
+
+def _reads(text: str) -> tuple[str, ...]:
+    """The inputs that an expression reads and nowhere asks for with `has` or `in`, as dotted keys."""
+    asked = {*map(_dotted, _READ.findall(" ".join(_ASKED.findall(text)))), *_NAMED.findall(text)}
+    return tuple(key for key in dict.fromkeys(map(_dotted, _READ.findall(text))) if key not in asked)
+
+
+def _dotted(path: str) -> str:
+    return ".".join(dotted or indexed for dotted, indexed in _PART.findall(path))
 
 
 def compile_rule(text: str) -> Rule:

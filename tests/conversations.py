@@ -88,10 +88,11 @@ class Conversation:
         digest: str | None = None,
         versions: set[int] | set[str] | None = None,
         output: Any = None,
+        inputs: dict[str, Any] | None = None,
     ) -> Step | Rejected:
         tags = None if versions is None else frozenset(map(str, versions))
-        seen: Any = {"digest": digest, "tags": tags, "output": output}
-        return self.say(Resume(gate=gate, decision=decision, by=by, role=role, comment=comment, **seen, **self._told))
+        said: Any = {"digest": digest, "tags": tags, "output": output, "comment": comment, "inputs": inputs}
+        return self.say(Resume(gate=gate, decision=decision, by=by, role=role, **said, **self._told))
 
     def cancel(self, reason: str | None = None) -> Step | Rejected:
         return self.say(Cancel(by="ann", reason=reason, **self._told))

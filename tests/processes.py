@@ -20,6 +20,7 @@ class When:
 
     text: str
     answer: Callable[[Facts, Facts], Any]
+    reads: tuple[str, ...] = ()
 
     def holds(self, inputs: Facts, facts: Facts) -> bool:
         return clear(self.answer, inputs, facts)
@@ -55,7 +56,7 @@ MATCHED = Finding('output.match != "none"', lambda output: output["match"] != "n
 
 def above(key: str, least: int) -> When:
     """Whether an input is more than that."""
-    return When(f"inputs.{key} > {least}", lambda inputs, _facts: inputs[key] > least)
+    return When(f"inputs.{key} > {least}", lambda inputs, _facts: inputs[key] > least, (key,))
 
 
 def task(

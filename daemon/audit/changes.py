@@ -26,7 +26,8 @@ def _of_run(event: Mapping[str, Any]) -> _Found | None:
             return "start", None, to, None
         case "verdict_given":
             gate = {"gate": event["step_id"], "visit": event["visit"]}
-            after = {**gate, "decision": event["decision"]}
+            brought = {} if event.get("inputs") is None else {"inputs": event["inputs"]}
+            after = {**gate, "decision": event["decision"], **brought}
             return "verdict", {**gate, "status": "parked"}, after, event["comment"]
         case "run_ended" if event["status"] == "cancelled":
             return "cancel", {"status": event.get("was")}, {"status": "cancelled"}, event["reason"]

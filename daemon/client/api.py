@@ -121,12 +121,17 @@ class Penstock(Connecting, Evidence, Telling):
         digest: str | None = None,
         comment: str | None = None,
         output: Any = None,
+        inputs: Mapping[str, Any] | None = None,
         version: int | None = None,
         wait_s: int | None = None,
         key: str | None = None,
     ) -> Run:
-        """Decide at a gate. With the `digest` that was shown, it is refused if what is asked has changed since."""
-        said = {"digest": digest, "comment": comment, "output": output}
+        """Decide at a gate. With the `digest` that was shown, it is refused if what is asked has changed since.
+
+        `inputs` are of those that the gate names in `missing`.
+        """
+        brought = None if inputs is None else dict(inputs)
+        said = {"digest": digest, "comment": comment, "output": output, "inputs": brought}
         body = {"gate": gate, "decision": decision, **{name: one for name, one in said.items() if one is not None}}
         condition = {} if version is None else {"If-Match": f'"{version}"'}
         return await self._command(

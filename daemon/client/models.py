@@ -156,6 +156,7 @@ class Gate(Record):
     opened_at: datetime
     digest: str
     signals: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
     effect: Call | None = None
     effects: tuple[PlannedCall, ...] = ()
 
@@ -176,6 +177,7 @@ class Verdict(Record):
     by: str
     at: datetime
     comment: str | None = None
+    inputs: dict[str, Any] | None = None
 
 
 class Failure(Record):

@@ -96,6 +96,10 @@ def resume(
         str | None,
         typer.Option(help="With done: what the tool answered, as JSON; @FILE reads a file, - standard input."),
     ] = None,
+    inputs: Annotated[
+        str | None,
+        typer.Option(help="Inputs that are missing at the gate, as JSON; @FILE reads a file, - standard input."),
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")] = False,
     as_json: AsJson = False,
     url: Url = None,
@@ -103,7 +107,8 @@ def resume(
 ) -> None:
     """Decide at a gate: shows what is asked and asks again; refused if anything changed since it was shown."""
     answered = None if output is None else _json("--output", output)
-    said = partial(Penstock.resume, run_id=run_id, comment=comment, output=answered)
+    brought = None if inputs is None else _inputs(inputs)
+    said = partial(Penstock.resume, run_id=run_id, comment=comment, output=answered, inputs=brought)
 
     async def decide(api: Penstock, asked: Gate, word: str) -> Run | None:
         try:

@@ -175,6 +175,8 @@ def gate(one: Gate) -> Table:
     table.add_row("since", text(one.reason))
     if one.signals:
         table.add_row("signals", text(", ".join(one.signals)))
+    if one.missing:
+        table.add_row("missing", text(", ".join(one.missing)))
     table.add_row("call", Text("none at this step") if one.effect is None else call(one.effect))
     for number, effect in enumerate(one.effects):
         table.add_row("irreversible" if number == 0 else "", planned(effect))

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _log = structlog.get_logger()
 
-SNAPSHOT_SCHEMA = 4
+SNAPSHOT_SCHEMA = 5
 """Grows with every change of Run, or of what evolve makes of old events; older snapshots are then folded anew."""
 
 NAMED_SCHEMA = 2
-"""What was written before 3, and says the same: each field with its name."""
+"""What was written before 3: each field with its name; those of today that it lacks have their defaults."""
 
 SNAPSHOT_BYTES_MAX = 32 * 1024
 SNAPSHOT_EAGER_EVENTS = 128

@@ -64,6 +64,7 @@ def gate(visit: Visit) -> dict[str, Any] | None:
         "opened_at": asked.opened_at,
         "digest": asked.digest,
         "signals": asked.signals,
+        "missing": asked.missing,
         "effect": shown(visit.request),
         "effects": [
             shown_plan(one, visit.request if one.step_id == visit.step_id else None) for one in asked.effects or ()

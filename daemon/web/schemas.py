@@ -150,6 +150,7 @@ class Verdict(Body):
     comment: Remark | None = None
     digest: str | None = Field(None, max_length=200)
     output: Any = None
+    inputs: dict[str, Any] | None = Field(None, description="Of what the gate names in `missing`.")
 
     @field_validator("output")
     @classmethod

@@ -39,6 +39,7 @@ class Say:
     which: int
     how: int
     seen: Literal["nothing", "now", "first", "wrong", "version", "old"]
+    brings: bool = False
 
 
 sayings = st.builds(
@@ -47,6 +48,7 @@ sayings = st.builds(
     st.integers(0, 11),
     st.integers(0, 11),
     st.sampled_from(["nothing", "nothing", "now", "first", "wrong", "version", "old"]),
+    st.sampled_from([False, False, True]),
 )
 bindings = st.dictionaries(st.sampled_from(TOOLS), st.integers(0, 3))
 
@@ -129,6 +131,7 @@ def verdict(talk: Talk, say: Say) -> Resume:
         role=("owner", "owner", "manager", "member")[say.how % 4],
         digest=digest,
         tags=None if version is None else frozenset({str(version)}),
+        inputs={"nowhere": 1} if say.brings else None,
         at=talk.at,
         connectors=dict(talk.connectors),
     )
@@ -149,7 +152,8 @@ def finish(talk: Talk) -> None:
             assert visit.gate is not None
             chosen = talk.template.node(visit.step_id).flow == "exclusive"
             yes = "done" if APPROVED not in visit.gate.decisions else APPROVED
-            talk.resume(visit.step_id, visit.gate.decisions[-1] if chosen else yes)
+            inputs = {pointer[1:]: 1 for pointer in visit.gate.missing}
+            talk.resume(visit.step_id, visit.gate.decisions[-1] if chosen else yes, inputs=inputs or None)
         else:
             effect = outstanding(talk.run, talk.template)[0]
             if isinstance(effect, Call):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from actors.calls import MASK, Missing, Request, dry_run, look_up, prepare, shown
+from actors.calls import MASK, Missing, Request, dry_run, look_up, prepare, sendable, shown
 from actors.template import DryRun
 from tests.processes import ALWAYS, NEVER, UNCLEAR, When, above, connector, task
 
@@ -70,8 +70,19 @@ def test_the_body_is_what_is_mapped_or_else_everything(method: str, maps: dict[s
 
 @pytest.mark.parametrize("name", ["query_map", "body_map"])
 def test_a_mapped_key_that_is_nowhere_is_missing(name: str) -> None:
-    bound = replace(connector("pay"), **{name: {"a": "amount", "b": "patient.age"}})  # type: ignore[arg-type]
-    assert prepare(PAY, {"pay": bound}, INPUTS, FACTS) == Missing("patient.age")
+    keys = {"a": "amount", "b": "patient.age", "c": "nowhere"}
+    bound = replace(connector("pay"), **{name: keys})  # type: ignore[arg-type]
+    missing = prepare(PAY, {"pay": bound}, INPUTS, FACTS)
+    assert isinstance(missing, Missing)
+    assert missing.keys == ("patient.age", "nowhere")
+    assert sendable(missing) is None
+
+
+def test_in_shadow_a_call_is_made_of_what_there_is() -> None:
+    bound = connector("pay", reversible=False, body_map={"a": "amount", "b": "nowhere"})
+    shadow = sendable(prepare(PAY, {"pay": bound}, INPUTS, FACTS))
+    assert shadow is not None
+    assert (shadow.mode, shadow.body) == ("shadow", {"a": 12})
 
 
 @pytest.mark.parametrize(
@@ -183,12 +194,12 @@ def test_a_dry_run_is_the_first_that_holds_and_doubt_is_a_hit(cases: tuple[DryRu
         ("score.value", 0.5),
         ("inputs.score", "from the inputs"),
         ("facts.score.value", 0.5),
-        ("facts.amount", Missing("facts.amount")),
-        ("inputs.check", Missing("inputs.check")),
-        ("patient.id.digits", Missing("patient.id.digits")),
-        ("patient.", Missing("patient.")),
-        ("", Missing("")),
-        ("facts", Missing("facts")),
+        ("facts.amount", Missing(("facts.amount",))),
+        ("inputs.check", Missing(("inputs.check",))),
+        ("patient.id.digits", Missing(("patient.id.digits",))),
+        ("patient.", Missing(("patient.",))),
+        ("", Missing(("",))),
+        ("facts", Missing(("facts",))),
     ],
 )
 def test_a_key_is_looked_up_in_the_facts_then_in_the_inputs(key: str, value: Any) -> None:

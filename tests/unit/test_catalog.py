@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -271,7 +272,13 @@ def test_input_errors_point_at_the_place_and_repeat_no_value() -> None:
     errors = entry.input_errors({"amount": "my-secret", "a/b~c": ["x", 7]})
     assert sorted(pointer for pointer, _ in errors) == ["/inputs/amount", "/inputs/a~1b~0c/1"]
     assert all(detail.startswith("the value is not of type") for _, detail in errors)
-    assert entry.input_errors({}) == [("/inputs", '"amount" is a required property')]
+
+
+def test_a_missing_member_is_no_error_of_the_inputs_and_one_of_the_example() -> None:
+    entry = load_text(GOOD, "loan.yaml")
+    assert entry.input_errors({}) == []
+    lacking = replace(entry, example={})
+    assert lacking.example_errors() == [("/inputs", '"amount" is a required property')]
 
 
 def test_a_remote_schema_is_refused_without_a_connection() -> None:

@@ -47,10 +47,16 @@ def alone(node: Node) -> Template:
         (SIGNALLED, task("a", "high"), Held("tier high needs a human verdict")),
         (replace(MANUAL, signals=("screen",)), task("a"), WAITS),
         (RUN, task("a", needs=("amount",)), CLEARED_LOW),
-        (RUN, task("a", needs=("amount", "iban", "bic")), Held("the input iban is missing")),
+        (
+            RUN,
+            task("a", needs=("amount", "iban", "bic")),
+            Held("the input iban is missing and the input bic is missing", ("/iban", "/bic")),
+        ),
         (replace(RUN, facts={"iban": None}), task("a", needs=("iban",)), CLEARED_LOW),
-        (SIGNALLED, task("a", needs=("iban",)), HIT),
-        (RUN, replace(choice("a"), needs=("iban",)), Held("the input iban is missing")),
+        (SIGNALLED, task("a", needs=("iban",)), Held(f"{HIT.reason}, and the input iban is missing", ("/iban",))),
+        (RUN, task("a", needs=("inputs.claim.a/b",)), Held("the input claim.a/b is missing", ("/claim/a~1b",))),
+        (RUN, task("a", needs=("facts.b", "a.c")), Held("the fact b is missing and the fact a.c is missing")),
+        (RUN, replace(choice("a"), needs=("iban",)), Held("the input iban is missing", ("/iban",))),
     ],
 )
 def test_the_resolver_clears_a_step_or_says_why_a_human_must(run: Run, node: Node, answer: Cleared | Held) -> None:

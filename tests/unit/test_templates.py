@@ -212,7 +212,7 @@ def test_a_dispute_that_cannot_pay_goes_to_the_gate_for_accepting_it(inputs: dic
 
 def test_several_gates_of_a_change_are_open_at_once() -> None:
     template = ENTRIES["production-change"].template
-    run = start(template, {})
+    run = start(template, {"change_id": "CHG-1", "service": "billing"})
     assert [visit.step_id for visit in run.parked] == ["peer-review", "security-review"]
     run = resume(run, template, "security-review", "approved")
     assert [visit.step_id for visit in run.parked] == ["peer-review"]

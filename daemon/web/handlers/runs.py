@@ -127,6 +127,7 @@ async def resume(request: web.Request, raw: dict[str, Any], slip: Slip | None) -
         comment=body.comment,
         digest=body.digest,
         output=body.output,
+        inputs=body.inputs,
         tags=if_match(request),
         traceparent=traceparent(request),
         at=services.now(),

@@ -62,6 +62,7 @@ class GateShape(TypedDict):
     opened_at: datetime
     digest: str
     signals: list[str]
+    missing: list[str]
     effect: CallShape | None
     effects: list[PlannedCallShape]
 
@@ -82,6 +83,7 @@ class VerdictShape(TypedDict):
     by: str
     at: datetime
     comment: str | None
+    inputs: dict[str, Any] | None
 
 
 class FailureShape(TypedDict):
