@@ -38,7 +38,7 @@ def completed(
     if not wrong:
         return None, request
     errors = [{"pointer": where, "detail": detail} for where, detail in wrong]
-    return Rejected("invalid", f"Not valid at {wrong[0][0]}: {wrong[0][1]}.", {"errors": errors}), request
+    return Rejected("invalid", f"Not valid at {wrong[0][0]}: {wrong[0][1].rstrip('.')}.", {"errors": errors}), request
 
 
 def unseen(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> bool:

@@ -154,6 +154,7 @@ def digest_of(run: JSON, gate: JSON) -> str:
         "template": run["template"]["digest"],
         "step": gate["step_id"],
         "visit": gate["visit"],
+        "inputs": run["inputs"],
         "facts": run["facts"],
         "effect": gate["effect"],
         "effects": gate["effects"],

@@ -125,6 +125,7 @@ class Witness:
             "template": shadow.template.digest,
             "step": event.step_id,
             "visit": event.visit,
+            "inputs": run.inputs,
             "facts": run.facts,
             "effect": shown(event.request),
             "effects": [
