@@ -104,6 +104,10 @@ async def play(scene: Scene, mutation: Mutation, way: str) -> None:
         assert (new["digest"] == gate["digest"], new["visit"]) == (False, gate["visit"])
         assert answer["etag"] == f'"{again["version"]}"'
         status, answer = await verdict(scene.service, again, new, "digest")
+        if new["missing"]:
+            assert (status, [one["pointer"] for one in answer["errors"]]) == (422, ["/inputs/nowhere"])
+            assert (new["effect"], sent(scene.books, run)) == (None, [])
+            return
         assert status in {200, 202}, answer
         await check_performed(scene, new["effect"])
     else:

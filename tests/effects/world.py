@@ -156,6 +156,7 @@ def digest_of(run: JSON, gate: JSON) -> str:
         "visit": gate["visit"],
         "inputs": run["inputs"],
         "facts": run["facts"],
+        "missing": gate["missing"],
         "effect": gate["effect"],
         "effects": gate["effects"],
     }

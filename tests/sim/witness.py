@@ -127,6 +127,7 @@ class Witness:
             "visit": event.visit,
             "inputs": run.inputs,
             "facts": run.facts,
+            "missing": event.missing,
             "effect": shown(event.request),
             "effects": [
                 shown_plan(one, event.request if one.step_id == event.step_id else None) for one in event.effects or ()
