@@ -52,15 +52,15 @@ class Turn:
         for _ in range(TURN_STEPS_MAX):
             visit = self.run.ready
             if visit is None:
-                if self.run.denied:
-                    self.emit(RunEnded(at=self.at, status="completed", outcome=DENIED, was=self.run.status))
-                return
+                break
             if self.run.steps > self.steps_max:
                 detail = f"The run entered more than {self.steps_max} steps."
                 error = Failure(code="step_limit", detail=detail, step_id=visit.step_id)
                 self.emit(RunEnded(at=self.at, status="failed", error=error, was=self.run.status))
                 return
             self._resolve(visit)
+        if self.run.denied:
+            self.emit(RunEnded(at=self.at, status="completed", outcome=DENIED, was=self.run.status))
 
     def enter(self, step_id: str, source: str | None, by: str | None = None, via: str | None = None) -> None:
         """Bring the run to a step; at a join it waits there until each branch has come."""

@@ -156,7 +156,7 @@ def test_an_irreversible_call_is_shown_as_it_is_before_it_is_sent() -> None:
     shown = talk.done.events[-1]
     assert isinstance(shown, GateOpened)
     assert (shown.visit, shown.reason) == (2, "what was missing is there now")
-    assert not shown.missing
+    assert len(shown.missing) == 0
     assert shown.request is not None
     assert shown.request.body == {"sum": 3}
     talk.resume("pay", digest=shown.digest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from actors.turn import TURN_STEPS_MAX
 from tests.conversations import Conversation
 from tests.processes import connector, end, gate, parallel, process, task
 
@@ -108,4 +109,18 @@ def test_a_gate_of_an_outcome_nobody_knows_stays_open_beside_a_denial() -> None:
     talk.resume("final-pay", "denied")
     assert talk.parked == ["disable"]
     talk.resume("disable", "denied")
+    assert ended(talk) == ("completed", "denied")
+
+
+@pytest.mark.parametrize("tasks", range(TURN_STEPS_MAX - 2, TURN_STEPS_MAX + 2))
+def test_a_denied_run_ends_also_where_a_turn_has_just_done_its_share(tasks: int) -> None:
+    chain = [task(f"task-{number}") for number in range(tasks)]
+    ways = " -> ".join(("fork", "long", *(one.id for one in chain), "join", "end")) + "\nfork -> short -> join"
+    nodes = (parallel("fork"), gate("long"), gate("short"), *chain, parallel("join"), end())
+    talk = Conversation(process(*nodes, ways=ways)).start()
+    talk.resume("short", "denied")
+    talk.resume("long")
+    while talk.run.ended is None:
+        assert talk.run.ready is not None
+        talk.elapsed(talk.run.ready.step_id)
     assert ended(talk) == ("completed", "denied")
