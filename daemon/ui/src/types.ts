@@ -113,7 +113,6 @@ export interface Gate {
   opened_at: string;
   digest: string;
   signals: string[];
-  missing: string[];
   effect: Call | null;
   effects?: Reach[];
   /** JSON pointers of inputs that nobody has handed in. */
