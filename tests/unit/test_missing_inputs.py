@@ -163,6 +163,13 @@ def test_an_irreversible_call_is_shown_as_it_is_before_it_is_sent() -> None:
     assert talk.calls == ("run:pay:2",)
 
 
+def test_a_fact_that_a_call_lacks_can_be_brought_by_nobody_and_fails_the_step() -> None:
+    talk = Conversation(PAY, {"pay": connector("pay", body_map={"to": "facts.iban"})}).start({"amount": 3})
+    talk.resume("signoff")
+    assert talk.run.error is not None
+    assert (talk.run.status, talk.run.error.code) == ("failed", "missing_key")
+
+
 def test_an_irreversible_call_in_shadow_is_not_asked_about_twice() -> None:
     talk = Conversation(PAY).start()
     talk.resume("signoff")
