@@ -186,22 +186,21 @@ def _planned(
             found.setdefault(node.id, []).append(decision)
         for step_id in template.ahead(node.id, decision) if run.auto_resolve else ():
             found.setdefault(step_id, []).append(decision)
-    later = {step_id for one in run.open for step_id in template.downstream(one.step_id)} if found else set()
     planned = []
     for step_id, leading in found.items():
         step = template.node(step_id)
-        request = None if step is node else _certain(run, step, later, connectors)
+        request = None if step is node else _certain(run, step, template, connectors)
         planned.append(plan(step, tuple(leading), connectors, request))
     return tuple(planned)
 
 
-def _certain(run: Run, node: Node, later: set[str], connectors: Connectors) -> Request | None:
-    """The call of a step to come, where no step in between can change its content."""
+def _certain(run: Run, node: Node, template: Template, connectors: Connectors) -> Request | None:
+    """The call of a step to come, where no step that may still be entered can change its content."""
     connector = connectors.get(node.tool or node.id)
     if connector is None:
         return None
     keys = _keys(connector)
-    if keys is None or any(_root(key) in later for key in keys):
+    if keys is None or any(_root(key) in template.downstream(one.step_id) for one in run.open for key in keys):
         return None
     return sendable(prepare(node, connectors, run.inputs, run.facts))
 

@@ -112,6 +112,11 @@ def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: d
     return Missing(tuple(absent), request) if absent else request
 
 
+@lru_cache(maxsize=1_024)
+def _unbound_plan(step_id: str, label: str, tool: str, decisions: tuple[str, ...]) -> PlannedCall:
+    return PlannedCall(step_id=step_id, label=label, tool=tool, decisions=decisions, mode="shadow")
+
+
 @lru_cache
 def _unbound(tool: str) -> Request:
     return Request(tool=tool, mode="shadow")
@@ -144,7 +149,7 @@ def plan(node: Node, decisions: tuple[str, ...], connectors: Connectors, request
     tool = node.tool or node.id
     connector = connectors.get(tool)
     if connector is None:
-        return PlannedCall(step_id=node.id, label=node.label, tool=tool, decisions=decisions, mode="shadow")
+        return _unbound_plan(node.id, node.label, tool, decisions)
     return PlannedCall(
         step_id=node.id,
         label=node.label,

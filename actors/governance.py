@@ -48,6 +48,8 @@ def lacking(
     node: Node, template: Template, call: Request | Missing | None, inputs: dict[str, Any], facts: dict[str, Any]
 ) -> tuple[str, ...]:
     """The keys that a step needs and that are nowhere: of its own, and the inputs that its call is made of."""
+    if not node.needs and not isinstance(call, Missing):
+        return ()
     keys = [key for key in node.needs if isinstance(look_up(key, inputs, facts), Missing)]
     if isinstance(call, Missing):
         keys += [key for key in call.keys if pointer(key, template) is not None]
