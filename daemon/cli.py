@@ -58,6 +58,9 @@ def serve(
         str | None, typer.Option(help="A PostgreSQL database that daemons share, instead of SQLite.")
     ] = None,
     templates_dir: Annotated[Path | None, typer.Option(help="Folder with further templates.")] = None,
+    trusted_proxies: Annotated[
+        str | None, typer.Option(help="Networks of proxies whose X-Forwarded-For or Forwarded says who asks.")
+    ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
     """Serve in the foreground until SIGTERM, then drain. Each flag has a PENSTOCK_ variable; see the README."""
@@ -67,6 +70,7 @@ def serve(
         data_dir=data_dir,
         database_url=database_url,
         templates_dir=templates_dir,
+        trusted_proxies=trusted_proxies,
         log_level=log_level,
     )
     logs.configure(settings.log_level)

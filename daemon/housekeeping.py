@@ -15,7 +15,6 @@ from daemon.webhooks.records import KEPT_S
 
 DROP_OLD_S = 3_600.0
 SWITCH_S = 0.0001
-GC_THRESHOLDS = (10_000, 0, 1_000)
 PASSIVATE_S = 0.01
 PASSIVATED_MAX = 100
 
@@ -34,14 +33,10 @@ async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: tim
 
 
 def tune_interpreter() -> None:
-    """Let the writer's thread have its turn beside a busy event loop, and the garbage collector look less often.
+    """Let the writer's thread have its turn beside a busy event loop; spare the collector what was made at the start.
 
-    With the default interval the thread loses the race for the interpreter for seconds; what was made at the start
-    stays, so the collector need not look at it again. Nearly all that requests make is freed without the collector,
-    live runs stay: the longer it waits, the less is young by chance, and each second look takes in all that is young,
-    so that nothing is looked at three times and no look is long but one in a thousand, at everything.
+    With the default interval the thread loses the race for the interpreter for seconds.
     """
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()
-    gc.set_threshold(*GC_THRESHOLDS)

@@ -190,10 +190,6 @@ class Identity:
             raise NotAuthenticated
         return known
 
-    def known(self, token: str) -> Principal | None:
-        """Whose token it was when it was checked last, if that is remembered; it may have ended since."""
-        return self._known.get(token)
-
     def signed(self, claims: dict[str, Any], key_id: str) -> str:
         """The token with these claims, the same bytes each time; NotAuthenticated when the key is gone."""
         ring = self._current_ring()

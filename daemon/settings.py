@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from difflib import get_close_matches
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -89,6 +90,10 @@ class Settings(BaseSettings):
         description="hosts that both may reach, such as api.example.com, *.example.org; any when empty",
     )
     rate_limits: bool = Field(default=True, description="limit registrations and log-ins per address and account")
+    trusted_proxies: str = Field(
+        "",
+        description="networks of proxies whose X-Forwarded-For or Forwarded says who asks, separated by commas",
+    )
     jwt_keys_file: Path | None = Field(None, description="token keys; made in the data folder when not set")
     vault_key_file: Path | None = Field(None, description="key of stored secrets; made in the data folder when not set")
     audit_keys_file: Path | None = Field(None, description="keys of checkpoints; made in the data folder when not set")
@@ -119,28 +124,18 @@ class Settings(BaseSettings):
     unread_bytes_max: Annotated[int, Field(ge=1_048_576)] = Field(
         268_435_456, description="size of all answers together that wait for slow readers"
     )
-    head_s: Annotated[float, Field(gt=0)] = Field(10.0, description="how long the head of a request may take to arrive")
     body_s: Annotated[float, Field(gt=0)] = Field(30.0, description="how long a request body may take to arrive")
     unread_s: Annotated[float, Field(gt=0)] = Field(10.0, description="how long an answer may wait for a slow reader")
     idle_connection_s: Annotated[float, Field(gt=0)] = Field(
-        12.0, description="how long a connection may be open without a request"
+        12.0, description="how long a connection may be open without a request, or with half of a request's head"
     )
     connections_max: Annotated[int, Field(ge=1)] = Field(10_000, description="connections open at once")
     requests_max: Annotated[int, Field(ge=1)] = Field(64, description="requests worked on at once")
     requests_waiting_max: Annotated[int, Field(ge=0)] = Field(
-        20_000, description="requests that may wait for their turn, at most half of them of one company"
+        2_000, description="requests that may wait for a slot; the next is refused; one company fills half of it"
     )
     requests_wait_s: Annotated[float, Field(gt=0)] = Field(
-        5.0, description="wait for a turn that can be borne; where it stays longer, requests are refused"
-    )
-    requests_burst_s: Annotated[float, Field(ge=0)] = Field(
-        5.0, description="how long the wait for a turn may stay longer than that before any request is refused"
-    )
-    requests_siege_wait_s: Annotated[float, Field(gt=0)] = Field(
-        1.0, description="wait for a turn of those that are not refused then"
-    )
-    requests_late_s: Annotated[float, Field(gt=0)] = Field(
-        30.0, description="a request that has waited longer for its turn is refused instead"
+        5.0, description="how long a request may wait for a slot; then it is refused"
     )
     wait_s: Annotated[float, Field(ge=0, le=60)] = Field(10.0, description="how long an answer waits for a run to rest")
     drain_s: Annotated[float, Field(ge=0)] = Field(5.0, description="how long a stop waits for calls under way")
@@ -155,6 +150,17 @@ class Settings(BaseSettings):
             return None
         if not given.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("it has to begin with postgresql://")
+        return given
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, given: str) -> str:
+        """Take networks alone."""
+        for item in filter(None, map(str.strip, given.split(","))):
+            try:
+                ip_network(item)
+            except ValueError as error:
+                raise ValueError(f"{item} is no network such as 10.1.0.0/16 or ::1/128: {error}") from None
         return given
 
     @model_validator(mode="before")

@@ -6,18 +6,26 @@ import structlog
 from aiohttp import web
 
 from daemon.identity import Principal
-from daemon.web.admission import ADMISSION
 from daemon.web.services import Services
 
 PRINCIPAL = web.RequestKey("principal", Principal)
 REQUEST_ID = web.RequestKey("request_id", str)
+REFUSED = web.RequestKey("refused", bool)
+"""Whether there was no room for a request."""
+HEALTH = "/health"
+NOBODY = ""
 SLOW_S = 1.0
 NO_ROUTE = "unknown"
 RUNS = "/process-runs/"
 STREAM = "text/event-stream"
 _FAULT = 500
-_NO_ROOM = 503
 _log = structlog.get_logger("penstock.access")
+
+
+def company_of(request: web.Request) -> str:
+    """The company of who makes the request; all who need no token count as one."""
+    principal = request.get(PRINCIPAL)
+    return NOBODY if principal is None else principal.company_id
 
 
 def tell(services: Services, request: web.Request, response: web.StreamResponse, seconds: float) -> None:
@@ -27,7 +35,7 @@ def tell(services: Services, request: web.Request, response: web.StreamResponse,
         services.requested(request.method, route_of(request), status)(seconds)
     wanted = services.settings.access_log
     if wanted == "all" or (wanted == "errors" and (status >= _FAULT or _slow(response, seconds))):
-        if status == _NO_ROOM and request.app[ADMISSION].crowded:  # they are counted; one line each would be too many
+        if request.get(REFUSED):  # a line for each would be too many
             return
         _write(request, response, seconds)
 

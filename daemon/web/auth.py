@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Awaitable, Callable
 
@@ -12,19 +13,16 @@ from aiohttp.typedefs import Middleware
 from actors.about import concern
 from actors.actor import Stopped
 from daemon.identity import NotAuthenticated, Principal
+from daemon.uuids import new_id
 from daemon.web import access, cookies, problems
-from daemon.web.access import PRINCIPAL, REQUEST_ID
-from daemon.web.admission import NOBODY, SLOT, Admission, Slot
-from daemon.web.connections import Connection
-from daemon.web.plain import accepted_id
+from daemon.web.access import HEALTH, PRINCIPAL, REQUEST_ID
+from daemon.web.in_flight import InFlight
 from daemon.web.problems import SERVER, Problem, not_authenticated
 from daemon.web.services import SERVICES, Services
-from daemon.web.spent import untangle
-from daemon.web.underway import UnderWay
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-HEALTH = "/health"
 ASSETS = "/assets/"
+_ID = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _OPEN = frozenset({"/auth/register", "/auth/login", HEALTH, "/openapi.json", "/docs", "/"})
 _log = structlog.get_logger("penstock.access")
 
@@ -32,12 +30,6 @@ _log = structlog.get_logger("penstock.access")
 def principal_of(request: web.Request) -> Principal:
     """Who makes the request; only for addresses that need a token."""
     return request[PRINCIPAL]
-
-
-def company_of(request: web.Request) -> str:
-    """The company of who makes the request; all who need no token count as one."""
-    principal = request.get(PRINCIPAL)
-    return NOBODY if principal is None else principal.company_id
 
 
 def request_id_of(request: web.Request) -> str:
@@ -54,23 +46,21 @@ def counts_still(request: web.Request) -> bool:
     return True
 
 
-def gateway(services: Services, under_way: UnderWay, admission: Admission) -> Middleware:
+def gateway(services: Services, in_flight: InFlight) -> Middleware:
     """A middleware that names a request, learns who makes it, and turns whatever is raised into an answer."""
 
     @web.middleware
     async def passed(request: web.Request, handler: Handler) -> web.StreamResponse:
         began = time.perf_counter()
-        request_id = request[REQUEST_ID] = accepted_id(request.headers.get("X-Request-ID", ""))
+        request_id = request[REQUEST_ID] = _accepted_id(request.headers.get("X-Request-ID", ""))
         concern(request_id=request_id)
         try:
-            company_id = _admit(request, services)
-            response = await under_way.run(_served(request, handler, admission, company_id), request)
-        except ConnectionError as gone:  # there is nobody to answer
-            untangle(gone)
+            _authenticate(request, services)
+            response = await in_flight.run(handler(request), request)
+        except ConnectionError:  # there is nobody to answer
             raise
         except Exception as error:  # noqa: BLE001 - the top of the request: everybody is answered
             response = _answer(error, request, request_id)
-            untangle(error)
         if not response.prepared:
             response.headers["X-Request-ID"] = request_id
             response.headers["Server"] = SERVER
@@ -82,34 +72,17 @@ def gateway(services: Services, under_way: UnderWay, admission: Admission) -> Mi
     return passed
 
 
-async def _served(request: web.Request, handler: Handler, admission: Admission, company_id: str) -> web.StreamResponse:
-    """Have a request handled as soon as there is a slot for it; /health needs none."""
-    if request.path == HEALTH:
-        return await handler(request)
-    connection = request.protocol
-    await admission.enter(company_id, connection.let_in() if isinstance(connection, Connection) else None)
-    slot = Slot(admission)
-    SLOT.set(slot)
-    try:
-        if request.transport is None:
-            raise ConnectionResetError("the caller has gone while waiting")
-        return await handler(request)
-    finally:
-        slot.leave()
-
-
-def _admit(request: web.Request, services: Services) -> str:
-    """Let a request through to its handler if its token counts, or if its address needs none; returns the company."""
+def _authenticate(request: web.Request, services: Services) -> None:
+    """Let a request through to its handler if its token counts, or if its address needs none."""
     path = request.path
     if path != HEALTH and services.draining():
         raise Stopped
     if request.match_info.http_exception is not None:
         raise request.match_info.http_exception
     if path.rstrip("/") in _OPEN or path in _OPEN or path.startswith(ASSETS):
-        return NOBODY
+        return
     principal = request[PRINCIPAL] = services.identity.principal(_token(request))
     concern(request_id=request[REQUEST_ID], company_id=principal.company_id)
-    return principal.company_id
 
 
 def _token(request: web.Request) -> str:
@@ -123,6 +96,11 @@ def _token(request: web.Request) -> str:
     if not token:
         raise not_authenticated(sent=False)
     return token
+
+
+def _accepted_id(given: str) -> str:
+    """The id of a request: its sender's own where that is well formed."""
+    return given if _ID.fullmatch(given) else new_id()
 
 
 def _answer(error: Exception, request: web.Request, request_id: str) -> web.Response:

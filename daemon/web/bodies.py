@@ -13,9 +13,8 @@ from pydantic import BaseModel, ValidationError
 from actors.about import TRACE
 from actors.actor import Overloaded
 from daemon.jsonio import NotJson, loads
+from daemon.web.access import company_of
 from daemon.web.admission import aside
-from daemon.web.auth import company_of
-from daemon.web.connections import Connection
 from daemon.web.problems import ENCODINGS, Problem, invalid, unsupported_encoding
 
 WAIT_MAX_S = 60.0
@@ -194,8 +193,6 @@ async def _raw(request: web.Request, body_s: float) -> bytes:
             async with asyncio.timeout(body_s):
                 return await request.app[ARRIVING].read(request, request.client_max_size)
     except TimeoutError:
-        if isinstance(request.protocol, Connection):
-            request.protocol.hurry()
         raise Problem("request_timeout", f"The body did not arrive within {body_s:g} s.") from None
     except web.RequestPayloadError:
         raise Problem("malformed_json", "The body is not encoded as its headers say.") from None

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from daemon.web.plain import PAGE, cookie_at
 from daemon.web.problems import Problem
 from daemon.web.replies import json_reply
 
+COOKIE = "penstock_session"
+"""The name of the cookie, or how it begins where the host is named with a port."""
+PAGE = "Penstock-Page"
+"""The header with which alone the cookie counts: no form or image of another site sets it, and a script has to ask."""
 SAFE = frozenset({"GET", "HEAD"})
+_PORT = re.compile(r":([0-9]{1,5})")
+
+
+def cookie_at(host: str) -> str:
+    """The cookie's name at a host and port: browsers send what one port has set to all others, too."""
+    port = _PORT.fullmatch(host, host.rfind(":"))
+    return COOKIE if port is None else f"{COOKIE}_{port[1]}"
 
 
 def of_page(request: web.Request) -> bool:

@@ -14,7 +14,6 @@ from daemon.identity import InvalidCredentials, NotAuthenticated
 from daemon.jsonio import dumps
 from daemon.passwords import Busy
 from daemon.ports import DiskFull, EmailTaken
-from daemon.web.answer import Answer
 
 RETRY_AFTER_S = 1
 SERVER = "penstock"
@@ -86,9 +85,9 @@ class Problem(Exception):
             }
         )
 
-    def response(self, request_id: str) -> Answer:
+    def response(self, request_id: str) -> web.Response:
         """The problem as an answer."""
-        return Answer(
+        return web.Response(
             status=self.status,
             body=self.body(request_id),
             headers=self.headers,

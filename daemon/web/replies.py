@@ -16,7 +16,6 @@ from actors.ports import Receipt
 from actors.run import Run
 from actors.values import value
 from daemon.jsonio import dumps
-from daemon.web.answer import Answer
 from daemon.web.problems import Problem, etag
 
 T = TypeVar("T")
@@ -34,14 +33,14 @@ class Reply:
     body: bytes
     headers: dict[str, str] = field(default_factory=dict)
 
-    def response(self) -> Answer:
+    def response(self) -> web.Response:
         """The answer for the wire."""
-        return Answer(status=self.status, body=self.body, headers=self.headers)
+        return web.Response(status=self.status, body=self.body, headers=self.headers)
 
 
-def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
+def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
     """A JSON answer."""
-    return Answer(body=dumps(value), status=status, headers={**(headers or {}), "Content-Type": JSON})
+    return web.Response(body=dumps(value), status=status, headers={**(headers or {}), "Content-Type": JSON})
 
 
 def run_reply(run: Run, body: bytes, status: int, *, tag: str | None = None, created: bool = False) -> Reply:
@@ -72,7 +71,7 @@ def page_reply(
     *,
     name: Callable[[T], object],
     show: Callable[[T], Any],
-) -> Answer:
+) -> web.Response:
     """A page of that kind of list; one entry more than fits was found where there is another, behind the last one."""
     items = within_bytes(found[:limit], show)
     further = to_cursor(kind, str(name(found[len(items) - 1]))) if len(found) > len(items) else None

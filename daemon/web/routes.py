@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import operator
-from contextvars import Context
 from itertools import groupby
 
-import structlog
 from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Middleware
 
-from daemon.settings import Settings
 from daemon.web import documents, page
-from daemon.web.admission import ADMISSION, Admission
+from daemon.web.admission import ADMISSION, Admission, admitting
 from daemon.web.auth import gateway
 from daemon.web.bodies import ARRIVING, Arriving
+from daemon.web.clients import Clients
 from daemon.web.handlers import accounts, audit, connectors, events, runs, service, templates, webhooks
 from daemon.web.idempotency import ONCE, Once
+from daemon.web.in_flight import IN_FLIGHT, InFlight
 from daemon.web.limits import RATE_LIMITS, RateLimits
 from daemon.web.queries import known_parameters
 from daemon.web.rendered import RENDERED, Rendered
 from daemon.web.services import SERVICES, Services
-from daemon.web.siege import CALM_S, Siege
 from daemon.web.traced import traced
-from daemon.web.underway import UNDER_WAY, UnderWay
-
-_log = structlog.get_logger("penstock")
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -88,17 +82,18 @@ COLLECTIONS = frozenset(
 
 def application(services: Services) -> web.Application:
     """The service as an aiohttp application; each collection answers with and without its trailing slash."""
-    under_way, admission = UnderWay(), _admission(services.settings)
+    settings, in_flight = services.settings, InFlight()
+    admission = Admission(settings.requests_max, settings.requests_waiting_max, settings.requests_wait_s)
     passed: list[Middleware] = [] if services.tracer is None else [traced(services.tracer)]
-    passed += [gateway(services, under_way, admission), known_parameters]
-    app = web.Application(middlewares=passed, client_max_size=services.settings.body_bytes_max)
+    passed += gateway(services, in_flight), admitting(admission), known_parameters
+    app = web.Application(middlewares=passed, client_max_size=settings.body_bytes_max)
     app[SERVICES] = services
-    app[UNDER_WAY] = under_way
-    app[ARRIVING] = Arriving(services.settings.bodies_bytes_max)
+    app[IN_FLIGHT] = in_flight
+    app[ARRIVING] = Arriving(settings.bodies_bytes_max)
     app[ADMISSION] = admission
     app[ONCE] = Once(services.store)
     app[RENDERED] = Rendered()
-    app[RATE_LIMITS] = RateLimits(on=services.settings.rate_limits, shared=services.rates)
+    app[RATE_LIMITS] = RateLimits(Clients(settings.trusted_proxies), on=settings.rate_limits, shared=services.rates)
     _listen(app.router)
     return app
 
@@ -112,28 +107,6 @@ def _listen(router: web.UrlDispatcher) -> None:
             for method, _, handler in routes:
                 for known in ("HEAD", "GET") if method == "GET" else (method,):
                     resource.add_route(known, handler, expect_handler=_expect)
-
-
-def _admission(settings: Settings) -> Admission:
-    waits_s = settings.requests_wait_s, settings.requests_burst_s, settings.requests_siege_wait_s
-    siege = Siege(*waits_s, lambda on: _besieged(admission, on=on))
-    admission = Admission(settings.requests_max, settings.requests_waiting_max, siege, late_s=settings.requests_late_s)
-    return admission
-
-
-def _besieged(admission: Admission, *, on: bool) -> None:
-    """Tell of a siege when it begins and when it is over, not of each refusal: those are too many."""
-    state = "besieged" if on else "siege_over"
-    # It is about nobody's request, though one of them was the last straw.
-    Context().run(_log.warning, state, waiting=admission.waiting, refused=admission.refused)
-    if on:
-        _watch(admission)
-
-
-def _watch(admission: Admission) -> None:
-    """Look whether a siege is over, also when nobody asks any more."""
-    if admission.besieged:
-        asyncio.get_running_loop().call_later(CALM_S / 2, _watch, admission, context=Context())
 
 
 async def _expect(request: web.Request) -> None:

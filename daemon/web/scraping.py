@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
-from daemon.web.sites import begin
+from daemon.web.listen_errors import explained
 
 LOOPBACK = "127.0.0.1"
 CLOSE_S = 0.25
@@ -25,7 +25,8 @@ async def scraped(port: int, page: Callable[[], Awaitable[bytes]], content_type:
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=CLOSE_S)
     await runner.setup()
     try:
-        await begin(web.TCPSite(runner, LOOPBACK, port), f"{LOOPBACK}:{port}", "PENSTOCK_METRICS_PORT")
+        with explained(f"{LOOPBACK}:{port}", "PENSTOCK_METRICS_PORT"):
+            await web.TCPSite(runner, LOOPBACK, port).start()
         yield f"http://{LOOPBACK}:{runner.addresses[0][1]}/metrics"
     finally:
         await runner.cleanup()

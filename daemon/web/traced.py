@@ -8,8 +8,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
 from daemon.tracing import Tracer
-from daemon.web.access import route_of
-from daemon.web.auth import HEALTH
+from daemon.web.access import HEALTH, route_of
 from daemon.web.bodies import sent_traceparent
 from daemon.web.parameters import ID
 

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-RESUMES_LEAST = 0.35
-READS_LEAST = 0.6
-P99_TIMES_MOST = 3.0
 GROWTH_MOST = 1.10
 LANGGRAPH_LEAST = 10.0
 DBOS_LEAST = 30.0
@@ -48,12 +45,6 @@ def bars(figures: dict[str, Any]) -> list[Bar]:
 
 
 def _rounds(rounds: dict[str, Any]) -> Iterator[Bar]:
-    connections = rounds["held_at"]
-    at = rounds["connections"][connections]
-    yield Bar(f"resumes, of the echo's rate, {connections} connections", at["resumes"]["ratio"], RESUMES_LEAST, True)
-    yield Bar(f"reads, of the echo's rate, {connections} connections", at["reads"]["ratio"], READS_LEAST, True)
-    for kind in ("resumes", "starts", "reads"):
-        yield Bar(f"{kind}, p99 in the echo's, {connections} connections", at[kind]["p99_times"], P99_TIMES_MOST, False)
     failed = sum(one[kind]["failed"] for one in rounds["connections"].values() for kind in one)
     yield Bar("requests that failed", failed, 0, False)
 

@@ -22,11 +22,11 @@ PATIENCE_S = 60.0
 DEEPEST_SHOWN = 12
 # The innermost frame that belongs to a layer counts; `file:function` is for files that serve two layers.
 LAYERS: dict[str, tuple[str, ...]] = {
-    "HTTP": ("aiohttp/", "daemon/web/connections.py", "daemon/web/runner.py", "uvloop/", "multidict/", "yarl/"),
+    "HTTP": ("aiohttp/", "daemon/web/connections.py", "daemon/web/server.py", "uvloop/", "multidict/", "yarl/"),
     "gateway": (
         "daemon/web/auth.py",
         "daemon/web/admission.py",
-        "daemon/web/underway.py",
+        "daemon/web/in_flight.py",
         "daemon/web/problems.py",
         "actors/about.py",
     ),
@@ -40,7 +40,6 @@ LAYERS: dict[str, tuple[str, ...]] = {
     "token": ("daemon/identity.py", "jwt/"),
     "request": ("daemon/web/bodies.py", "daemon/web/schemas.py", "daemon/web/handlers/", "daemon/web/idempotency.py"),
     "answer": (
-        "daemon/web/answer.py",
         "daemon/web/render.py",
         "daemon/web/rendered.py",
         "daemon/web/replies.py",

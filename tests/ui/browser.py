@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
-from daemon.web.plain import cookie_at
+from daemon.web.cookies import cookie_at
 from tests.ui.service import PASSWORD, Company
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")

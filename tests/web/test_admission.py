@@ -1,19 +1,23 @@
-"""Admission: who is worked on, who waits, who is refused."""
+"""Admission: which requests are worked on, wait, or are refused."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 
 import pytest
+from structlog.testing import capture_logs
 
 from actors.actor import Overloaded
-from daemon.web.admission import AHEAD_MAX, SHORTENED_AT_ONCE, SLOT, Admission, Slot, aside
-from daemon.web.siege import Siege
+from daemon.settings import Settings
+from daemon.web.admission import SLOT, Admission, Slot, aside
+from tests.load.pump import wire
+from tests.web.test_connections import HEALTH, LOGIN, code_of, entrance, register, until
+
+LONG_S = 60.0
 
 
 def waiting(admission: Admission, *companies: str) -> list[asyncio.Task[None]]:
-    """One who waits for each of these companies, in this order."""
+    """One request that waits for each of these companies, in this order."""
     return [asyncio.get_running_loop().create_task(admission.enter(company)) for company in companies]
 
 
@@ -30,64 +34,51 @@ async def end(*tasks: asyncio.Task[None]) -> None:
 
 
 async def test_so_many_are_worked_on_at_once_and_the_next_waits() -> None:
-    admission = Admission(2, 10)
+    admission = Admission(2, 10, LONG_S)
     await admission.enter("a")
     await admission.enter("a")
     (third,) = waiting(admission, "a")
     await settled()
     assert not third.done()
+    assert admission.waiting == 1
     admission.leave()
     await third
+    assert admission.waiting == 0
 
 
 async def test_a_company_alone_may_fill_half_of_the_places_to_wait() -> None:
-    admission = Admission(1, 10)
+    admission = Admission(1, 10, LONG_S)
     await admission.enter("a")
     tasks = waiting(admission, *"aaaaa")
     await settled()
-    assert admission.is_full("a")
-    assert not admission.is_full("b")
     with pytest.raises(Overloaded):
         await admission.enter("a")
-    assert admission.refused == 1
-    await end(*tasks)
-
-
-async def test_who_was_refused_is_refused_until_some_places_are_free_again() -> None:
-    admission = Admission(1, 64)
-    await admission.enter("a")
-    tasks = waiting(admission, *"a" * 32)
+    tasks += waiting(admission, "b")
     await settled()
-    assert admission.is_full("a")
-    admission.leave()
-    await settled()
-    assert admission.is_full("a")
-    for _ in range(3):
-        admission.leave()
-        await settled()
-    assert not admission.is_full("a")
+    assert admission.waiting == 6
     await end(*tasks)
+    assert admission.waiting == 0
 
 
-async def test_the_greedy_end_up_with_equal_shares_and_leave_one_for_another() -> None:
-    admission = Admission(1, 64)
+async def test_companies_that_all_ask_too_much_get_equal_shares_and_leave_one_for_another() -> None:
+    admission = Admission(1, 64, LONG_S)
     await admission.enter("x")
-    tasks: list[asyncio.Task[None]] = []
-    for _ in range(200):
-        for company in "abc":
-            while not admission.is_full(company):
-                tasks += waiting(admission, company)
-                await settled()
-        admission.leave()
-        await settled()
-    held = [sum(not turn.done() for _, turn in admission._queues[company]) for company in "abc"]
-    assert all(13 <= count <= 17 for count in held), held
-    assert not admission.is_full("z")
-    await end(*tasks)
+    held, tasks = dict.fromkeys("abc", 0), list[asyncio.Task[None]]()
+    for _ in range(64):
+        for company in held:
+            (task,) = waiting(admission, company)
+            await settled()
+            tasks.append(task)
+            held[company] += not task.done()
+    assert all(15 <= count <= 17 for count in held.values()), held
+    (another,) = waiting(admission, "z")
+    await settled()
+    assert not another.done()
+    await end(*tasks, another)
 
 
 async def test_the_companies_take_turns_however_many_wait_of_one() -> None:
-    admission, order = Admission(1, 100), list[str]()
+    admission, order = Admission(1, 100, LONG_S), list[str]()
     await admission.enter("x")
 
     async def served(company: str) -> None:
@@ -103,18 +94,30 @@ async def test_the_companies_take_turns_however_many_wait_of_one() -> None:
     await asyncio.gather(*tasks)
 
 
-async def test_one_who_stops_waiting_is_passed_over() -> None:
-    admission = Admission(1, 10)
+async def test_a_request_that_has_waited_too_long_is_refused_and_its_place_is_free() -> None:
+    admission = Admission(1, 2, 0.01)
+    await admission.enter("a")
+    (late,) = waiting(admission, "a")
+    with pytest.raises(Overloaded):
+        await late
+    assert admission.waiting == 0
+    admission.leave()
+    await admission.enter("a")
+
+
+async def test_a_request_that_stops_waiting_is_passed_over() -> None:
+    admission = Admission(1, 10, LONG_S)
     await admission.enter("a")
     gone, patient = waiting(admission, "a", "a")
     await settled()
     await end(gone)
+    assert admission.waiting == 1
     admission.leave()
     await patient
 
 
-async def test_one_who_goes_just_when_it_is_their_turn_gives_it_on() -> None:
-    admission = Admission(1, 10)
+async def test_a_request_that_goes_just_when_it_is_its_turn_gives_the_slot_on() -> None:
+    admission = Admission(1, 10, LONG_S)
     await admission.enter("a")
     gone, patient = waiting(admission, "a", "a")
     await settled()
@@ -125,17 +128,16 @@ async def test_one_who_goes_just_when_it_is_their_turn_gives_it_on() -> None:
 
 
 async def test_without_places_to_wait_the_next_is_refused_at_once() -> None:
-    admission = Admission(1, 0)
+    admission = Admission(1, 0, LONG_S)
     await admission.enter("a")
-    assert admission.crowded
     with pytest.raises(Overloaded):
         await admission.enter("b")
     admission.leave()
     await admission.enter("b")
 
 
-async def test_who_waits_for_something_outside_leaves_the_slot_to_others() -> None:
-    admission = Admission(1, 10)
+async def test_a_request_that_waits_for_something_outside_leaves_its_slot_to_others() -> None:
+    admission = Admission(1, 10, LONG_S)
     await admission.enter("a")
     slot = Slot(admission)
     token = SLOT.set(slot)
@@ -151,41 +153,8 @@ async def test_who_waits_for_something_outside_leaves_the_slot_to_others() -> No
     SLOT.reset(token)
 
 
-@dataclass
-class Bytes:
-    """A request that waits as it has come."""
-
-    number: int
-    fate: list[str]
-
-    def admitted(self, data: bytes) -> None:
-        self.fate.append(f"let in {self.number}")
-
-    def too_late(self, data: bytes) -> None:
-        self.fate.append(f"refused {self.number}")
-
-
-async def test_when_a_siege_begins_the_newest_are_refused_who_would_have_to_wait_too_long() -> None:
-    siege = Siege()
-    admission, fate = Admission(1, 10_000, siege, now=lambda: 0.0), list[str]()
-    await admission.enter("x")
-    tasks = waiting(admission, *"a" * AHEAD_MAX)
-    await settled()
-    for number in range(100):
-        admission.hold("a", Bytes(number, fate), b"")
-    siege.on, siege.rate = True, 12.0  # of those that wait as bytes, 60 come to their turn in the bearable 5 s
-    for _ in range(6):
-        admission.leave()
-        await settled()
-    assert [one for one in fate if one.startswith("let in")] == [f"let in {number}" for number in range(6)]
-    assert [one for one in fate if one.startswith("refused")] == [f"refused {number}" for number in range(99, 64, -1)]
-    assert fate.index("let in 1") == SHORTENED_AT_ONCE + 1  # it holds up nobody
-    assert admission.refused == 35
-    await end(*tasks)
-
-
 async def test_a_slot_is_given_back_once() -> None:
-    admission = Admission(1, 0)
+    admission = Admission(1, 0, LONG_S)
     await admission.enter("a")
     slot = Slot(admission)
     slot.leave()
@@ -193,3 +162,73 @@ async def test_a_slot_is_given_back_once() -> None:
     await admission.enter("a")
     with pytest.raises(Overloaded):
         await admission.enter("a")
+
+
+async def test_refusals_leave_one_line_in_the_log_and_not_thousands() -> None:
+    admission = Admission(1, 0, LONG_S)
+    await admission.enter("a")
+    with capture_logs() as logs:
+        for _ in range(1_000):
+            with pytest.raises(Overloaded):
+                await admission.enter("a")
+    assert logs == [{"event": "overloaded", "log_level": "warning", "times": 1, "waiting": 0}]
+
+
+async def test_a_refusal_is_a_problem_document_and_the_connection_goes_on(settings: Settings) -> None:
+    async with entrance(settings, requests_max=1, requests_waiting_max=0) as here:
+        await here.admission.enter("somebody")
+        line = await here.line()
+        refused, health, unread = await line.ask(LOGIN, HEALTH, b"HEAD /docs HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert code_of(refused) == (503, "overloaded")
+        assert (refused.json["outcome"], refused.json["retryable"]) == ("not_applied", True)
+        assert int(refused.headers["retry-after"]) >= 1
+        assert (health.status, unread.status, unread.body) == (200, 503, b"")
+        here.admission.leave()
+        assert [answer.status for answer in await line.ask(LOGIN)] == [401]
+
+
+async def test_a_request_that_gets_no_slot_in_time_is_refused(settings: Settings) -> None:
+    async with entrance(settings, requests_max=1, requests_wait_s=0.05) as here:
+        await here.admission.enter("somebody")
+        (answer,) = await (await here.line()).ask(LOGIN)
+        assert code_of(answer) == (503, "overloaded")
+        assert here.admission.waiting == 0
+
+
+async def test_one_companys_crowd_leaves_room_for_another(settings: Settings) -> None:
+    async with entrance(settings, requests_max=1, requests_waiting_max=2) as here:
+        tokens = [await register(here, name) for name in ("greedy", "modest")]
+        greedy, modest = [wire("GET", "/auth/me", headers={"Authorization": f"Bearer {token}"}) for token in tokens]
+        await here.admission.enter("somebody")
+        first = await here.line(greedy)
+        await until(lambda: here.admission.waiting == 1)
+        assert [answer.status for answer in await (await here.line()).ask(greedy)] == [503]
+        second = await here.line(modest)
+        await until(lambda: here.admission.waiting == 2)
+        here.admission.leave()
+        assert [(await line.read()).status for line in (first, second)] == [200, 200]
+
+
+async def test_callers_who_go_while_they_wait_leave_nothing_behind(settings: Settings) -> None:
+    async with entrance(settings, requests_max=1) as here:
+        await here.admission.enter("somebody")
+        lines = [await here.line(LOGIN) for _ in range(20)]
+        await until(lambda: here.admission.waiting == len(lines))
+        for line in lines:
+            line.writer.transport.abort()
+        await until(lambda: all(one.transport is None for one in here.connections))
+        here.admission.leave()
+        await until(lambda: here.admission.waiting == 0)
+        assert [answer.status for answer in await (await here.line()).ask(LOGIN)] == [401]
+
+
+async def test_a_burst_is_answered_to_the_last(settings: Settings) -> None:
+    async with entrance(settings, requests_max=1) as here:
+        me = wire("GET", "/auth/me", headers={"Authorization": f"Bearer {await register(here, 'many')}"})
+
+        async def asks() -> list[int]:
+            line = await here.line()
+            return [(await line.ask(me))[0].status for _ in range(4)]
+
+        assert await asyncio.gather(*(asks() for _ in range(100))) == [[200] * 4] * 100
+        assert here.admission.waiting == 0

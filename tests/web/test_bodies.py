@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from daemon.settings import Settings
+from daemon.web.in_flight import IN_FLIGHT
 from tests.web.support import House, Person, assert_invalid, assert_problem
-from tests.web.test_connections import LOGIN, code_of, entrance
+from tests.web.test_connections import LOGIN, code_of, entrance, until
 
 QUICK = {"vertical": "quick"}
 
@@ -139,6 +140,31 @@ async def test_a_body_is_counted_after_decompression(ann: Person) -> None:
 async def test_a_body_that_is_not_compressed_as_it_says_is_400(ann: Person, encoding: str) -> None:
     answer = await ann.send("POST", "/process-runs/", data=b"not compressed at all", Content_Encoding=encoding)
     assert_problem(answer, 400, "malformed_json")
+
+
+BAD_BODIES = {
+    "not compressed": (b"gzip", b"not compressed at all"),
+    "cut off": (b"gzip", gzip.compress(b"{}" * 500)[:-12]),
+    "garbage behind the header": (b"gzip", gzip.compress(b"{}")[:10] + b"\xff" * 40),
+    "deflate that is none": (b"deflate", b"\x78\x9c" + b"\xff" * 40),
+}
+
+
+@pytest.mark.parametrize(("encoding", "body"), BAD_BODIES.values(), ids=BAD_BODIES.keys())
+@pytest.mark.parametrize("pieces", [1, 2], ids=["at once", "head first"])
+async def test_a_badly_compressed_body_is_400_and_leaves_nothing_in_the_log(
+    settings: Settings, caplog: pytest.LogCaptureFixture, encoding: bytes, body: bytes, pieces: int
+) -> None:
+    head = b"POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Encoding: %b\r\n"
+    head = head % encoding + b"Content-Length: %d\r\n\r\n" % len(body)
+    async with entrance(settings) as here:
+        line = await here.line(head + body if pieces == 1 else head)
+        if pieces == 2:
+            await until(lambda: here.door.runner.app[IN_FLIGHT].count == 1)
+            line.writer.write(body)
+        answer = await line.read()
+        assert code_of(answer) == (400, "malformed_json")
+    assert [record for record in caplog.records if record.exc_info or record.levelname == "ERROR"] == []
 
 
 @pytest.mark.parametrize("encoding", [b"lzma", b"x-gzip", b"gzip, gzip", b"br", b"zstd"])

@@ -1,4 +1,4 @@
-"""The requests under way: what a stop waits for, and answers itself when it has waited long enough."""
+"""The requests in flight: a stop waits for them, and cuts off those that take too long."""
 
 from __future__ import annotations
 
@@ -12,13 +12,18 @@ from daemon.web.problems import unavailable
 ANSWERED_S = 0.5
 
 
-class UnderWay:
+class InFlight:
     """The tasks whose handlers run at this moment."""
 
     def __init__(self) -> None:
         """Begin with none."""
         self._tasks: set[asyncio.Task[object]] = set()
         self._cut: set[asyncio.Task[object]] = set()
+
+    @property
+    def count(self) -> int:
+        """How many requests are in flight."""
+        return len(self._tasks)
 
     async def run(self, answering: Awaitable[web.StreamResponse], request: web.Request) -> web.StreamResponse:
         """Let a handler answer; where `end` cuts it off, raise what is to be answered instead."""
@@ -33,7 +38,7 @@ class UnderWay:
             task.uncancel()
             if request.writer.output_size:
                 raise ConnectionResetError("the answer was cut off in the middle") from None
-            # What arrives in part changes nothing; of the rest nobody knows how far it came.
+            # A request that arrived in part changes nothing; of the rest nobody knows how far it came.
             outcome = "unknown" if request.content.is_eof() else "not_applied"
             raise unavailable("draining", "The service is stopping; try again when it is back.", outcome) from None
         finally:
@@ -51,4 +56,4 @@ class UnderWay:
             await asyncio.wait(set(self._cut), timeout=ANSWERED_S)
 
 
-UNDER_WAY = web.AppKey("under_way", UnderWay)
+IN_FLIGHT = web.AppKey("in_flight", InFlight)

@@ -1,0 +1,104 @@
+"""Addresses of clients, behind proxies too: X-Forwarded-For and Forwarded (RFC 7239) of trusted proxies count."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+
+from aiohttp import web
+from multidict import CIMultiDictProxy
+
+Address = IPv4Address | IPv6Address
+# An address with or without a port: 192.0.2.1, 192.0.2.1:80, [2001:db8::1]:80, or the bare 2001:db8::1.
+_NODE = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::[0-9]{1,5})?|(?P<bare>[0-9A-Fa-f:.]+)")
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+_ESCAPED = re.compile(r"\\(.)")
+
+
+class Clients:
+    """Tells the address of whoever sent a request, in front of the proxies that are trusted."""
+
+    def __init__(self, trusted: str) -> None:
+        """Trust the proxies in these networks, separated by commas; none when empty."""
+        self._trusted = [ip_network(item) for item in filter(None, map(str.strip, trusted.split(",")))]
+
+    def address(self, request: web.Request) -> str:
+        """The right-most address that is no trusted proxy's; the peer's where it is none, or does not say."""
+        return self.found(request.remote or "", request.headers)
+
+    def found(self, remote: str, headers: CIMultiDictProxy[str] | Mapping[str, str]) -> str:
+        """The same of a peer and its headers.
+
+        Where both headers lead to different addresses, one was not written by the proxy, and neither counts.
+        """
+        peer = _parsed(remote)
+        if peer is None or not self._is_trusted(peer):
+            return remote
+        lists = [hops for name, hops_of in _HEADERS.items() if (hops := hops_of(_joined(headers, name)))]
+        told = {self._walk(peer, hops) for hops in lists}
+        return str(told.pop()) if len(told) == 1 else str(peer)
+
+    def _walk(self, peer: Address, hops: list[str]) -> Address:
+        """Go from the peer to the left for as long as the addresses are trusted proxies'."""
+        seen = peer
+        for hop in reversed(hops):
+            address = _parsed(hop)
+            if address is None:
+                return seen
+            seen = address
+            if not self._is_trusted(seen):
+                return seen
+        return seen
+
+    def _is_trusted(self, address: Address) -> bool:
+        return any(address in network for network in self._trusted)
+
+
+def _joined(headers: CIMultiDictProxy[str] | Mapping[str, str], name: str) -> str:
+    """All fields of a name as one list, in their order."""
+    values: Iterable[str]
+    values = headers.getall(name, ()) if isinstance(headers, CIMultiDictProxy) else filter(None, [headers.get(name)])
+    return ",".join(values)
+
+
+def _forwarded_for(text: str) -> list[str]:
+    return [hop.strip() for hop in text.split(",")] if text else []
+
+
+def _forwarded(text: str) -> list[str]:
+    """The `for` of each hop; an empty one for a hop that names none, or more than one."""
+    if '"' in _QUOTED.sub("", text):
+        return [""]  # a quote that is not closed: nobody knows where a hop begins
+    return [_for_of(hop) for hop in _split(text, ",")] if text else []
+
+
+def _for_of(hop: str) -> str:
+    pairs = [pair.partition("=") for pair in _split(hop, ";")]
+    named = [value.strip() for name, _, value in pairs if name.strip().lower() == "for"]
+    if len(named) != 1:
+        return ""
+    return _ESCAPED.sub(r"\1", named[0][1:-1]) if _QUOTED.fullmatch(named[0]) else named[0]
+
+
+def _split(text: str, separator: str) -> list[str]:
+    """The pieces between separators that stand outside of quotes."""
+    bare = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), text)
+    ends = [at for at, character in enumerate(bare) if character == separator]
+    return [text[begin:end] for begin, end in zip([0, *(at + 1 for at in ends)], [*ends, len(text)], strict=True)]
+
+
+_HEADERS = {"X-Forwarded-For": _forwarded_for, "Forwarded": _forwarded}
+
+
+def _parsed(text: str) -> Address | None:
+    """The address that a hop names; None for `unknown`, a hidden name, or anything that is none."""
+    node = _NODE.fullmatch(text.strip())
+    if node is None:
+        return None
+    try:
+        address = ip_address(node["six"] or node["four"] or node["bare"])
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
