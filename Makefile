@@ -89,8 +89,8 @@ startup: .venv/developed ## start on 10,000 parked runs and a log of 64 MiB afte
 tamper: .venv/developed ## tamper with a stored history, and count what verification finds and names: COUNT=1000
 	@$(BIN)/python -m tests.audit --count $(COUNT)
 
-attack: .venv/developed ## attack a service: slow connections, overload, malformed requests, tokens, log-ins: ONLY= SECONDS=60
-	@$(BIN)/python -m tests.attack $(if $(ONLY),--only $(ONLY)) --seconds $(SECONDS)
+attack: .venv/developed ## attack a service: slow connections, overload, malformed requests, tokens, log-ins: ONLY=
+	@$(BIN)/python -m tests.attack $(if $(ONLY),--only $(ONLY))
 
 openapi: .venv/developed ## write docs/openapi.json anew, for a change of the contract that is meant
 	@$(BIN)/python -m tests.web.kept
