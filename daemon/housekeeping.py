@@ -15,7 +15,7 @@ from daemon.webhooks.records import KEPT_S
 
 DROP_OLD_S = 3_600.0
 SWITCH_S = 0.0001
-GC_YOUNG_MAX = 10_000
+GC_THRESHOLDS = (10_000, 0, 1_000)
 PASSIVATE_S = 0.01
 PASSIVATED_MAX = 100
 
@@ -36,10 +36,10 @@ async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: tim
 def tune_interpreter() -> None:
     """Let the writer's thread have its turn beside a busy event loop, and the garbage collector look less often.
 
-    With the default interval the thread loses the race for the interpreter for seconds. With the default of 700 young
-    objects the collector soon looks at all live runs, which stops the event loop for 0.1 s and more.
+    With the default interval the thread loses the race for the interpreter for seconds. With the default thresholds the
+    collector often looks at all live runs and waiting requests, which stops the event loop for 0.1 to 0.6 s.
     """
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()
-    gc.set_threshold(GC_YOUNG_MAX)
+    gc.set_threshold(*GC_THRESHOLDS)

@@ -132,10 +132,10 @@ class Settings(BaseSettings):
     connections_max: Annotated[int, Field(ge=1)] = Field(10_000, description="connections open at once")
     requests_max: Annotated[int, Field(ge=1)] = Field(64, description="requests worked on at once")
     requests_waiting_max: Annotated[int, Field(ge=0)] = Field(
-        2_000, description="requests that may wait for a slot; the next is refused; one company fills half of it"
+        20_000, description="requests that may wait for a slot, half of them of one company; the next is refused"
     )
     requests_wait_s: Annotated[float, Field(gt=0)] = Field(
-        5.0, description="how long a request may wait for a slot; then it is refused"
+        5.0, description="how long a request may wait for a slot; 0.3 of that once some have waited for as long"
     )
     wait_s: Annotated[float, Field(ge=0, le=60)] = Field(10.0, description="how long an answer waits for a run to rest")
     drain_s: Annotated[float, Field(ge=0)] = Field(5.0, description="how long a stop waits for calls under way")

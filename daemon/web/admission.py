@@ -15,7 +15,11 @@ from actors.actor import Overloaded
 from daemon.web.access import HEALTH, REFUSED, company_of
 from daemon.web.seldom import Seldom
 
+STANDING = 0.3
+REFUSE_EVERY_S = 0.05
+REFUSED_AT_ONCE = 50
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Turn = asyncio.Future[None]
 
 
 class Admission:
@@ -23,6 +27,12 @@ class Admission:
 
     The companies that wait take turns. A company may wait with as many requests as there are places left, so that
     one alone fills half of the places, two a third each, and the next company always finds some.
+
+    A burst may wait for long: it is over when it is served. Once the queue has not been empty for `wait_s`, requests
+    wait for `STANDING` of that: a longer queue would serve nobody sooner.
+
+    Refusals are held back, so many at a time: a caller who is refused at once asks again at once, and a refusal costs
+    a good part of what a request costs.
     """
 
     def __init__(self, at_once_max: int, waiting_max: int, wait_s: float) -> None:
@@ -31,7 +41,10 @@ class Admission:
         self._free = at_once_max
         self._waiting_max = waiting_max
         self._wait_s = wait_s
-        self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+        self._standing_since = 0.0
+        self._queues: OrderedDict[str, OrderedDict[Turn, float]] = OrderedDict()
+        self._refused: deque[Turn] = deque()
+        self._timer: asyncio.TimerHandle | None = None
         self._log = Seldom("overloaded")
 
     async def enter(self, company_id: str) -> None:
@@ -39,14 +52,24 @@ class Admission:
         if self._free > 0 and not self._queues:
             self._free -= 1
             return
-        queue = self._queues.get(company_id, ())
-        if len(queue) >= self._waiting_max - self.waiting:
-            self._log.warn(waiting=self.waiting)
-            raise Overloaded
-        await self._turn(company_id)
+        loop = asyncio.get_running_loop()
+        turn = loop.create_future()
+        self._line_up(company_id, turn, loop.time())
+        if self._timer is None:
+            self._timer = loop.call_later(REFUSE_EVERY_S, self._look)
+        try:
+            await turn
+        except BaseException:
+            if turn.cancelled() or turn.exception() is not None:
+                self._forget(company_id, turn)
+            else:  # the slot was given in the same moment
+                self.leave()
+            raise
 
     def leave(self) -> None:
         """Give a slot back: to the next company in turn, if any waits."""
+        if self._queues and self._free >= 0:
+            self._drop_late(asyncio.get_running_loop().time())
         while self._queues and self._free >= 0:
             turn = self._next()
             if not turn.done():
@@ -58,24 +81,21 @@ class Admission:
         """Take a slot again at once, for a request that is nearly done."""
         self._free -= 1
 
-    async def _turn(self, company_id: str) -> None:
-        loop = asyncio.get_running_loop()
-        turn: asyncio.Future[None] = loop.create_future()
-        self._queues.setdefault(company_id, deque()).append(turn)
+    def _line_up(self, company_id: str, turn: Turn, now: float) -> None:
+        queue = self._queues.get(company_id, OrderedDict())
+        if len(queue) >= self._waiting_max - self.waiting:
+            self._refuse(turn)
+            return
+        if not self._queues:
+            self._standing_since = now
+        self._queues[company_id] = queue
+        queue[turn] = now
         self.waiting += 1
-        deadline = loop.call_later(self._wait_s, self._expire, turn)
-        try:
-            await turn
-        except BaseException:
-            self._give_up(company_id, turn)
-            raise
-        finally:
-            deadline.cancel()
 
-    def _next(self) -> asyncio.Future[None]:
+    def _next(self) -> Turn:
         """Take the first request of the company whose turn it is out of the queue."""
         company_id, queue = next(iter(self._queues.items()))
-        turn = queue.popleft()
+        turn, _ = queue.popitem(last=False)
         self.waiting -= 1
         if queue:
             self._queues.move_to_end(company_id)
@@ -83,19 +103,37 @@ class Admission:
             del self._queues[company_id]
         return turn
 
-    def _expire(self, turn: asyncio.Future[None]) -> None:
-        if not turn.done():
-            self._log.warn(waiting=self.waiting)
-            turn.set_exception(Overloaded())
+    def _drop_late(self, now: float) -> None:
+        """Take the requests that have waited too long out of the queue."""
+        standing = now - self._standing_since >= self._wait_s
+        late_since = now - self._wait_s * (STANDING if standing else 1)
+        for company_id, queue in list(self._queues.items()):
+            while queue and next(iter(queue.values())) <= late_since:
+                turn, _ = queue.popitem(last=False)
+                self.waiting -= 1
+                self._refuse(turn)
+            if not queue:
+                del self._queues[company_id]
 
-    def _give_up(self, company_id: str, turn: asyncio.Future[None]) -> None:
-        """Leave the queue; a slot that was given in the same moment goes to the next."""
-        if not turn.cancelled() and turn.exception() is None:
-            self.leave()
-            return
-        queue = self._queues.get(company_id, deque())
-        if turn in queue:
-            queue.remove(turn)
+    def _refuse(self, turn: Turn) -> None:
+        self._log.warn(waiting=self.waiting)
+        self._refused.append(turn)
+
+    def _look(self) -> None:
+        """Answer some of those that are refused, for as long as any request waits."""
+        loop = asyncio.get_running_loop()
+        self._drop_late(loop.time())
+        for _ in range(min(REFUSED_AT_ONCE, len(self._refused))):
+            turn = self._refused.popleft()
+            if not turn.done():
+                turn.set_exception(Overloaded())
+        again = self._queues or self._refused
+        self._timer = loop.call_later(REFUSE_EVERY_S, self._look) if again else None
+
+    def _forget(self, company_id: str, turn: Turn) -> None:
+        queue = self._queues.get(company_id)
+        if queue is not None and turn in queue:
+            del queue[turn]
             self.waiting -= 1
             if not queue:
                 del self._queues[company_id]

@@ -1,0 +1,1 @@
+"""The service behind the proxies that the installation guide configures."""
