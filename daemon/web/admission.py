@@ -17,7 +17,8 @@ from daemon.web.seldom import Seldom
 
 STANDING = 0.3
 REFUSE_EVERY_S = 0.05
-REFUSED_AT_ONCE = 50
+REFUSED_AT_ONCE = 25
+REFUSED_MAX = 10_000
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Turn = asyncio.Future[None]
 
@@ -118,17 +119,22 @@ class Admission:
     def _refuse(self, turn: Turn) -> None:
         self._log.warn(waiting=self.waiting)
         self._refused.append(turn)
+        if len(self._refused) > REFUSED_MAX:
+            self._answer(1)
 
     def _look(self) -> None:
         """Answer some of those that are refused, for as long as any request waits."""
         loop = asyncio.get_running_loop()
         self._drop_late(loop.time())
-        for _ in range(min(REFUSED_AT_ONCE, len(self._refused))):
+        self._answer(REFUSED_AT_ONCE)
+        again = self._queues or self._refused
+        self._timer = loop.call_later(REFUSE_EVERY_S, self._look) if again else None
+
+    def _answer(self, count: int) -> None:
+        for _ in range(min(count, len(self._refused))):
             turn = self._refused.popleft()
             if not turn.done():
                 turn.set_exception(Overloaded())
-        again = self._queues or self._refused
-        self._timer = loop.call_later(REFUSE_EVERY_S, self._look) if again else None
 
     def _forget(self, company_id: str, turn: Turn) -> None:
         queue = self._queues.get(company_id)

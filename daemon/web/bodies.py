@@ -194,7 +194,8 @@ async def _raw(request: web.Request, body_s: float) -> bytes:
                 return await request.app[ARRIVING].read(request, request.client_max_size)
     except TimeoutError:
         raise Problem("request_timeout", f"The body did not arrive within {body_s:g} s.") from None
-    except web.RequestPayloadError:
+    except web.RequestPayloadError as error:
+        error.__traceback__ = None  # its frames hold the body, which holds the error: a ring
         raise Problem("malformed_json", "The body is not encoded as its headers say.") from None
     except web.HTTPRequestEntityTooLarge:
         raise _too_large(request.client_max_size) from None

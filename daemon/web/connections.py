@@ -112,6 +112,8 @@ class Connection(web.RequestHandler):
         response = self._refusal(status, exc).response(request_id)
         response.headers.update({"X-Request-ID": request_id, "Server": SERVER})
         response.force_close()
+        if exc is not None:
+            exc.__traceback__ = None  # its frames hold what arrived, and the error itself: a ring
         return response
 
     def log_exception(self, *args: Any, **kw: Any) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 from structlog.testing import capture_logs
 
 from actors.actor import Overloaded
 from daemon.settings import Settings
-from daemon.web.admission import SLOT, Admission, Slot, aside
+from daemon.web.admission import REFUSE_EVERY_S, REFUSED_AT_ONCE, SLOT, Admission, Slot, aside
 from tests.load.pump import wire
 from tests.web.test_connections import HEALTH, LOGIN, code_of, entrance, register, until
 
@@ -63,14 +64,10 @@ async def test_a_company_alone_may_fill_half_of_the_places_to_wait() -> None:
 async def test_companies_that_all_ask_too_much_get_equal_shares_and_leave_one_for_another() -> None:
     admission = Admission(1, 64, LONG_S)
     await admission.enter("x")
-    held, tasks = dict.fromkeys("abc", 0), list[asyncio.Task[None]]()
-    for _ in range(64):
-        for company in held:
-            (task,) = waiting(admission, company)
-            await settled()
-            tasks.append(task)
-            held[company] += not task.done()
-    assert all(15 <= count <= 17 for count in held.values()), held
+    tasks = waiting(admission, *"abc" * 64)
+    await settled()
+    held = {company: len(queue) for company, queue in admission._queues.items()}
+    assert held == {"a": 16, "b": 16, "c": 16}
     (another,) = waiting(admission, "z")
     await settled()
     assert not another.done()
@@ -103,6 +100,35 @@ async def test_a_request_that_has_waited_too_long_is_refused_and_its_place_is_fr
     assert admission.waiting == 0
     admission.leave()
     await admission.enter("a")
+
+
+async def test_a_burst_may_wait_for_long_and_a_queue_that_stands_for_less() -> None:
+    admission = Admission(1, 100, 0.5)
+    await admission.enter("a")
+    began = time.monotonic()
+    (burst,) = waiting(admission, "a")
+    while not burst.done():
+        (standing,) = waiting(admission, "b")
+        await asyncio.wait([burst, standing], timeout=0.05)
+        waited_s = time.monotonic() - began
+    await asyncio.gather(burst, return_exceptions=True)
+    assert waited_s >= 0.5
+    began = time.monotonic()
+    with pytest.raises(Overloaded):
+        await admission.enter("c")
+    assert time.monotonic() - began < 0.5
+    everybody = asyncio.all_tasks() - {asyncio.current_task()}
+    await end(*everybody)
+
+
+async def test_refusals_are_held_back_so_that_they_leave_time_for_what_is_served() -> None:
+    admission = Admission(1, 0, LONG_S)
+    await admission.enter("a")
+    tasks = waiting(admission, *"a" * 3 * REFUSED_AT_ONCE)
+    began = time.monotonic()
+    await asyncio.wait(tasks)
+    assert time.monotonic() - began >= 2 * REFUSE_EVERY_S
+    assert {type(task.exception()) for task in tasks} == {Overloaded}
 
 
 async def test_a_request_that_stops_waiting_is_passed_over() -> None:
@@ -168,9 +194,7 @@ async def test_refusals_leave_one_line_in_the_log_and_not_thousands() -> None:
     admission = Admission(1, 0, LONG_S)
     await admission.enter("a")
     with capture_logs() as logs:
-        for _ in range(1_000):
-            with pytest.raises(Overloaded):
-                await admission.enter("a")
+        await asyncio.wait(waiting(admission, *"a" * 100))
     assert logs == [{"event": "overloaded", "log_level": "warning", "times": 1, "waiting": 0}]
 
 
