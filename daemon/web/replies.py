@@ -78,10 +78,10 @@ def page_reply(
     return list_reply(items, None if further is None else next_page(request, further))
 
 
-def list_reply(items: Sequence[bytes], headers: dict[str, str] | None = None) -> Answer:
+def list_reply(items: Sequence[bytes], headers: dict[str, str] | None = None) -> web.Response:
     """Entries as a JSON array."""
     body = b"[%s]" % b",".join(items)
-    return Answer(body=body, status=web.HTTPOk.status_code, headers={**(headers or {}), "Content-Type": JSON})
+    return web.Response(body=body, status=web.HTTPOk.status_code, headers={**(headers or {}), "Content-Type": JSON})
 
 
 def within_bytes(found: Iterable[T], show: Callable[[T], Any]) -> list[bytes]:

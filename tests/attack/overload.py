@@ -114,7 +114,7 @@ async def overload(target: Target, report: Report, load: Load) -> None:
     _tell(flood, light, report, load, best)
     good = (flood.in_time + light.in_time) / load.seconds
     report.told(
-        "processors that the service had, and what each did, as a share of the peak's",
+        "processors it had; goodput of each, of the peak",
         f"{cpu_s:.2f} and {good / cpu_s * at_peak.cpu_s:.2f}",
     )
     report.most("normal again after", normal_s, load.normal_s, " s")

@@ -110,9 +110,7 @@ async def test_a_burst_may_wait_for_long_and_a_queue_that_stands_for_less() -> N
     while not burst.done():
         (standing,) = waiting(admission, "b")
         await asyncio.wait([burst, standing], timeout=0.05)
-        waited_s = time.monotonic() - began
-    await asyncio.gather(burst, return_exceptions=True)
-    assert waited_s >= 0.5
+    assert time.monotonic() - began >= 0.5
     began = time.monotonic()
     with pytest.raises(Overloaded):
         await admission.enter("c")

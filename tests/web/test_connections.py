@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import errno
+import inspect
 import json
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -17,6 +19,7 @@ from daemon.app import Life, opened
 from daemon.settings import Settings
 from daemon.web.admission import ADMISSION, Admission
 from daemon.web.bodies import ARRIVING
+from daemon.web.connections import Connection
 from daemon.web.server import Door, listening
 from tests.attack.wire import Answer, read
 from tests.load.pump import wire
@@ -25,6 +28,7 @@ HEALTH = wire("GET", "/health")
 LOGIN = wire("POST", "/auth/login", json.dumps({"email": "a@a.test", "password": "correct horse"}).encode())
 HALF_BODY = b"POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
 PATIENCE_S = 10.0
+ITS_OWN = {*dir(web.RequestHandler)}
 
 
 class Line:
@@ -247,3 +251,11 @@ async def register(here: Entrance, name: str) -> str:
     (answer,) = await (await here.line()).ask(wire("POST", "/auth/register", json.dumps(body).encode()))
     token: str = answer.json["token"]
     return token
+
+
+def test_the_protocol_is_aiohttps_by_its_public_names_alone() -> None:
+    tree = ast.parse(inspect.getsource(Connection))
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.startswith("_")}
+    own = {*Connection.__slots__, *vars(Connection)}
+    assert {name for name in used if not name.startswith("__")} <= own
+    assert not [name for name in own if name.startswith("_") and not name.startswith("__") and name in ITS_OWN]
