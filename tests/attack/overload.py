@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 
 from tests.attack.flow import Flow, drive
 from tests.attack.report import Report, percentile
 from tests.attack.service import Target
+from tests.bench.shooting import lasting
 from tests.load.pump import Shot, fire, wire
 
 START = {"vertical": "prior-auth", "inputs": {"member_id": "M-1", "procedure_code": "70551", "diagnosis": "G43.909"}}
@@ -30,12 +32,13 @@ class Load:
 
     times: float = 3.0
     seconds: float = 30.0
+    warm_s: float = 12.0
     peak_s: float = 5.0
     goodput_least: float = 0.7
     normal_s: float = 2.0
     memory_mb: float = 1_024.0
     light_ms: float = 500.0
-    pool_s: float = 2.0
+    pool_s: float = 1.5
 
     def pool(self, best: float) -> int:
         """So many connections that most requests find a free one, though others wait; the service takes 10,000."""
@@ -55,17 +58,15 @@ class Peak:
     cpu_s: float
 
 
-async def peak(target: Target, token: str, seconds: float) -> Peak:
-    """The most runs a second that are started when nobody asks for more than is answered."""
+async def peak(target: Target, token: str, load: Load) -> Peak:
+    """The most runs a second that are started when nobody asks for more than is answered.
+
+    After a while, when as many runs are let go as are begun: that costs, too.
+    """
+    await fire(target.port, lasting(cycle([Shot(None, start(token))]), load.warm_s), PEAK_AT[0])
     best, started, began_s = 0.0, 0, target.cpu_s
     for connections in PEAK_AT:
-        until, request = time.perf_counter() + seconds, start(token)
-
-        def shots(until: float = until, request: bytes = request) -> Iterator[Shot]:
-            while time.perf_counter() < until:
-                yield Shot(None, request)
-
-        volley = await fire(target.port, shots(), connections)
+        volley = await fire(target.port, lasting(cycle([Shot(None, start(token))]), load.peak_s), connections)
         good = sum(hit.status == 201 for hit in volley.hits)
         started += good
         best = max(best, good / volley.took_s)
@@ -91,7 +92,7 @@ async def _normal_after(target: Target, token: str) -> float:
 async def overload(target: Target, report: Report, load: Load) -> None:
     """A flood of one company beside another that asks for a tenth of what the service can do."""
     tokens = [await target.register(name) for name in ("flood", "light")]
-    at_peak = await peak(target, tokens[0], load.peak_s)
+    at_peak = await peak(target, tokens[0], load)
     best, most = at_peak.rate, [target.memory_mb]
     report.told("peak: runs started a second", f"{best:,.0f}, {at_peak.cpu_s * 1e6:.0f} us of processor time each")
     report.told("memory at the peak", f"{most[0]:.0f} MB")
