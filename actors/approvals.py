@@ -180,17 +180,11 @@ def _planned(
     run: Run, visit: Visit, decisions: tuple[str, ...], template: Template, connectors: Connectors
 ) -> tuple[PlannedCall, ...]:
     """The irreversible calls that each decision can lead to; where every step waits, that is the step's own at most."""
-    node, found = template.node(visit.step_id), dict[str, list[str]]()
-    for decision in decisions:
-        if node.effect == "irreversible" and decision in (APPROVED, RETRY):
-            found.setdefault(node.id, []).append(decision)
-        for step_id in template.ahead(node.id, decision) if run.auto_resolve else ():
-            found.setdefault(step_id, []).append(decision)
-    planned = []
-    for step_id, leading in found.items():
-        step = template.node(step_id)
-        request = None if step is node else _certain(run, step, template, connectors)
-        planned.append(plan(step, tuple(leading), connectors, request))
+    node = template.node(visit.step_id)
+    own = tuple(one for one in decisions if one in (APPROVED, RETRY)) if node.effect == "irreversible" else ()
+    planned = [plan(node, own, connectors)] if own else []
+    for step, leading in template.ahead(node.id, decisions) if run.auto_resolve else ():
+        planned.append(plan(step, leading, connectors, _certain(run, step, template, connectors)))
     return tuple(planned)
 
 

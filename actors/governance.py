@@ -34,8 +34,8 @@ _CLEARED = {tier: Cleared(f"tier {tier} is cleared by the autopilot") for tier i
 
 def resolve(run: Run, node: Node, template: Template, call: Request | Missing | None = None) -> Cleared | Held:
     """Whether a step that the run has come to may go on without a human; `call` is what a task would send."""
-    why, keys = _rule(run, node), lacking(node, template, call, run.inputs, run.facts)
-    if keys:
+    why = _rule(run, node)
+    if (node.needs or isinstance(call, Missing)) and (keys := lacking(node, template, call, run.inputs, run.facts)):
         return _held(keys, template, why)
     if why is not None:
         return Held(why)
@@ -48,8 +48,6 @@ def lacking(
     node: Node, template: Template, call: Request | Missing | None, inputs: dict[str, Any], facts: dict[str, Any]
 ) -> tuple[str, ...]:
     """The keys that a step needs and that are nowhere: of its own, and the inputs that its call is made of."""
-    if not node.needs and not isinstance(call, Missing):
-        return ()
     keys = [key for key in node.needs if isinstance(look_up(key, inputs, facts), Missing)]
     if isinstance(call, Missing):
         keys += [key for key in call.keys if pointer(key, template) is not None]

@@ -122,7 +122,9 @@ class Template:
     _node: dict[str, Node] = field(init=False, repr=False, compare=False)
     _leaving: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
     _entering: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
-    _ahead: dict[tuple[str, str], tuple[str, ...]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _ahead: dict[tuple[str, tuple[str, ...]], tuple[tuple[Node, tuple[str, ...]], ...]] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
     _downstream: dict[str, frozenset[str]] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -158,11 +160,16 @@ class Template:
             return tuple(edge.branch for edge in self._leaving[step_id] if edge.branch is not None)
         return (APPROVED, DENIED)
 
-    def ahead(self, step_id: str, decision: str) -> tuple[str, ...]:
-        """The irreversible tasks that a decision at a step can lead to before the next gate, nearest first."""
-        found = self._ahead.get((step_id, decision))
+    def ahead(self, step_id: str, decisions: tuple[str, ...]) -> tuple[tuple[Node, tuple[str, ...]], ...]:
+        """The irreversible tasks before the next gate, nearest first, each with the decisions that can lead to it."""
+        found = self._ahead.get((step_id, decisions))
         if found is None:
-            found = self._ahead[step_id, decision] = tuple(_irreversible_ahead(self, step_id, decision))
+            leading: dict[str, list[str]] = {}
+            for decision in decisions:
+                for task in _irreversible_ahead(self, step_id, decision):
+                    leading.setdefault(task, []).append(decision)
+            found = tuple((self.node(task), tuple(led_by)) for task, led_by in leading.items())
+            self._ahead[step_id, decisions] = found
         return found
 
     def downstream(self, step_id: str) -> frozenset[str]:

@@ -114,7 +114,7 @@ class Turn:
             node = self.template.node(visit.step_id)
             output, hit = dry_run(node, self.run.inputs, self.run.facts)
             sent = None if reason is None else request
-            signal = self.signal(visit.step_id, output, True if hit else None)
+            signal = True if hit or node.is_hit(output) else None
             self.emit(
                 _new_call_settled(
                     at=self.at,
