@@ -14,16 +14,13 @@ from typing import Any
 INPUTS = {"member_id": "M-1", "procedure_code": "70551", "diagnosis": "G43.909"}
 # The steps of the process `prior-auth` on these inputs, before the gate and behind it, with what they answer.
 BEFORE: dict[str, dict[str, Any]] = {
-    "pull-chart": {"documents": 4, "last_visit_days": 12},
-    "check-eligibility": {"active": True, "benefit": "outpatient imaging"},
-    "match-criteria": {"met": False, "guideline": "Lumbar spine MRI", "unmet": ["six weeks of conservative therapy"]},
-    "request-records": {"received": 1, "supports_request": "unclear"},
-    "recommend": {"recommendation": "refer to medical director", "confidence": 0.55},
+    "pull-chart": {"documents": 4},
+    "check-eligibility": {"active": True},
+    "match-criteria": {"met": False},
+    "request-records": {},
+    "recommend": {"recommendation": "refer to medical director"},
 }
-BEHIND: dict[str, dict[str, Any]] = {
-    "issue-authorization": {"authorization": "A-0000001", "valid_days": 90},
-    "notify-approval": {"sent": ["provider", "member"]},
-}
+BEHIND: dict[str, dict[str, Any]] = {"issue-authorization": {}, "notify-approval": {}}
 WARM = 20
 
 
