@@ -15,7 +15,7 @@ from daemon.webhooks.records import KEPT_S
 
 DROP_OLD_S = 3_600.0
 SWITCH_S = 0.0001
-GC_THRESHOLDS = (10_000, 0, 200)
+GC_THRESHOLDS = (10_000, 10, 200)
 PASSIVATE_S = 0.01
 PASSIVATED_MAX = 100
 
