@@ -10,7 +10,7 @@ import gc
 from daemon.housekeeping import tune_interpreter
 
 tune_interpreter()
-print(gc.isenabled(), gc.get_threshold() == (10_000, 0, 200))
+print(gc.isenabled(), gc.get_threshold() == (10_000, 10, 200))
 print(gc.get_freeze_count() > 10_000, len(gc.get_objects()) < 1_000)
 """
 
