@@ -17,7 +17,7 @@ from tests.attack.service import Target, attacked
 REQUESTS = 1_500
 SLOW_CONNECTIONS = 90
 HURRIED = {"idle_connection_s": "1", "unread_s": "1", "body_s": "2"}
-NARROW = {"requests_max": "8", "requests_waiting_max": "32"}
+NARROW = {"requests_max": "8", "requests_waiting_max": "128"}
 
 
 @pytest.fixture
