@@ -78,11 +78,17 @@ def standing(
 
 
 def stands(run: Run, visit: Visit, template: Template, connectors: Connectors) -> Standing:
-    """What an open gate asks now: what it asked when it opened, unless a connector behind it has changed."""
+    """What an open gate asks now: what it asked when it opened, unless a connector behind it has changed.
+
+    One that opened before effects were kept has shown none, and stands only where there are none.
+    """
     gate = visit.gate
     assert gate is not None  # noqa: S101 - an open gate is asked about
-    if gate.effects is not None and _as_opened(visit, connectors):
-        return _new_standing(visit.request, gate.effects, gate.digest, gate.missing)
+    if _as_opened(visit, connectors):
+        told = gate.effects is not None
+        effects = gate.effects or () if told else _planned(run, visit, gate.decisions, template, connectors)
+        if told or not effects:
+            return _new_standing(visit.request, effects, gate.digest, gate.missing)
     return restated(run, visit, template, connectors)
 
 

@@ -181,6 +181,17 @@ def test_a_gate_that_was_opened_before_gates_told_of_effects_is_worked_out_anew(
     assert talk.calls == ("run:pay:1",)
 
 
+def test_such_a_gate_stands_as_it_opened_where_no_decision_leads_to_an_irreversible_call() -> None:
+    template = process(gate("signoff"), task("look"), end(), ways="signoff -> look -> end")
+    talk = live(template)
+    visit = talk.run.parked[0]
+    assert visit.gate is not None
+    talk.state = replace(talk.run, open=(replace(visit, gate=replace(visit.gate, effects=None, digest="sha256:old")),))
+    assert changed_gates(talk.run, template, talk.connectors) == ()
+    talk.resume("signoff", digest="sha256:old")
+    assert talk.run.status == "completed"
+
+
 # ----------------------------------------------------------------------------------- what changes after an approval
 
 
