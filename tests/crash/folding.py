@@ -46,7 +46,7 @@ class Fold:
         return {
             "version": self.version,
             "status": self.status,
-            "parked": parked if self.status == "parked" else [],
+            "parked": parked,
             "outcome": None if self.ended is None else self.ended["outcome"],
             "updated_at": self.at,
             "visits": digest(visits),
