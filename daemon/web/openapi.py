@@ -75,8 +75,8 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
         "Start a run", Run, 201, schemas.NewRun, (), (*KEYED, "Prefer", "traceparent"), SEND
     ),
     ("GET", "/process-runs/"): Operation(
-        "The runs, newest first",
-        list[shapes.RunShape],
+        "The runs, newest first; with view=summary without inputs, facts and trace",
+        list[shapes.RunShape | shapes.RunSummaryShape],
         query=("status", "vertical", "parked_at", "view", *PAGED),
         problems=(400, 422, 503),
     ),

@@ -12,6 +12,7 @@ from daemon.web.shapes.runs import (
     GateShape,
     PinShape,
     RunShape,
+    RunSummaryShape,
     VerdictShape,
     VisitShape,
 )
@@ -46,6 +47,7 @@ __all__ = [
     "ProblemShape",
     "RunAuditShape",
     "RunShape",
+    "RunSummaryShape",
     "SessionShape",
     "TargetShape",
     "TemplateDetailShape",

@@ -126,8 +126,8 @@ class EndShape(TypedDict):
     reason: str | None
 
 
-class RunShape(TypedDict):
-    """A run."""
+class RunSummaryShape(TypedDict):
+    """A run without what makes it large."""
 
     id: str
     vertical: str
@@ -138,17 +138,22 @@ class RunShape(TypedDict):
     parked_gates: list[str]
     gates: list[GateShape]
     auto_resolve: bool
-    inputs: dict[str, Any]
-    facts: dict[str, Any]
     outcome: str | None
     error: FailureShape | None
-    trace: list[VisitShape]
     version: int
     created_by: str
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None
     ended: EndShape | None
+
+
+class RunShape(RunSummaryShape):
+    """A run."""
+
+    inputs: dict[str, Any]
+    facts: dict[str, Any]
+    trace: list[VisitShape]
 
 
 class EventShape(TypedDict):
