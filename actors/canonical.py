@@ -33,14 +33,9 @@ def canonical(value: Any) -> str:
     except (TypeError, ValueError):
         return _exact(value)
     sure = text.isascii() and not isinstance(value, float)
-    if sure and (".0" in text or _has_power(text)):  # else there is no such number
+    if sure and (".0" in text or "e+" in text or "e-" in text):  # else there is no such number
         sure = _UNSURE.search(text) is None
     return text if sure else _exact(value)
-
-
-def _has_power(text: str) -> bool:
-    """Whether an exponent may stand somewhere: a digit in front of e+ or e-."""
-    return any(before[-1:].isdigit() for sign in ("e+", "e-") for before in text.split(sign)[:-1])
 
 
 def _exact(value: Any) -> str:
