@@ -19,7 +19,7 @@ from actors.calls import (
 )
 from actors.canonical import digest
 from actors.governance import Held, resolve
-from actors.messages import Failure
+from actors.messages import OUTCOME_UNKNOWN_CODE, Failure
 from actors.run import RETRY, Run, Visit
 from actors.template import APPROVED, Node, Template
 from actors.values import changed, maker, value
@@ -27,7 +27,6 @@ from actors.values import changed, maker, value
 CHANGED = "changed since approval"
 OUTCOME_UNKNOWN = "outcome unknown"
 FAILED_ONCE = "failed after it may have been sent"
-UNKNOWN_CODE = "outcome_unknown"
 TAG_DIGITS = 16
 
 
@@ -96,11 +95,11 @@ def restated(run: Run, visit: Visit, template: Template, connectors: Connectors)
     """What an open gate asks now, worked out anew from the run's facts and the connectors."""
     decisions = visit.gate.decisions if visit.gate is not None else ()
     request = own_call(run, visit, template.node(visit.step_id), connectors)
-    lacks = lacking(run, visit, template, request)
+    lacks = missing_inputs(run, visit, template, request)
     return standing(run, visit, decisions, request, template=template, connectors=connectors, missing=lacks)
 
 
-def lacking(run: Run, visit: Visit, template: Template, request: Request | Missing | None) -> tuple[str, ...]:
+def missing_inputs(run: Run, visit: Visit, template: Template, request: Request | Missing | None) -> tuple[str, ...]:
     """The inputs that the step of an open gate lacks; none are asked for where its call was made already."""
     if visit.gate is None or visit.gate.decisions != template.decisions(visit.step_id):
         return ()
@@ -179,7 +178,7 @@ def doubt(run: Run, step_id: str) -> str | None:
 
 
 def _doubt_of(error: Failure) -> str:
-    return OUTCOME_UNKNOWN if error.code == UNKNOWN_CODE else FAILED_ONCE
+    return OUTCOME_UNKNOWN if error.code == OUTCOME_UNKNOWN_CODE else FAILED_ONCE
 
 
 def _planned(

@@ -9,6 +9,7 @@ from actors.calls import Missing, Request, sendable
 from actors.evolve import begun, drafted, finished
 from actors.governance import may_decide
 from actors.messages import (
+    CONNECTOR_CHANGED_CODE,
     Call,
     CallFailed,
     CallReturned,
@@ -34,7 +35,6 @@ from actors.turn import COMPLETE, Turn
 from actors.values import maker, value
 
 STEPS_MAX = 10_000
-CONNECTOR_CHANGED = "connector_changed"
 
 
 @value
@@ -316,7 +316,7 @@ def _failed(turn: Turn, message: CallFailed) -> None:
         turn.enter(sent.step_id, None)
         again, call = turn.run.open[-1], sent.request
         turn.park(again, OUTCOME_UNKNOWN, (RETRY, DONE, DENIED), call)
-    elif node.effect == "irreversible" and error.code == CONNECTOR_CHANGED and error.maybe_sent is False:
+    elif node.effect == "irreversible" and error.code == CONNECTOR_CHANGED_CODE and error.maybe_sent is False:
         turn.enter(sent.step_id, None)
         turn.park(turn.run.open[-1], CHANGED, turn.template.decisions(node.id), turn.prepare(node))
 

@@ -18,6 +18,9 @@ from actors.template import Kind, Tier
 from actors.values import value
 
 AUTOPILOT = "autopilot"
+# The codes of failures that the core decides by.
+OUTCOME_UNKNOWN_CODE = "outcome_unknown"
+CONNECTOR_CHANGED_CODE = "connector_changed"
 
 
 @value(kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors import approvals
+from actors.approvals import missing_inputs
 from actors.calls import Missing, Request, prepare, sendable
 from actors.governance import lacking
 from actors.inputs import Wrong, merged, misplaced, pointer
@@ -26,7 +26,7 @@ def completed(
     inputs, wrong = turn.run.inputs, list[Wrong]()
     if given:
         shown = () if visit.gate is None else visit.gate.missing
-        wrong += misplaced(given, (*shown, *approvals.lacking(turn.run, visit, turn.template, request)), inputs)
+        wrong += misplaced(given, (*shown, *missing_inputs(turn.run, visit, turn.template, request)), inputs)
         inputs = merged(inputs, given)
         wrong += [] if turn.template.inputs is None else turn.template.inputs.errors(inputs)
         request = prepare(node, turn.connectors, inputs, turn.run.facts) if approved else request

@@ -16,7 +16,7 @@ import structlog
 from actors.about import TRACE, concern
 from actors.calls import Connector
 from actors.failpoints import reach
-from actors.messages import Call, Effect, Outcome, Wake
+from actors.messages import OUTCOME_UNKNOWN_CODE, Call, Effect, Outcome, Wake
 from actors.ports import StoreFailed
 from actors.template import ConditionFailed
 from daemon.connectors.attempts import Attempts, Clock, Limits, Plan, Settled
@@ -27,7 +27,6 @@ from daemon.connectors.headers import headers_of
 from daemon.connectors.http import Answer, HttpConnector, SendFailed
 from daemon.connectors.notices import Notice, Notices
 from daemon.connectors.outcomes import (
-    OUTCOME_UNKNOWN,
     failed,
     output_of,
     refused,
@@ -231,7 +230,7 @@ class Dispatcher:
             return refused(call, "not_live", "A shadowed call is never sent.", at=self._now())
         if flight.recovered and not call.repeatable:
             detail = f"The service stopped after it may have called {call.request.tool}, which may not be called twice."
-            return refused(call, OUTCOME_UNKNOWN, detail, at=self._now(), unknown=True)
+            return refused(call, OUTCOME_UNKNOWN_CODE, detail, at=self._now(), unknown=True)
         return None
 
     async def _made(self, flight: Flight) -> Outcome | None:

@@ -21,7 +21,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from actors.calls import Request
 from actors.evolve import visit_of
-from actors.messages import CallSettled, Event, VerdictGiven
+from actors.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, VerdictGiven
 from actors.ports import StoreFailed
 from actors.run import Run, Visit
 from daemon.meters import Sources
@@ -31,7 +31,6 @@ BEAT_S = 0.1
 LABELS_MAX = 1_000
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 OTHER = "other"
-OUTCOME_UNKNOWN = "outcome_unknown"
 REQUEST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
 BATCH_WORKS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 BATCH_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
@@ -220,4 +219,4 @@ def _sent(visit: Visit) -> Request | None:
 def _outcome(event: CallSettled) -> str:
     if event.error is None:
         return "succeeded"
-    return "unknown" if event.error.code == OUTCOME_UNKNOWN else "failed"
+    return "unknown" if event.error.code == OUTCOME_UNKNOWN_CODE else "failed"

@@ -14,7 +14,7 @@ from daemon.commands import shown
 
 
 @contextmanager
-def telling_of_changes(
+def notifying_of_changes(
     perform: Callable[[Callable[[Penstock], Awaitable[None]]], None], run_id: str, shown_gate: Gate
 ) -> Iterator[None]:
     """Follow a run from another thread, since this one waits for what is typed; `perform` gives it the service."""

@@ -16,7 +16,7 @@ from daemon import exits
 from daemon.client import Canvas, Gate, GateChanged, Penstock, Problem, Run
 from daemon.commands import shown
 from daemon.commands.base import AsJson, refused
-from daemon.commands.changes import telling_of_changes
+from daemon.commands.changes import notifying_of_changes
 from daemon.commands.remote import Token, Url, complete_run, complete_vertical, perform, taken
 
 OVER = frozenset({"completed", "failed", "cancelled"})
@@ -120,7 +120,7 @@ def resume(
 
     while True:
         asked = _show(url, token, run_id, gate)
-        with nullcontext() if yes else telling_of_changes(partial(perform, url, token), run_id, asked):
+        with nullcontext() if yes else notifying_of_changes(partial(perform, url, token), run_id, asked):
             word = _decision(asked, decision, yes=yes)
         now = perform(url, token, partial(decide, asked=asked, word=word))
         if now is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from actors.calls import Connector, Request
+from actors.messages import CONNECTOR_CHANGED_CODE
 from daemon.connectors.http import SendFailed
 from daemon.connectors.origin import same_origin
 from daemon.connectors.secrets import AUTH_TOKEN, SealBroken, Vault
@@ -30,11 +31,11 @@ class Clearance:
         """The connector and its secret; SendFailed when the call may not be sent any more as it was shown."""
         stored = await self._shelf.stored(company_id, request.tool)
         if stored is None or not stored.connector.reversible:
-            raise SendFailed("connector_changed", f"{request.tool} has no live connector any more.")
+            raise SendFailed(CONNECTOR_CHANGED_CODE, f"{request.tool} has no live connector any more.")
         connector = stored.connector
         fits = connector.version == request.connector_version and connector.method == request.method
         if not fits or not same_origin(connector.base_url, request.url or ""):
-            raise SendFailed("connector_changed", f"The connector of {request.tool} has changed since.")
+            raise SendFailed(CONNECTOR_CHANGED_CODE, f"The connector of {request.tool} has changed since.")
         secret = await self._opened(stored)
         if secret is None and connector.auth_type != "none":
             raise SendFailed("secret_missing", f"The connector of {request.tool} has no secret any more.")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from actors.messages import Call, CallFailed, CallReturned, Failure
+from actors.messages import OUTCOME_UNKNOWN_CODE, Call, CallFailed, CallReturned, Failure
 from daemon.connectors.attempts import Settled
 from daemon.connectors.auth import Masker, excerpt
 from daemon.connectors.http import PASSING, Answer, SendFailed
@@ -14,7 +14,6 @@ from daemon.connectors.http import PASSING, Answer, SendFailed
 # A gateway that answers so cannot say what became of the request behind it; 520 to 527 are Cloudflare's.
 UNCLEAR_STATUSES = frozenset({502, 503, 504, *range(520, 528)})
 CALL_FAILED = "call_failed"
-OUTCOME_UNKNOWN = "outcome_unknown"
 
 
 def succeeded(status: int) -> bool:
@@ -48,7 +47,7 @@ def failed(call: Call, settled: Settled, *, at: datetime, maybe_sent: bool, secr
     status = result.status if isinstance(result, Answer) else result.status_code
     unknown = not call.repeatable and (status in UNCLEAR_STATUSES if isinstance(result, Answer) else result.maybe_sent)
     error = Failure(
-        code=OUTCOME_UNKNOWN if unknown else _code(result),
+        code=OUTCOME_UNKNOWN_CODE if unknown else _code(result),
         detail=_detail(call, settled, unknown=unknown),
         step_id=call.step_id,
         attempts=settled.attempts,

@@ -13,7 +13,7 @@ from aiohttp.typedefs import Middleware
 
 from actors.actor import Overloaded
 from daemon.web.access import HEALTH, REFUSED, company_of
-from daemon.web.seldom import Seldom
+from daemon.web.throttled_log import ThrottledLog
 
 STANDING = 0.3
 REFUSE_EVERY_S = 0.05
@@ -46,7 +46,7 @@ class Admission:
         self._queues: OrderedDict[str, OrderedDict[Turn, float]] = OrderedDict()
         self._refused: deque[Turn] = deque()
         self._timer: asyncio.TimerHandle | None = None
-        self._log = Seldom("overloaded")
+        self._log = ThrottledLog("overloaded")
 
     async def enter(self, company_id: str) -> None:
         """Take a slot, after a wait if need be; Overloaded when there is no place to wait or no turn in time."""

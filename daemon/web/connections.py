@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, L
 from daemon.settings import Settings
 from daemon.uuids import new_id
 from daemon.web.problems import SERVER, Problem, unsupported_encoding
-from daemon.web.seldom import Seldom
+from daemon.web.throttled_log import ThrottledLog
 
 LINGER_S = 1.0
 MOVED_BYTES_LEAST = 48 * 1024
@@ -30,7 +30,7 @@ class Connections:
         self.unread_s = settings.unread_s
         self.unread_bytes_free = settings.unread_bytes_max
         self.free = connections_max
-        self.full = Seldom("too_many_connections")
+        self.full = ThrottledLog("too_many_connections")
         self._server = server
         self._idle_s = settings.idle_connection_s
 

@@ -165,7 +165,11 @@ def check_turn(talk: Conversation, before: Run | None, message: Message) -> None
 
 
 def check_others(talk: Conversation, before: Run, message: Resume) -> None:
-    """A denial that no edge takes up leaves each other gate open."""
+    """A denial that no edge takes up leaves each other gate open, where no other branch moves in the same turn."""
+    if (
+        before.ready is not None
+    ):  # it may open a gate, come to an end of the process, or enter more steps than are allowed
+        return
     ways = [edge.branch for edge in talk.template.leaving(message.gate)]
     if message.decision == DENIED and DENIED not in ways:
         others = [(v.step_id, v.visit) for v in before.parked if v.step_id != message.gate]

@@ -14,9 +14,9 @@ from prometheus_client import generate_latest
 
 from actors.decider import Step
 from actors.evolve import visit_of
-from actors.messages import CallSettled, Event, GateOpened, Message, VerdictGiven
+from actors.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, GateOpened, Message, VerdictGiven
 from actors.template import Template
-from daemon.metrics import OUTCOME_UNKNOWN, Metrics
+from daemon.metrics import Metrics
 from tests.property.templates import templates
 from tests.property.test_conversations import STEPS_MAX, Say, Talk, bindings, bound, do, sayings
 from tests.web.figures import read
@@ -50,7 +50,7 @@ def calls_settled(done: Step) -> Iterator[tuple[str, str]]:
             said = visit.verdict is not None and visit.verdict.decision == "done"
             if visit.request is not None and not said:
                 code = None if visit.error is None else visit.error.code
-                outcome = {None: "succeeded", OUTCOME_UNKNOWN: "unknown"}.get(code, "failed")
+                outcome = {None: "succeeded", OUTCOME_UNKNOWN_CODE: "unknown"}.get(code, "failed")
                 yield visit.request.mode, outcome
 
 

@@ -12,7 +12,7 @@ EVERY_S = 10.0
 _log = structlog.get_logger("penstock")
 
 
-class Seldom:
+class ThrottledLog:
     """Writes a warning at once, then at most every `EVERY_S`; each says how many there were since the last."""
 
     def __init__(self, event: str) -> None:
