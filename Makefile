@@ -9,7 +9,7 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 PREFIX_PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 "$(PREFIX)/bin/python" -m pip install --quiet
 COMPILE := .venv/lock/bin/uv pip compile pyproject.toml --extra speed --quiet --universal --generate-hashes \
 	--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command 'make lock'
-PURE_TESTS := tests/unit tests/property tests/golden
+PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

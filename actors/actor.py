@@ -9,10 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
-from actors.about import TRACE, concern
-from actors.decider import Step, outstanding, step
+from actors.context import TRACE, concern
+from actors.core.decider import Step, outstanding, step
+from actors.core.messages import Message, Rejected, Start
+from actors.core.run import Run, Visit
+from actors.core.template import Template
+from actors.core.values import changed
 from actors.failpoints import reach
-from actors.messages import Message, Rejected, Start
 from actors.ports import (
     Commit,
     Effects,
@@ -25,9 +28,6 @@ from actors.ports import (
     Tools,
     VersionConflict,
 )
-from actors.run import Run, Visit
-from actors.template import Template
-from actors.values import changed
 
 CONFLICTS_MAX = 8
 

@@ -8,14 +8,14 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from actors.actor import Actor, Answer, Envelope, ReceiptMaker, Stopped, Surroundings
+from actors.core.messages import CallFailed, CallReturned, Failure
 from actors.failpoints import reach
-from actors.messages import CallFailed, CallReturned, Failure
 from actors.ports import StoreFailed
 
 if TYPE_CHECKING:
-    from actors.messages import Command, Message, Outcome
-    from actors.run import Run
-    from actors.template import Template
+    from actors.core.messages import Command, Message, Outcome
+    from actors.core.run import Run
+    from actors.core.template import Template
 
 RECOVER_MAX = 64
 REPEAT_S = 1.0

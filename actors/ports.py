@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
-from actors.calls import Connectors
-from actors.messages import Effect, Event
-from actors.run import Run
-from actors.template import Condition, Template
-from actors.values import value
+from actors.core.calls import Connectors
+from actors.core.messages import Effect, Event
+from actors.core.run import Run
+from actors.core.template import Condition, Template
+from actors.core.values import value
 
 __all__ = [
     "Commit",

@@ -14,40 +14,43 @@ from pathlib import Path
 
 import structlog
 
-from daemon import exits, housekeeping, keymatch
-from daemon.audit.keys import PUBLIC, Signer
 from daemon.audit.sealer import LOOK_S, Sealer
-from daemon.background import Background, Loop
-from daemon.catalog import Catalog, load_folder, shipped
+from daemon.audit.signer import PUBLIC, Signer
+from daemon.connectors.dns import Lookups
 from daemon.connectors.egress import EgressGuard, parse_hosts, parse_networks
 from daemon.connectors.http import HttpConnector
-from daemon.connectors.lookups import Lookups
-from daemon.connectors.secrets import Vault
+from daemon.connectors.service import Toolbox
 from daemon.connectors.traced import TracedConnector
-from daemon.effects import Dispatcher
-from daemon.engine import Engine, Shelves, hearing, put_together
-from daemon.folders import make_folder
-from daemon.gates import OpenGates
-from daemon.identity import Identity
-from daemon.keyring import KeyPurpose, KeyRing, open_ring
-from daemon.keywatch import LOOKED_S, KeyWatch
-from daemon.meters import Meters, Page, Sources, meters
-from daemon.notify import Supervisor
-from daemon.passwords import Passwords
-from daemon.ports import SharedStore, Store
-from daemon.rotation import KEYS_CHECKED_S, Rotation
-from daemon.settings import KEY_FILES, Settings, Supervision, key_files
-from daemon.stores.connection import DATABASE
-from daemon.stores.sqlite import SqliteStore
-from daemon.sweeper import LOOK_AGAIN_S, Sweeper
-from daemon.targets import Targets
-from daemon.timers import utc_now
-from daemon.toolbox import Toolbox
-from daemon.tracing import Tracer, traced
-from daemon.web.scraping import scraped
-from daemon.web.server import listening
+from daemon.connectors.url_policy import Targets
+from daemon.engine import passivation
+from daemon.engine.assembly import Engine, Shelves, hearing, put_together
+from daemon.engine.dispatcher import Dispatcher
+from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
+from daemon.identity.accounts import Identity
+from daemon.identity.passwords import Passwords
+from daemon.keys import consistency
+from daemon.keys.change_log import LOOKED_S, KeyWatch
+from daemon.keys.keyring import KeyRing, open_ring
+from daemon.keys.rotation import KEYS_CHECKED_S, Rotation
+from daemon.keys.vault import Vault
+from daemon.model import SharedStore, Store
+from daemon.model.audit_events import KeyPurpose
+from daemon.observability.meters import Meters, Page, Sources, meters
+from daemon.observability.open_gates import OpenGates
+from daemon.observability.tracing import Tracer, traced
+from daemon.runtime import exit_codes
+from daemon.runtime.background import Background, Loop
+from daemon.runtime.clock import utc_now
+from daemon.runtime.durable_files import make_folder
+from daemon.runtime.systemd import Supervision, Supervisor
+from daemon.settings import KEY_FILES, Settings, key_files
+from daemon.stores.sqlite.connection import DATABASE
+from daemon.stores.sqlite.store import SqliteStore
+from daemon.templates.catalog import Catalog, load_folder, shipped
+from daemon.web.server.listen import listening
+from daemon.web.server.metrics_endpoint import scraped
 from daemon.web.services import Services
-from daemon.webhooks.book import Book
+from daemon.webhooks.service import Book
 
 STORE_LOOKED_S = 1.0
 _log = structlog.get_logger("penstock")
@@ -80,7 +83,7 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
         services, engine = await _open(settings, life, stack)
         _feed_watchdog(services, supervisor, stack)
         door = await stack.enter_async_context(listening(services, told.sockets))
-        housekeeping.tune_interpreter()
+        passivation.tune_interpreter()
         if not told.notify_socket:  # systemd is told by the next line, and would take this one for the log's
             announce(door.address)
         supervisor.ready(door.address)
@@ -109,7 +112,7 @@ async def opened(settings: Settings, life: Life) -> AsyncIterator[Services]:
 async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
     files, version = key_files(settings), importlib.metadata.version("penstock")
     measured = meters(on=settings.metrics_port is not None, version=version)
-    background = Background(stop=partial(life.stop, exits.STORE_FAILED), count=measured.loop_failed)
+    background = Background(stop=partial(life.stop, exit_codes.STORE_FAILED), count=measured.loop_failed)
     tracing = await stack.enter_async_context(traced(settings.traces_to, version=version))
     store, shared = await _store(settings, life, measured, background, stack)
     keys = await _keys(settings, store, shared, background, stack)
@@ -163,11 +166,11 @@ def _keep_house(services: Services, engine: Engine, store: Store, stack: AsyncEx
     settings = services.settings
     sweeper = Sweeper(store, services.catalog, engine.directory, engine.dispatcher, engine.timers)
     sweep = partial(sweeper.look, min(settings.sweep_s, LOOK_AGAIN_S))
-    drop_old = partial(housekeeping.drop_old, store, utc_now, timedelta(seconds=settings.receipts_kept_s))
-    passivate = partial(housekeeping.passivate, engine.directory)
+    drop_old = partial(passivation.drop_old, store, utc_now, timedelta(seconds=settings.receipts_kept_s))
+    passivate = partial(passivation.passivate, engine.directory)
     for loop in (
-        Loop("passivation", passivate, housekeeping.PASSIVATE_S),
-        Loop("old-rows", drop_old, housekeeping.DROP_OLD_S),
+        Loop("passivation", passivate, passivation.PASSIVATE_S),
+        Loop("old-rows", drop_old, passivation.DROP_OLD_S),
         Loop("store", store.look, STORE_LOOKED_S),
         Loop("sweeper", sweep, settings.sweep_s, at_once=False),
         Loop("sealer", services.sealer.look, LOOK_S, vital=True),
@@ -190,7 +193,7 @@ async def _store(
     """The store, and the same once more where it is one that other daemons use, too."""
 
     def failed() -> None:
-        life.stop(exits.STORE_FAILED)
+        life.stop(exit_codes.STORE_FAILED)
 
     if settings.database_url is None:
         path, room = settings.data_dir / DATABASE, settings.disk_free_bytes_min
@@ -198,7 +201,7 @@ async def _store(
             path, batch_max=settings.batch_max, free_bytes_min=room, on_failed=failed, gauge=measured.store
         )
         return await stack.enter_async_context(opening), None
-    from daemon.stores.postgres import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
+    from daemon.stores.postgres.store import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
 
     make_folder(settings.data_dir)
     url, lease_s = settings.database_url.get_secret_value(), settings.lease_s
@@ -220,7 +223,7 @@ async def _keys(
     """The keys: compared with those of other daemons, and written down before anything is signed or sealed by them."""
     files = key_files(settings)
     if shared is not None:
-        await keymatch.check(files, shared)
+        await consistency.check(files, shared)
     rings = {
         purpose: _ring(path, create=getattr(settings, KEY_FILES[purpose]) is None) for purpose, path in files.items()
     }

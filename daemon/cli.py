@@ -14,17 +14,17 @@ import typer
 
 from actors.ports import StoreFailed
 from daemon import demo as demonstration
-from daemon import logs
 from daemon.app import serve as serve_until_stopped
-from daemon.catalog import TemplateRefused
 from daemon.commands import audit, keys, runs, session, templates, webhooks
 from daemon.commands.backup import backup, restore
 from daemon.commands.base import AsJson, DataDir, refused, settings_of, tell
 from daemon.commands.doctor import doctor
 from daemon.commands.migrate import migrate
-from daemon.keyring import KeyFileRefused
-from daemon.ports import SchemaMismatch
+from daemon.keys.keyring import KeyFileRefused
+from daemon.model import SchemaMismatch
+from daemon.observability import logs
 from daemon.settings import Settings, unknown_variables
+from daemon.templates.catalog import TemplateRefused
 
 try:
     from uvloop import new_event_loop

@@ -12,39 +12,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from daemon.keyring import KeyPurpose
+from daemon.model.audit_events import KeyPurpose
+from daemon.runtime.systemd import Supervision
 
-FIRST_SOCKET = 3
 KEY_FILES: Mapping[KeyPurpose, str] = {
     "tokens": "jwt_keys_file",
     "secrets": "vault_key_file",
     "audit": "audit_keys_file",
 }
 """The setting that names the file of the keys, by what they are for."""
-
-
-class Supervision(BaseSettings):
-    """What systemd tells a process that it starts, in variables of its own names; empty for any other process."""
-
-    model_config = SettingsConfigDict(extra="ignore", frozen=True, env_ignore_empty=True)
-
-    notify_socket: str = ""
-    watchdog_usec: int = 0
-    watchdog_pid: int = 0
-    listen_fds: int = 0
-    listen_pid: int = 0
-    credentials_directory: Path | None = None
-
-    @property
-    def watchdog_s(self) -> float | None:
-        """How long this process may be silent; None when nobody watches it."""
-        meant = self.watchdog_pid in {0, os.getpid()}
-        return self.watchdog_usec / 1_000_000 if meant and self.watchdog_usec > 0 else None
-
-    @property
-    def sockets(self) -> range:
-        """The descriptors of the listening sockets that were handed to this process."""
-        return range(FIRST_SOCKET, FIRST_SOCKET + (self.listen_fds if self.listen_pid == os.getpid() else 0))
 
 
 class Remote(BaseSettings):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from daemon.stores.postgres import PostgresStore
+from daemon.stores.postgres.store import PostgresStore
 from tests.postgres import Server, server
 
 if TYPE_CHECKING:

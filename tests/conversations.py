@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from actors.calls import Connector
-from actors.decider import STEPS_MAX, Step, step
-from actors.evolve import evolve
-from actors.messages import (
+from actors.core.calls import Connector
+from actors.core.decider import STEPS_MAX, Step, step
+from actors.core.evolve import evolve
+from actors.core.messages import (
     CallFailed,
     CallReturned,
     Cancel,
@@ -22,8 +22,8 @@ from actors.messages import (
     Retry,
     Start,
 )
-from actors.run import Gate, Run, Visit
-from actors.template import Template
+from actors.core.run import Gate, Run, Visit
+from actors.core.template import Template
 
 MORNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 DOWN = Failure(code="connector_failed", detail="The far side answered 500.", status_code=500, attempts=3)

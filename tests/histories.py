@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from actors.calls import Connector, Request
-from actors.messages import (
+from actors.core.calls import Connector, Request
+from actors.core.messages import (
     CallSettled,
     Event,
     Failure,
@@ -19,11 +19,11 @@ from actors.messages import (
     VerdictGiven,
 )
 from actors.ports import Commit, Receipt
-from daemon.ports import Account, Company, ConnectorChange, StoredConnector, User
+from daemon.model import Account, Company, ConnectorChange, StoredConnector, User
 from daemon.stores.codec import fold
 
 if TYPE_CHECKING:
-    from actors.run import Run
+    from actors.core.run import Run
 
 NOON = datetime(2026, 3, 2, 12, 0, 0, 250_001, tzinfo=UTC)
 ACME = "company-acme"

@@ -7,8 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from actors.calls import Connector
-from actors.template import Condition, ConditionFailed, DryRun, Edge, Node, OutputCondition, Template, Tier, ToolEffect
+from actors.core.calls import Connector
+from actors.core.template import (
+    Condition,
+    ConditionFailed,
+    DryRun,
+    Edge,
+    Node,
+    OutputCondition,
+    Template,
+    Tier,
+    ToolEffect,
+)
 
 Facts = dict[str, Any]
 ARROW = re.compile(r"\s+-(?:\[([^\]]*)\]-)?>\s+")

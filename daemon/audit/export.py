@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from actors.canonical import canonical
-from daemon.audit.chain import text_of_hash
+from actors.core.canonical import canonical
 from daemon.audit.changes import change_of
-from daemon.audit.records import Checkpoint, Entry
+from daemon.model.chain import text_of_hash
+from daemon.model.evidence import Checkpoint, Entry
 
 FORMAT = "penstock-audit-1"
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from actors.canonical import canonical
-from daemon.audit.chain import Walk, hash_of_text, hashes, text_of_hash
+from actors.core.canonical import canonical
 from daemon.audit.changes import change_of
-from daemon.audit.records import Checkpoint, Entry, Proven, checkpoint, leaf
+from daemon.model.chain import Walk, hash_of_text, hashes, text_of_hash
+from daemon.model.evidence import Checkpoint, Entry, Proven, checkpoint, leaf
 
 MEMBERS = {"checkpoint", "events", "head", "leaf", "proof", "run_id", "version"}
 EVENT = {"change", "event", "hash", "previous", "seq"}

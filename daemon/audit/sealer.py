@@ -8,8 +8,8 @@ from collections.abc import Callable
 import structlog
 
 from actors.ports import StoreFailed
-from daemon.audit.keys import Signer
-from daemon.audit.records import SEAL_MAX, Checkpoint, Evidence
+from daemon.audit.signer import Signer
+from daemon.model.evidence import SEAL_MAX, Checkpoint, Evidence
 
 UNSEALED_MAX = 1_000
 SEALED_S = 60.0

@@ -2,7 +2,7 @@
 
 from daemon.client.api import Penstock
 from daemon.client.errors import Problem, Unreachable
-from daemon.client.exchange import Patience
+from daemon.client.http import Patience
 from daemon.client.models import (
     Account,
     Call,
@@ -27,7 +27,7 @@ from daemon.client.models import (
     Trial,
     Verdict,
 )
-from daemon.client.told import Delivery, NewWebhook, Placed, Webhook, WebhookTrial
+from daemon.client.webhook_models import Delivery, NewWebhook, Placed, Webhook, WebhookTrial
 
 __all__ = [
     "Account",

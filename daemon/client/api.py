@@ -8,13 +8,13 @@ from typing import Any, Self
 
 from pydantic import TypeAdapter
 
-from daemon.client.connecting import Connecting
+from daemon.client.connectors import Connecting
 from daemon.client.errors import Problem
 from daemon.client.evidence import Evidence
-from daemon.client.exchange import LOST, Ask, keyed, path
+from daemon.client.http import LOST, Ask, keyed, path
 from daemon.client.models import Account, Canvas, Event, GateChanged, Health, Run, Session, Template, TemplateDetail
-from daemon.client.telling import Telling
-from daemon.client.watching import watched
+from daemon.client.streams import watched
+from daemon.client.webhooks import Telling
 
 TEMPLATES = TypeAdapter(list[Template])
 RUNS = TypeAdapter(list[Run])

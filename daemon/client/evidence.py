@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.client.exchange import LOST, Ask, lines, path
+from daemon.client.http import LOST, Ask, lines, path
 from daemon.client.models import Checkpoint
 from daemon.client.paging import Paging
 

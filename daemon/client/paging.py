@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import BaseModel, TypeAdapter
 
 from daemon.client.errors import Problem
-from daemon.client.exchange import Answer, Ask, Exchange, Patience, path
+from daemon.client.http import Answer, Ask, Exchange, Patience, path
 
 T = TypeVar("T")
 R = TypeVar("R", bound=BaseModel)

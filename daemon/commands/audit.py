@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from daemon import exits
-from daemon.audit.keys import PUBLIC, read_public, write_public
-from daemon.audit.records import Checkpoint
-from daemon.audit.verify import Finding, Tally, read_checkpoints, verify_export, verify_run, verify_store
-from daemon.audit.verify_runs import BEGINNING_BYTES, comparable, is_run, sentence
+from daemon.audit.signer import PUBLIC, read_public, write_public
 from daemon.commands.base import AsJson, DataDir, refused, ring_document, settings_of, tell
-from daemon.keyring import KeyFileRefused, KeyRing, change_ring
+from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring
+from daemon.model.evidence import Checkpoint
+from daemon.runtime import exit_codes
 from daemon.settings import key_files
+from daemon.verification.runs import BEGINNING_BYTES, comparable, is_run, sentence
+from daemon.verification.verify import Finding, Tally, read_checkpoints, verify_export, verify_run, verify_store
 
 SQLITE = b"SQLite format 3\0"
 
@@ -44,7 +44,7 @@ def verify(
             "penstock: name an export or a run's evidence with --key, the file of the public keys, or else --data-dir",
             err=True,
         )
-        raise typer.Exit(exits.CONFIG)
+        raise typer.Exit(exit_codes.CONFIG)
     try:
         kept = [] if against is None else read_checkpoints(against)
         if file is not None and key is not None:
@@ -54,12 +54,12 @@ def verify(
             found = _told(verify_store(folder, read_public(key or folder / PUBLIC), kept, tally), quiet=as_json)
             shown = ""
     except (KeyFileRefused, OSError, ValueError) as error:
-        raise refused(error, exits.CONFIG) from None
+        raise refused(error, exit_codes.CONFIG) from None
     counts = ", ".join(f"{count} {name}" for name, count in tally.items())
     sound = f"sound: {shown or counts or 'nothing there yet'}"
     said = f"{len(found)} findings in {counts or 'nothing'}" if found else sound
     tell({"sound": not found, "findings": found, "counts": dict(tally)}, said, as_json=as_json)
-    raise typer.Exit(exits.REFUSED if found else 0)
+    raise typer.Exit(exit_codes.REFUSED if found else 0)
 
 
 def _of_file(

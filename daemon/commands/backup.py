@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 
 from actors.ports import StoreFailed
-from daemon import exits
 from daemon.commands.base import AsJson, DataDir, refused, settings_of, tell
+from daemon.runtime import exit_codes
+from daemon.runtime.clock import utc_now
 from daemon.settings import Settings, key_files
-from daemon.stores import backups
-from daemon.stores.backups import CopyRefused, Holding
-from daemon.stores.connection import DATABASE
-from daemon.timers import utc_now
+from daemon.stores.sqlite import backups
+from daemon.stores.sqlite.backups import CopyRefused, Holding
+from daemon.stores.sqlite.connection import DATABASE
 
 MEANING = """\
 What was acknowledged after that is not in it:
@@ -40,11 +40,11 @@ def backup(
     """Copy the database as it is at this moment, whether the service runs or not."""
     settings = settings_of(data_dir=data_dir)
     if settings.database_url is not None:
-        raise refused(CopyRefused(ELSEWHERE), exits.REFUSED)
+        raise refused(CopyRefused(ELSEWHERE), exit_codes.REFUSED)
     try:
         holding = backups.back_up(settings.data_dir / DATABASE, file, replace=replace)
     except CopyRefused as error:
-        raise refused(error, exits.REFUSED) from None
+        raise refused(error, exit_codes.REFUSED) from None
     apart = [str(path) for path in _apart(settings)]
     keys = ", ".join(apart) or "the key files, which are not where these settings say"
     said = f"{file} holds {described(holding)}\nKeep apart from it, in another place: {keys}"
@@ -60,12 +60,12 @@ def restore(
     """Put a backup in the database's place. The service has to be stopped."""
     settings = settings_of(data_dir=data_dir)
     if settings.database_url is not None:
-        raise refused(CopyRefused(ELSEWHERE), exits.REFUSED)
+        raise refused(CopyRefused(ELSEWHERE), exit_codes.REFUSED)
     folder = settings.data_dir
     try:
         holding, aside = backups.restore(file, folder / DATABASE, utc_now, replace=replace)
     except (CopyRefused, StoreFailed) as error:
-        raise refused(error, exits.REFUSED) from None
+        raise refused(error, exit_codes.REFUSED) from None
     file = folder / DATABASE
     earlier = [] if aside is None else [f"The earlier database is {aside}; nothing of it was deleted."]
     said = "\n".join((f"{file} holds {described(holding)}", *earlier, MEANING))

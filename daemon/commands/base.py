@@ -13,9 +13,9 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from actors.ports import StoreFailed
-from daemon import exits
-from daemon.keyring import KeyFileRefused, KeyRing
-from daemon.ports import FolderInUse
+from daemon.keys.keyring import KeyFileRefused, KeyRing
+from daemon.model import FolderInUse
+from daemon.runtime import exit_codes
 from daemon.settings import Settings
 
 # What an OSError says when the disk is at fault, and not what the settings ask for.
@@ -34,7 +34,7 @@ def settings_of(**flags: Any) -> Settings:
     except ValidationError as error:
         for sentence in mistakes(error):
             _err.print(f"penstock: {sentence}", markup=False, highlight=False)
-        raise typer.Exit(exits.CONFIG) from None
+        raise typer.Exit(exit_codes.CONFIG) from None
 
 
 def given(**flags: Any) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def refused(error: Exception, code: int | None = None) -> typer.Exit:
     """Say why not, and the exit that goes with it: of the disk's errors, of the settings', or the one that is given."""
     _err.print(f"penstock: {said(error)}", markup=False, highlight=False)
     if code is None:
-        code = exits.STORE_FAILED if _of_the_store(error) else exits.CONFIG
+        code = exit_codes.STORE_FAILED if _of_the_store(error) else exit_codes.CONFIG
     return typer.Exit(code)
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 import typer
 
 from daemon.client import Gate, GateChanged, Penstock
-from daemon.commands import shown
+from daemon.commands import display
 
 
 @contextmanager
@@ -33,8 +33,8 @@ def notifying_of_changes(
                 continue
             if event.gate.digest not in seen:
                 seen.add(event.gate.digest)
-                shown.ask(
-                    shown.text(f"\n{event.gate.step_id} has changed; it is shown again before anything is decided.")
+                display.ask(
+                    display.text(f"\n{event.gate.step_id} has changed; it is shown again before anything is decided.")
                 )
 
     def follow() -> None:

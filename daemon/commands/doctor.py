@@ -11,14 +11,14 @@ from typing import Any
 import typer
 from pydantic import ValidationError
 
-from daemon import exits
 from daemon.commands.base import AsJson, DataDir, given, mistakes
-from daemon.doctor import surroundings
+from daemon.doctor import environment
 from daemon.doctor.checks import Check, problem
-from daemon.doctor.contents import contents
-from daemon.logs import without_secrets
+from daemon.doctor.database import contents
+from daemon.observability.logs import without_secrets
+from daemon.runtime import exit_codes
+from daemon.runtime.clock import utc_now
 from daemon.settings import Settings
-from daemon.timers import utc_now
 
 
 def doctor(
@@ -26,7 +26,7 @@ def doctor(
     as_json: AsJson = False,
 ) -> None:
     """Look at settings, versions, data folder, keys and database, and say what to do. Changes nothing."""
-    checks = list(surroundings.variables())
+    checks = list(environment.variables())
     settings: dict[str, Any] = {}
     try:
         effective = Settings(**given(data_dir=data_dir))
@@ -34,11 +34,11 @@ def doctor(
         checks += [problem("settings", sentence, "mend it, or leave it out") for sentence in mistakes(error)]
     else:
         settings = without_secrets(effective.model_dump(mode="json"))
-        checks += [*surroundings.versions(), *surroundings.folder(effective.data_dir)]
-        checks += [*surroundings.keys(effective), *contents(effective, utc_now())]
+        checks += [*environment.versions(), *environment.folder(effective.data_dir)]
+        checks += [*environment.keys(effective), *contents(effective, utc_now())]
     well = not any(check.state == "problem" for check in checks)
     typer.echo(_as_json(checks, settings, well=well) if as_json else _as_text(checks, settings))
-    raise typer.Exit(0 if well else exits.REFUSED)
+    raise typer.Exit(0 if well else exit_codes.REFUSED)
 
 
 def _as_text(checks: Sequence[Check], settings: dict[str, Any]) -> str:
@@ -51,6 +51,6 @@ def _line(check: Check) -> str:
 
 
 def _as_json(checks: Sequence[Check], settings: dict[str, Any], *, well: bool) -> str:
-    versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **surroundings.installed()}
+    versions = {"python": platform.python_version(), "sqlite": sqlite3.sqlite_version, **environment.installed()}
     found = [{"name": one.name, "state": one.state, "text": one.text, "hint": one.hint} for one in checks]
     return json.dumps({"ok": well, "checks": found, "settings": settings, "versions": versions}, indent=2)

@@ -9,12 +9,13 @@ import typer
 
 from actors.ports import StoreFailed
 from daemon.commands.base import AsJson, DataDir, refused, ring_document, settings_of, tell
-from daemon.keyring import KeyFileRefused, KeyPurpose, KeyRing, change_ring
-from daemon.ports import SchemaMismatch
-from daemon.rotation import prune as pruned
+from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring
+from daemon.keys.rotation import prune as pruned
+from daemon.model import SchemaMismatch
+from daemon.model.audit_events import KeyPurpose
 from daemon.settings import Settings, key_files
-from daemon.stores.connection import DATABASE
-from daemon.stores.sqlite import SqliteStore
+from daemon.stores.sqlite.connection import DATABASE
+from daemon.stores.sqlite.store import SqliteStore
 
 tokens = typer.Typer(help="The keys that sign tokens.", no_args_is_help=True)
 secrets = typer.Typer(help="The keys that seal stored secrets.", no_args_is_help=True)
@@ -66,7 +67,7 @@ async def _prune(settings: Settings) -> tuple[KeyRing, int]:
     """Drop them in the file; KeyFileRefused as long as one is needed, or where nobody can say."""
     path, database = key_files(settings)["secrets"], settings.data_dir / DATABASE
     if settings.database_url is not None:
-        from daemon.stores.postgres import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
+        from daemon.stores.postgres.store import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
 
         async with PostgresStore.open(settings.database_url.get_secret_value()) as shared:
             return await pruned(path, shared)

@@ -9,11 +9,11 @@ from typing import Annotated
 import typer
 
 from actors.ports import StoreFailed
-from daemon import exits
 from daemon.commands.base import AsJson, refused, tell
-from daemon.ports import SchemaMismatch
-from daemon.stores.connection import DATABASE
-from daemon.timers import utc_now
+from daemon.model import SchemaMismatch
+from daemon.runtime import exit_codes
+from daemon.runtime.clock import utc_now
+from daemon.stores.sqlite.connection import DATABASE
 
 SQLITE = "sqlite:"
 DONE = """\
@@ -31,14 +31,16 @@ def migrate(
     place = Path(source.removeprefix(SQLITE).removeprefix("//"))
     path = place / DATABASE if place.is_dir() else place
     if not source.startswith(SQLITE) or not path.exists():
-        raise refused(ValueError(f"--from: {source} is not sqlite: and a data folder with a database"), exits.CONFIG)
+        raise refused(
+            ValueError(f"--from: {source} is not sqlite: and a data folder with a database"), exit_codes.CONFIG
+        )
     if not target.startswith(("postgresql://", "postgres://")):
-        raise refused(ValueError("--to: it has to begin with postgresql://"), exits.CONFIG)
-    from daemon.stores import moving  # noqa: PLC0415 - most commands do without PostgreSQL
+        raise refused(ValueError("--to: it has to begin with postgresql://"), exit_codes.CONFIG)
+    from daemon.stores import migrate  # noqa: PLC0415 - most commands do without PostgreSQL
 
     steps: list[str] = []
     try:
-        asyncio.run(moving.move(path, target, utc_now, steps.append if as_json else typer.echo))
-    except (moving.MoveRefused, StoreFailed, SchemaMismatch, OSError) as error:
-        raise refused(error, exits.REFUSED) from None
+        asyncio.run(migrate.move(path, target, utc_now, steps.append if as_json else typer.echo))
+    except (migrate.MoveRefused, StoreFailed, SchemaMismatch, OSError) as error:
+        raise refused(error, exit_codes.REFUSED) from None
     tell({"folder": str(path.parent), "steps": steps}, DONE.format(folder=path.parent), as_json=as_json)

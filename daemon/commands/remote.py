@@ -9,11 +9,11 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from daemon import exits
 from daemon.client import Patience, Penstock, Problem, Unreachable
 from daemon.commands import tokens
 from daemon.commands.base import refused
-from daemon.commands.shown import clean
+from daemon.commands.display import clean
+from daemon.runtime import exit_codes
 from daemon.settings import Remote
 
 T = TypeVar("T")
@@ -50,15 +50,15 @@ def answered(where: str) -> Iterator[None]:
     except Problem as problem:
         if problem.code == "not_authenticated":
             raise refused(
-                ValueError(f"{where} does not know who you are: {LOG_IN}."), exits.NOT_AUTHENTICATED
+                ValueError(f"{where} does not know who you are: {LOG_IN}."), exit_codes.NOT_AUTHENTICATED
             ) from None
-        code = exits.NOT_AUTHENTICATED if problem.code == "invalid_credentials" else exits.REFUSED
-        code = exits.UNREACHABLE if problem.code == "no_problem_document" else code
+        code = exit_codes.NOT_AUTHENTICATED if problem.code == "invalid_credentials" else exit_codes.REFUSED
+        code = exit_codes.UNREACHABLE if problem.code == "no_problem_document" else code
         raise refused(ValueError(clean(problem.detail)), code) from None
     except Unreachable as error:
-        raise refused(error, exits.UNREACHABLE) from None
+        raise refused(error, exit_codes.UNREACHABLE) from None
     except (tokens.TokensRefused, ValueError) as error:
-        raise refused(error, exits.CONFIG) from None
+        raise refused(error, exit_codes.CONFIG) from None
 
 
 async def taken(found: AsyncIterator[T], limit: int) -> list[T]:

@@ -12,12 +12,12 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.live import Live
 
-from daemon import exits
 from daemon.client import Canvas, Gate, GateChanged, Penstock, Problem, Run
-from daemon.commands import shown
+from daemon.commands import display
 from daemon.commands.base import AsJson, refused
 from daemon.commands.changes import notifying_of_changes
 from daemon.commands.remote import Token, Url, complete_run, complete_vertical, perform, taken
+from daemon.runtime import exit_codes
 
 OVER = frozenset({"completed", "failed", "cancelled"})
 runs = typer.Typer(help="Runs: read, watch, decide.", no_args_is_help=True)
@@ -49,13 +49,13 @@ def ls(
         return await taken(found, limit)
 
     found = perform(url, token, work)
-    shown.answer(found, shown.runs, as_json=as_json)
+    display.answer(found, display.runs, as_json=as_json)
 
 
 @runs.command("show")
 def show(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """Show a run: where it stands, what it did, what it asks."""
-    shown.answer(perform(url, token, lambda api: api.run(run_id)), shown.run, as_json=as_json)
+    display.answer(perform(url, token, lambda api: api.run(run_id)), display.run, as_json=as_json)
 
 
 @runs.command("watch")
@@ -63,7 +63,7 @@ def watch(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token 
     """Follow a run until it completes, fails or is cancelled; exit 1 when it fails. Ctrl-C only stops the watching."""
     live = not as_json and sys.stdout.isatty()
     run = perform(url, token, lambda api: _live(api, run_id) if live else _lines(api, run_id, as_json))
-    raise typer.Exit(exits.REFUSED if run.status == "failed" else 0)
+    raise typer.Exit(exit_codes.REFUSED if run.status == "failed" else 0)
 
 
 @runs.command("start")
@@ -83,7 +83,7 @@ def start(
         found = (await api.template(vertical)).inputs if example else given
         return await api.start(vertical, inputs=found, auto_resolve=auto)
 
-    shown.answer(perform(url, token, work), shown.run, as_json=as_json)
+    display.answer(perform(url, token, work), display.run, as_json=as_json)
 
 
 @runs.command("resume")
@@ -124,10 +124,10 @@ def resume(
             word = _decision(asked, decision, yes=yes)
         now = perform(url, token, partial(decide, asked=asked, word=word))
         if now is not None:
-            shown.answer(now, shown.run, as_json=as_json)
+            display.answer(now, display.run, as_json=as_json)
             return
-        shown.ask(
-            shown.text("Nothing was decided: the gate has changed meanwhile. It stands like this now.", "bold yellow")
+        display.ask(
+            display.text("Nothing was decided: the gate has changed meanwhile. It stands like this now.", "bold yellow")
         )
 
 
@@ -140,17 +140,19 @@ def _show(url: str | None, token: str | None, run_id: str, named: str | None) ->
 
     run, graph = perform(url, token, work)
     asked = _gate(run, named)
-    shown.ask(shown.question(run, asked, graph))
+    display.ask(display.question(run, asked, graph))
     return asked
 
 
 def _decision(asked: Gate, given: str | None, *, yes: bool) -> str:
     """The decision that was given or is typed, once it is confirmed."""
-    word: str = given or typer.prompt(shown.clean(f"Decision ({', '.join(asked.decisions)})"), err=True)
+    word: str = given or typer.prompt(display.clean(f"Decision ({', '.join(asked.decisions)})"), err=True)
     if word not in asked.decisions:
-        raise refused(ValueError(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}."), exits.REFUSED)
-    if not yes and not typer.confirm(shown.clean(f"{word} at {asked.step_id}?"), err=True):
-        raise refused(ValueError("Nothing was decided."), exits.REFUSED)
+        raise refused(
+            ValueError(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}."), exit_codes.REFUSED
+        )
+    if not yes and not typer.confirm(display.clean(f"{word} at {asked.step_id}?"), err=True):
+        raise refused(ValueError("Nothing was decided."), exit_codes.REFUSED)
     return word
 
 
@@ -165,23 +167,25 @@ def cancel(
 ) -> None:
     """End a run where it stands."""
     if not yes and not typer.confirm(f"End {run_id} for good?", err=True):
-        raise refused(ValueError("Nothing was ended."), exits.REFUSED)
-    shown.answer(perform(url, token, lambda api: api.cancel(run_id, reason=reason)), shown.run, as_json=as_json)
+        raise refused(ValueError("Nothing was ended."), exit_codes.REFUSED)
+    display.answer(perform(url, token, lambda api: api.cancel(run_id, reason=reason)), display.run, as_json=as_json)
 
 
 @runs.command("retry")
 def retry(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """Go on from the failed step."""
-    shown.answer(perform(url, token, lambda api: api.retry(run_id)), shown.run, as_json=as_json)
+    display.answer(perform(url, token, lambda api: api.retry(run_id)), display.run, as_json=as_json)
 
 
 def _gate(run: Run, named: str | None) -> Gate:
     """The gate that is meant: the one that is named, or else the only one."""
     if not run.gates:
-        raise refused(ValueError(f"The run is {run.status}, and asks nothing."), exits.REFUSED)
+        raise refused(ValueError(f"The run is {run.status}, and asks nothing."), exit_codes.REFUSED)
     found = [gate for gate in run.gates if named in {None, gate.step_id}]
     if len(found) != 1:
-        raise refused(ValueError(f"Name one of its gates with --gate: {', '.join(run.parked_gates)}."), exits.REFUSED)
+        raise refused(
+            ValueError(f"Name one of its gates with --gate: {', '.join(run.parked_gates)}."), exit_codes.REFUSED
+        )
     return found[0]
 
 
@@ -189,7 +193,7 @@ def _inputs(given: str) -> dict[str, Any]:
     """The inputs that a flag gives."""
     found = _json("--inputs", given)
     if not isinstance(found, dict):
-        raise refused(ValueError("--inputs is no JSON object."), exits.REFUSED)
+        raise refused(ValueError("--inputs is no JSON object."), exit_codes.REFUSED)
     return found
 
 
@@ -202,21 +206,21 @@ def _json(flag: str, given: str) -> Any:
             given = Path(given[1:]).read_text(encoding="utf-8")
         return json.loads(given)
     except OSError as error:
-        raise refused(error, exits.REFUSED) from None
+        raise refused(error, exit_codes.REFUSED) from None
     except ValueError as error:
-        raise refused(ValueError(f"{flag} is no JSON: {error}."), exits.REFUSED) from None
+        raise refused(ValueError(f"{flag} is no JSON: {error}."), exit_codes.REFUSED) from None
 
 
 async def _live(api: Penstock, run_id: str) -> Run:
     """A picture of the run that changes with it."""
     run = await api.run(run_id)
-    with Live(shown.run(run), auto_refresh=False) as picture:
+    with Live(display.run(run), auto_refresh=False) as picture:
         if run.status in OVER:
             return run
         async for event in api.follow(run_id, after=run.version):
             if isinstance(event, GateChanged) or event.seq > run.version:
                 run = await api.run(run_id)
-                picture.update(shown.run(run), refresh=True)
+                picture.update(display.run(run), refresh=True)
             if run.status in OVER:
                 break
     return run
@@ -229,9 +233,9 @@ async def _lines(api: Penstock, run_id: str, as_json: bool) -> Run:
         if as_json:
             typer.echo(event.model_dump_json())
         elif isinstance(event, GateChanged):
-            shown.say(shown.gate_changed(event))
+            display.say(display.gate_changed(event))
         else:
-            shown.say(shown.event(event))
+            display.say(display.event(event))
         if isinstance(event, GateChanged):
             continue
         if event.seq > run.version:

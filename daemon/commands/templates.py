@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from daemon import exits
-from daemon.catalog import TemplateRefused, load_text
 from daemon.client import Canvas, Penstock, TemplateDetail
-from daemon.commands import shown
+from daemon.commands import display
 from daemon.commands.base import AsJson, said
 from daemon.commands.remote import Token, Url, complete_vertical, perform, taken
+from daemon.runtime import exit_codes
+from daemon.templates.catalog import TemplateRefused, load_text
 
 LISTED_MAX = 10_000
 templates = typer.Typer(help="Process templates.", no_args_is_help=True)
@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """List what the service can run."""
     found = perform(url, token, lambda api: taken(api.templates(), LISTED_MAX))
-    shown.answer(found, shown.templates, as_json=as_json)
+    display.answer(found, display.templates, as_json=as_json)
 
 
 @templates.command("show")
@@ -44,7 +44,7 @@ def show(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: To
         graph = canvas.model_dump(mode="json", include={"start", "nodes", "edges"})
         typer.echo(json.dumps({**one.model_dump(mode="json"), **graph}, indent=2, ensure_ascii=False))
     else:
-        shown.say(shown.template(one, canvas))
+        display.say(display.template(one, canvas))
 
 
 @templates.command("check")
@@ -58,7 +58,7 @@ def check(
     else:
         for _, sound, text in found:
             typer.echo(text, err=not sound)
-    raise typer.Exit(0 if all(sound for _, sound, _ in found) else exits.REFUSED)
+    raise typer.Exit(0 if all(sound for _, sound, _ in found) else exit_codes.REFUSED)
 
 
 def _checked(file: Path) -> tuple[bool, str]:

@@ -8,7 +8,7 @@ import secrets
 import stat
 from pathlib import Path
 
-from daemon.folders import make_folder
+from daemon.runtime.durable_files import make_folder
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 

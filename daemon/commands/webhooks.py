@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from daemon import exits
 from daemon.client import Delivery, Penstock
-from daemon.commands import shown
+from daemon.commands import display
 from daemon.commands.base import AsJson, refused, tell
 from daemon.commands.remote import Token, Url, complete_webhook, perform, taken
+from daemon.runtime import exit_codes
 
 LISTED_MAX = 1_000
 webhooks = typer.Typer(help="Webhooks: who is told of what happens.", no_args_is_help=True)
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """List the webhooks."""
     found = perform(url, token, lambda api: taken(api.webhooks(), LISTED_MAX))
-    shown.answer(found, shown.webhooks, as_json=as_json)
+    display.answer(found, display.webhooks, as_json=as_json)
 
 
 @webhooks.command("add")
@@ -41,10 +41,10 @@ def add(
     """Have events sent to a URL, from now on; shows the secret that signs them, which is not shown again."""
     made = perform(url, token, lambda api: api.add_webhook(to, events=event or None, description=description))
     if as_json:
-        shown.say_json(made)
+        display.say_json(made)
     else:
-        shown.say(shown.webhooks([made]))
-        shown.say(shown.text(f"secret: {made.secret}"))
+        display.say(display.webhooks([made]))
+        display.say(display.text(f"secret: {made.secret}"))
 
 
 @webhooks.command("rm")
@@ -57,7 +57,7 @@ def rm(
 ) -> None:
     """Forget a webhook, with its deliveries."""
     if not yes and not typer.confirm(f"Forget {webhook_id} and its deliveries?", err=True):
-        raise refused(ValueError("Nothing was forgotten."), exits.REFUSED)
+        raise refused(ValueError("Nothing was forgotten."), exit_codes.REFUSED)
     perform(url, token, lambda api: api.delete_webhook(webhook_id))
     tell({"forgotten": webhook_id}, f"{webhook_id} is told nothing any more", as_json=as_json)
 
@@ -76,7 +76,7 @@ def deliveries(
         return await taken(api.deliveries(webhook_id), limit)
 
     found = perform(url, token, work)
-    shown.answer(found, shown.deliveries, as_json=as_json)
+    display.answer(found, display.deliveries, as_json=as_json)
 
 
 @webhooks.command("redeliver")
@@ -89,4 +89,4 @@ def redeliver(
 ) -> None:
     """Send an event to a webhook once more."""
     one = perform(url, token, lambda api: api.redeliver(webhook_id, delivery_id))
-    shown.answer(one, lambda sent: shown.deliveries([sent]), as_json=as_json)
+    display.answer(one, lambda sent: display.deliveries([sent]), as_json=as_json)

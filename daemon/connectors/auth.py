@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from actors.calls import MASK, Connector
-from actors.canonical import canonical
+from actors.core.calls import MASK, Connector
+from actors.core.canonical import canonical
 
 EXCERPT_CHARS_MAX = 500
 SECRET_CHARS_MIN = 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from actors.messages import Call
+from actors.core.messages import Call
 
 
 def headers_of(call: Call) -> dict[str, str]:

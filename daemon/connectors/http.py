@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any, Self
 import aiohttp
 from multidict import CIMultiDict
 
-from actors.calls import BODILESS, Connector, Request
-from actors.canonical import canonical
+from actors.core.calls import BODILESS, Connector, Request
+from actors.core.canonical import canonical
 from actors.failpoints import reach
-from daemon import jsonio
 from daemon.connectors.auth import credentials
 from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connector
 from daemon.connectors.origin import BadUrl
-from daemon.timers import utc_now
+from daemon.runtime import json_codec
+from daemon.runtime.clock import utc_now
 
 if TYPE_CHECKING:
     from aiohttp.abc import AbstractResolver
@@ -242,8 +242,8 @@ def _body(raw: bytes, response: aiohttp.ClientResponse) -> Any:
         return None
     kind = response.content_type
     if kind.endswith(("/json", "+json")) or raw.lstrip()[:1] in (b"{", b"["):
-        with suppress(jsonio.NotJson):
-            return jsonio.loads(raw)
+        with suppress(json_codec.NotJson):
+            return json_codec.loads(raw)
     try:
         return raw.decode(response.charset or "utf-8", errors="replace").replace("\0", "\ufffd")
     except LookupError:

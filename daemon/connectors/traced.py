@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from actors.about import TRACE
+from actors.context import TRACE
 from daemon.connectors.http import Answer, HttpConnector, SendFailed, unheard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from actors.calls import Connector, Request
-    from daemon.tracing import Tracer
+    from actors.core.calls import Connector, Request
+    from daemon.observability.tracing import Tracer
 
 PARENT = "traceparent"
 _REFUSED = 400

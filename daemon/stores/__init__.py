@@ -1,5 +1,1 @@
-"""Everything durable: the journal and its neighbours, in SQLite, in PostgreSQL or in memory.
-
-What is named for neither database is for both; but `connection`, `engine`, `inspection`, `backups`, `trouble` and
-`upgrade` are SQLite's.
-"""
+"""Everything durable: the journal and its neighbours, in SQLite or in PostgreSQL."""

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import structlog
 from pydantic import Field, TypeAdapter, ValidationError
 
-from actors.calls import Connector
-from actors.canonical import canonical
-from actors.evolve import absorb, drafted, evolve, finished
-from actors.messages import Event, RunStarted
-from actors.run import Run
-from daemon.audit.log import ConnectorChanged, LogEvent
-from daemon.jsonio import canonical_lines, dumps, plain
+from actors.core.calls import Connector
+from actors.core.canonical import canonical
+from actors.core.evolve import absorb, drafted, evolve, finished
+from actors.core.messages import Event, RunStarted
+from actors.core.run import Run
+from daemon.model.audit_events import ConnectorChanged, LogEvent
+from daemon.runtime.json_codec import canonical_lines, dumps, plain
 from daemon.stores.listed import listed, reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from actors.ports import Commit
-    from daemon.ports import ConnectorChange, TemplateDocument
+    from daemon.model import ConnectorChange, TemplateDocument
 
 T = TypeVar("T")
 _log = structlog.get_logger()

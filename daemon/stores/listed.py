@@ -11,8 +11,8 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import pydantic_core
 
-from actors.values import maker
-from daemon.jsonio import dumps, spelled
+from actors.core.values import maker
+from daemon.runtime.json_codec import dumps, spelled
 
 T = TypeVar("T")
 _items: dict[type, Callable[[Any], tuple[Any, ...]]] = {}

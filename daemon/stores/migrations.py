@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daemon.ports import SchemaMismatch
+from daemon.model import SchemaMismatch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SCHEMA = Path(__file__).parent / "schema"
+SQLITE = Path(__file__).parent / "sqlite" / "schema"
+POSTGRES = Path(__file__).parent / "postgres" / "schema"
 FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 
@@ -40,7 +41,7 @@ class Migration:
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
-def read_migrations(folder: Path = SCHEMA) -> tuple[Migration, ...]:
+def read_migrations(folder: Path = SQLITE) -> tuple[Migration, ...]:
     """The migrations of a folder, in order; each dialect of SQL has a folder of its own."""
     found = []
     for path in sorted(folder.glob("*.sql")):

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
-from actors.about import TRACE
 from actors.actor import Overloaded
-from daemon.jsonio import NotJson, loads
-from daemon.web.access import company_of
-from daemon.web.admission import aside
+from actors.context import TRACE
+from daemon.runtime.json_codec import NotJson, loads
+from daemon.web.middleware.access_log import company_of
+from daemon.web.middleware.admission import aside
 from daemon.web.problems import ENCODINGS, Problem, invalid, unsupported_encoding
 
 WAIT_MAX_S = 60.0

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from daemon.web.problems import Problem
-from daemon.web.replies import json_reply
+from daemon.web.responses import json_reply
 
 COOKIE = "penstock_session"
 """The name of the cookie, or how it begins where the host is named with a port."""

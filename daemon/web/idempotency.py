@@ -13,15 +13,15 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.canonical import canonical
+from actors.core.canonical import canonical
 from actors.failpoints import reach
 from actors.ports import Receipt, ReceiptTaken
-from daemon.ports import Receipts
-from daemon.web.admission import aside
-from daemon.web.auth import Handler, principal_of
+from daemon.model import Receipts
 from daemon.web.bodies import idempotency_key, read_object
+from daemon.web.middleware.admission import aside
+from daemon.web.middleware.auth import Handler, principal_of
 from daemon.web.problems import Problem
-from daemon.web.replies import Reply, kept
+from daemon.web.responses import Reply, kept
 from daemon.web.services import SERVICES
 
 Place = tuple[str, str, str]

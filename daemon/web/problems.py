@@ -8,12 +8,12 @@ from typing import Any
 from aiohttp import web
 
 from actors.actor import Overloaded, Stopped
-from actors.messages import Rejected
+from actors.core.messages import Rejected
 from actors.ports import StoreFailed
-from daemon.identity import InvalidCredentials, NotAuthenticated
-from daemon.jsonio import dumps
-from daemon.passwords import Busy
-from daemon.ports import DiskFull, EmailTaken
+from daemon.identity.accounts import InvalidCredentials, NotAuthenticated
+from daemon.identity.passwords import Busy
+from daemon.model import DiskFull, EmailTaken
+from daemon.runtime.json_codec import dumps
 
 RETRY_AFTER_S = 1
 SERVER = "penstock"

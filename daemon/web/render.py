@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from actors.calls import Connector, shown, shown_plan
-from actors.run import Run, Visit
-from actors.template import Template
-from daemon.catalog import Entry
-from daemon.placed import shown_event
-from daemon.ports import Account, ConnectorChange, Recorded, StoredConnector
-from daemon.webhooks.records import Delivery, Webhook
+from actors.core.calls import Connector, shown, shown_plan
+from actors.core.run import Run, Visit
+from actors.core.template import Template
+from daemon.model import Account, ConnectorChange, Recorded, StoredConnector
+from daemon.model.event_log import shown_event
+from daemon.model.webhooks import Delivery, Webhook
+from daemon.templates.catalog import Entry
 
 
 def run(run: Run) -> dict[str, Any]:

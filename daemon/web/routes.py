@@ -8,19 +8,19 @@ from itertools import groupby
 from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Middleware
 
-from daemon.web import documents, page
-from daemon.web.admission import ADMISSION, Admission, admitting
-from daemon.web.auth import gateway
+from daemon.web import docs_page, page
 from daemon.web.bodies import ARRIVING, Arriving
-from daemon.web.clients import Clients
-from daemon.web.handlers import accounts, audit, connectors, events, runs, service, templates, webhooks
 from daemon.web.idempotency import ONCE, Once
-from daemon.web.in_flight import IN_FLIGHT, InFlight
-from daemon.web.limits import RATE_LIMITS, RateLimits
-from daemon.web.queries import known_parameters
-from daemon.web.rendered import RENDERED, Rendered
+from daemon.web.middleware.admission import ADMISSION, Admission, admitting
+from daemon.web.middleware.auth import gateway
+from daemon.web.middleware.query_parameters import known_parameters
+from daemon.web.middleware.tracing import traced
+from daemon.web.rate_limits import RATE_LIMITS, RateLimits
+from daemon.web.resources import accounts, audit, connectors, events, health, runs, templates, webhooks
+from daemon.web.response_cache import RENDERED, Rendered
+from daemon.web.server.clients import Clients
+from daemon.web.server.in_flight import IN_FLIGHT, InFlight
 from daemon.web.services import SERVICES, Services
-from daemon.web.traced import traced
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -58,9 +58,9 @@ ROUTES = (
     ("POST", "/webhooks/{webhook_id}/test", webhooks.test),
     ("GET", "/webhooks/{webhook_id}/deliveries", webhooks.deliveries),
     ("POST", "/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", webhooks.redeliver),
-    ("GET", "/health", service.health),
-    ("GET", "/openapi.json", documents.show),
-    ("GET", "/docs", documents.page),
+    ("GET", "/health", health.health),
+    ("GET", "/openapi.json", docs_page.show),
+    ("GET", "/docs", docs_page.page),
     ("GET", "/", page.index),
     ("GET", "/assets/{name}", page.asset),
 )

@@ -10,17 +10,17 @@ from typing import Protocol
 from aiohttp import web
 
 from actors.directory import Directory
-from daemon.audit.records import Evidence
 from daemon.audit.sealer import Sealer
-from daemon.background import Background
-from daemon.catalog import Catalog
-from daemon.feed import Feed
-from daemon.identity import Identity
-from daemon.placed import Placements
-from daemon.ports import Rates, Receipts, Runs, StoreState, Targets, Tester, Toolbox
+from daemon.engine.feed import Feed
+from daemon.identity.accounts import Identity
+from daemon.model import Rates, Receipts, Runs, StoreState, Targets, Tester, Toolbox
+from daemon.model.event_log import Placements
+from daemon.model.evidence import Evidence
+from daemon.model.webhooks import Webhooks
+from daemon.observability.tracing import Tracer
+from daemon.runtime.background import Background
 from daemon.settings import Settings
-from daemon.tracing import Tracer
-from daemon.webhooks.records import Webhooks
+from daemon.templates.catalog import Catalog
 
 Requested = Callable[[str, str, int], Callable[[float], None]]
 """Who hears of the requests of one method, route and status: of each, how many seconds it took."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from actors.approvals import as_it_stands, changed_gates, tag, unchanged
-from actors.run import Run
+from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
+from actors.core.run import Run
 from daemon.web.services import Services
 
 

@@ -8,11 +8,11 @@ from datetime import datetime
 from typing import Any
 
 from daemon.connectors.http import Answer, SendFailed
-from daemon.connectors.notices import Notice
-from daemon.connectors.outcomes import succeeded, why_not
-from daemon.jsonio import dumps
-from daemon.webhooks.records import Webhook
-from daemon.webhooks.schedule import Result
+from daemon.connectors.results import succeeded, why_not
+from daemon.model.webhooks import Webhook
+from daemon.runtime.json_codec import dumps
+from daemon.webhooks.backoff import Result
+from daemon.webhooks.sender import Notice
 
 Notify = Callable[[Notice], Awaitable[Answer]]
 

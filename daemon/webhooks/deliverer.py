@@ -15,17 +15,17 @@ from typing import Protocol
 
 import structlog
 
-from actors.about import TRACE, concern
+from actors.context import TRACE, concern
 from actors.ports import StoreFailed
-from daemon.audit.chain import HistoryBroken
-from daemon.audit.log import Logged
-from daemon.placed import Place, Placed, Placements, shown_placed
-from daemon.ports import Recorded
-from daemon.slots import Slots
+from daemon.model import Recorded
+from daemon.model.audit_events import Logged
+from daemon.model.chain import HistoryBroken
+from daemon.model.event_log import Place, Placed, Placements, shown_placed
+from daemon.model.webhooks import WINDOW_MAX, Delivery, Queue, Webhook, WebhookShelf
+from daemon.runtime.fair_semaphore import Slots
 from daemon.webhooks.attempt import Notify, attempt, message
-from daemon.webhooks.change import disabled
-from daemon.webhooks.records import WINDOW_MAX, Delivery, Queue, Webhook, WebhookShelf
-from daemon.webhooks.schedule import GONE, Result, settled
+from daemon.webhooks.backoff import GONE, Result, settled
+from daemon.webhooks.changes import disabled
 
 Key = tuple[str, str]
 Outcome = tuple[Delivery, datetime, tuple[str, Logged] | None]

@@ -12,20 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from actors.actor import Answer, Surroundings
-from actors.calls import Connector
-from actors.decider import STEPS_MAX, Step
+from actors.core.calls import Connector
+from actors.core.decider import STEPS_MAX, Step
+from actors.core.messages import Call, CallReturned, Cancel, Command, Effect, Event, Outcome, Resume, Start, Wake
+from actors.core.run import Run
 from actors.directory import Directory
-from actors.messages import Call, CallReturned, Cancel, Command, Effect, Event, Outcome, Resume, Start, Wake
 from actors.ports import Commit, Receipt, StoreFailed, VersionConflict
-from actors.run import Run
-from daemon.catalog import Catalog, Entry, load_text
-from daemon.connectors.secrets import Vault
-from daemon.feed import Feed
-from daemon.keyring import KeyRing
-from daemon.stores.memory import MemoryStore
-from daemon.stores.sqlite import SqliteStore
-from daemon.timers import Timers, utc_now
-from daemon.toolbox import Toolbox
+from daemon.connectors.service import Toolbox
+from daemon.engine.feed import Feed
+from daemon.engine.timers import Timers
+from daemon.keys.keyring import KeyRing
+from daemon.keys.vault import Vault
+from daemon.runtime.clock import utc_now
+from daemon.stores.memory.store import MemoryStore
+from daemon.stores.sqlite.store import SqliteStore
+from daemon.templates.catalog import Catalog, Entry, load_text
 from tests.processes import ALWAYS, choice, end, process, task
 
 Store = MemoryStore | SqliteStore

@@ -9,8 +9,8 @@ from types import FrameType
 import pytest
 
 from actors.actor import Actor, Overloaded
-from actors.decider import Step
-from actors.messages import Rejected, VerdictGiven
+from actors.core.decider import Step
+from actors.core.messages import Rejected, VerdictGiven
 from actors.ports import ReceiptTaken, StoreFailed
 from tests.actors.house import COMPANY, House, Store, house, passing, receipt, verdict
 

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from actors.decider import Step
+from actors.core.decider import Step
+from actors.core.messages import CallSettled, Rejected, VerdictGiven
 from actors.directory import FAULTS_MAX
-from actors.messages import CallSettled, Rejected, VerdictGiven
 from actors.ports import StoreFailed
 from tests.actors.house import COMPANY, House, Store, doubtful, house, passing
 

@@ -7,10 +7,10 @@ import asyncio
 import pytest
 
 from actors.actor import Stopped
-from actors.decider import Step
-from actors.messages import RunEnded, VerdictGiven
+from actors.core.decider import Step
+from actors.core.messages import RunEnded, VerdictGiven
+from actors.core.turn import TURN_STEPS_MAX
 from actors.ports import StoreFailed
-from actors.turn import TURN_STEPS_MAX
 from tests.actors.house import COMPANY, House, Store, house, passing
 
 STEPS = 5 * TURN_STEPS_MAX

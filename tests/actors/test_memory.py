@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from actors.messages import Cancel, Resume, Start
-from daemon.catalog import shipped
+from actors.core.messages import Cancel, Resume, Start
+from daemon.runtime.ids import new_id
 from daemon.stores.codec import encode_run
-from daemon.uuids import new_id
+from daemon.templates.catalog import shipped
 from tests.actors.house import COMPANY, MORNING, House, house, stored
 
 PARKED = 2_000

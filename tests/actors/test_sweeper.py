@@ -8,8 +8,8 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from actors.ports import StoreFailed
-from daemon.stores.sqlite import SqliteStore
-from daemon.sweeper import Sweeper
+from daemon.engine.sweeper import Sweeper
+from daemon.stores.sqlite.store import SqliteStore
 from tests.actors.house import COMPANY, House, Store, house, passing
 
 KEY = "run-1:fetch:1"

@@ -9,8 +9,8 @@ from array import array
 from contextlib import suppress
 from pathlib import Path
 
-from daemon import logs
 from daemon.app import serve
+from daemon.observability import logs
 from daemon.settings import Settings
 
 try:

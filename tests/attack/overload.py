@@ -38,6 +38,7 @@ class Load:
     normal_s: float = 2.0
     memory_mb: float = 1_024.0
     light_ms: float = 500.0
+    light_done_least: float = 1.0
     pool_s: float = 1.5
 
     def pool(self, best: float) -> int:
@@ -140,7 +141,8 @@ def _tell(flood: Flow, light: Flow, report: Report, load: Load, best: float) -> 
         report.most(f"{name}: neither done nor refused", sum(flow.others.values()) + flow.sent - flow.answered, 0)
     report.told("light company, p50 and p99", _spread(light.good_ms))
     report.most("light company, p99", percentile(light.good_ms, 0.99), load.light_ms, " ms")
-    report.most("light company, not done", light.sent + light.unsent - len(light.good_ms), 0)
+    asked = light.sent + light.unsent
+    report.least("light company, done of what it asked", len(light.good_ms) / max(asked, 1), load.light_done_least)
 
 
 def _spread(ms: Sequence[float]) -> str:

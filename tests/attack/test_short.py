@@ -53,7 +53,15 @@ async def test_forged_tokens_are_refused_alike(target: Target, report: Report) -
 async def test_what_is_too_much_is_refused_and_a_company_that_asks_for_little_gets_it(
     tmp_path: Path, report: Report
 ) -> None:
-    load = overload.Load(seconds=2.0, warm_s=0.2, peak_s=0.5, goodput_least=0.0, normal_s=10.0, light_ms=5_000.0)
+    load = overload.Load(
+        seconds=2.0,
+        warm_s=0.2,
+        peak_s=0.5,
+        goodput_least=0.0,
+        normal_s=10.0,
+        light_ms=5_000.0,
+        light_done_least=0.5,  # the flood gets a tenth of what it asks
+    )
     async with attacked(tmp_path, **NARROW) as target:
         await overload.overload(target, report, load)
     assert report.missed == []

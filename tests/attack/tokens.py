@@ -14,7 +14,7 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from daemon.keyring import KeyRing, read_ring
+from daemon.keys.keyring import KeyRing, read_ring
 from tests.attack.report import Report
 from tests.attack.service import Target
 from tests.attack.wire import ask

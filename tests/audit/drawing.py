@@ -7,9 +7,9 @@ import random
 import sqlite3
 from typing import Any
 
-from actors.canonical import canonical
-from daemon.audit.chain import extended, genesis
-from daemon.audit.records import Growing, leaf
+from actors.core.canonical import canonical
+from daemon.model.chain import extended, genesis
+from daemon.model.evidence import Growing, leaf
 
 Rng = random.Random
 COMMITS = "SELECT position, company_id, run_id, version, first_seq, head, events FROM commits"

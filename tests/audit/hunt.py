@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.audit.verify import Finding, verify_export, verify_run, verify_store
+from daemon.verification.verify import Finding, verify_export, verify_run, verify_store
 from tests.audit import tampering
 from tests.audit.past import Past, plain_copy
 from tests.audit.tampering_exports import EXPORT_TAMPERINGS

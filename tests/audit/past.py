@@ -10,15 +10,15 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from actors.run import Run
+from actors.core.run import Run
 from daemon.audit import export
-from daemon.audit.keys import Signer, read_public
-from daemon.audit.log import Logged, LoggedIn, LoginRefused, Registered
-from daemon.audit.records import Checkpoint
 from daemon.audit.run_evidence import evidence
 from daemon.audit.sealer import Sealer
-from daemon.keyring import KeyRing, write_ring
-from daemon.stores.sqlite import SqliteStore
+from daemon.audit.signer import Signer, read_public
+from daemon.keys.keyring import KeyRing, write_ring
+from daemon.model.audit_events import Logged, LoggedIn, LoginRefused, Registered
+from daemon.model.evidence import Checkpoint
+from daemon.stores.sqlite.store import SqliteStore
 from tests.histories import ACME, NOON, OTHER, account, change, decide, start, stored_connector, work
 
 RUNS = 6

@@ -7,8 +7,8 @@ import sqlite3
 from collections.abc import Callable
 from dataclasses import fields
 
-from actors.run import Run
-from daemon.audit import merkle
+from actors.core.run import Run
+from daemon.model import merkle
 from daemon.stores import codec
 from tests.audit.drawing import COMMITS, Rng, any_commit, edited, edited_line, flipped, rebuild, rechain, rows
 from tests.audit.past import Past

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from actors.canonical import canonical
-from daemon.audit.chain import extended, genesis
+from actors.core.canonical import canonical
+from daemon.model.chain import extended, genesis
 from tests.audit.drawing import Rng, edited, flipped
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from actors.canonical import canonical
-from daemon.audit.chain import extended, genesis, hash_of_text, hashes
-from daemon.audit.records import Checkpoint
+from actors.core.canonical import canonical
 from daemon.audit.run_evidence import RunEvidence, chained
+from daemon.model.chain import extended, genesis, hash_of_text, hashes
+from daemon.model.evidence import Checkpoint
 from tests.audit.drawing import Rng, edited, flipped
 
 Document = dict[str, Any]

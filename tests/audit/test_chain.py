@@ -9,8 +9,8 @@ import rfc8785
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daemon.audit.chain import HistoryBroken, Walk, extended, genesis, hash_of_text, hashes, text_of_hash
-from daemon.audit.records import leaf
+from daemon.model.chain import HistoryBroken, Walk, extended, genesis, hash_of_text, hashes, text_of_hash
+from daemon.model.evidence import leaf
 
 # A busy machine is no finding.
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

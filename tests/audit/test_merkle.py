@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daemon.audit import merkle
+from daemon.model import merkle
 
 # A busy machine is no finding.
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from actors.ports import StoreFailed
-from daemon.audit.chain import HistoryBroken
-from daemon.stores.sqlite import SqliteStore
+from daemon.model.chain import HistoryBroken
+from daemon.stores.sqlite.store import SqliteStore
 from tests.histories import ACME, decide, start, work
 
 LOSE_SNAPSHOTS = "DELETE FROM snapshots"

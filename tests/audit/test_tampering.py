@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.audit.verify import Tally, verify_export, verify_run, verify_store
-from daemon.jsonio import dumps
+from daemon.runtime.json_codec import dumps
 from daemon.stores import codec
+from daemon.verification.verify import Tally, verify_export, verify_run, verify_store
 from tests.audit import tampering
 from tests.audit.drawing import Rng
 from tests.audit.hunt import KINDS, once

@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 
 from actors.ports import Commit, StoreFailed
-from daemon.audit.keys import Signer, read_public
 from daemon.audit.sealer import Sealer
-from daemon.audit.verify import verify_store
-from daemon.jsonio import dumps
-from daemon.keyring import KeyRing, write_ring
-from daemon.stores import codec, upgrade
-from daemon.stores.columns import standing_row, text
-from daemon.stores.engine import migrate
+from daemon.audit.signer import Signer, read_public
+from daemon.keys.keyring import KeyRing, write_ring
+from daemon.runtime.json_codec import dumps
+from daemon.stores import codec
 from daemon.stores.migrations import read_migrations
-from daemon.stores.sqlite import SqliteStore
+from daemon.stores.rows import standing_row, text
+from daemon.stores.sqlite import upgrade
+from daemon.stores.sqlite.engine import migrate
+from daemon.stores.sqlite.store import SqliteStore
+from daemon.verification.verify import verify_store
 from tests.histories import ACME, NOON, change, decide, start, stored_connector, work
 
 OLDER = ("via", "was")

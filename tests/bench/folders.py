@@ -17,16 +17,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from actors.decider import Step, step
-from actors.messages import RunStarted, Start
+from actors.core.decider import Step, step
+from actors.core.messages import RunStarted, Start
+from actors.core.values import changed
 from actors.ports import Commit
-from actors.values import changed
-from daemon.audit.keys import PUBLIC, Signer
-from daemon.catalog import shipped
-from daemon.stores import sqlite_audit
-from daemon.stores.sqlite_journal import Append, append_all
-from daemon.timers import utc_now
-from daemon.uuids import new_id
+from daemon.audit.signer import PUBLIC, Signer
+from daemon.runtime.clock import utc_now
+from daemon.runtime.ids import new_id
+from daemon.stores.sqlite import audit
+from daemon.stores.sqlite.journal import Append, append_all
+from daemon.templates.catalog import shipped
 from tests.bench.rivals.driving import INPUTS
 from tests.bench.servers import serving
 
@@ -104,7 +104,7 @@ def seal(db: sqlite3.Connection, folder: Path) -> None:
     """Give every commit its leaf, so that the service has nothing to catch up with."""
     signer = Signer(folder / "audit.keys", folder / PUBLIC, utc_now)
     db.execute("BEGIN")
-    while sqlite_audit.seal(db, signer.sign):
+    while audit.seal(db, signer.sign):
         pass
     db.execute("COMMIT")
 

@@ -13,17 +13,17 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from actors.decider import Step, step
-from actors.messages import Resume
+from actors.core.decider import Step, step
+from actors.core.messages import Resume
 from actors.ports import Commit
-from daemon.audit.keys import PUBLIC, read_public
-from daemon.audit.verify import Tally, verify_store
-from daemon.catalog import shipped
-from daemon.stores import inspection
-from daemon.stores.engine import migrate
+from daemon.audit.signer import PUBLIC, read_public
+from daemon.runtime.clock import utc_now
 from daemon.stores.migrations import read_migrations
-from daemon.stores.sqlite_journal import Append, append_all
-from daemon.timers import utc_now
+from daemon.stores.sqlite import inspection
+from daemon.stores.sqlite.engine import migrate
+from daemon.stores.sqlite.journal import Append, append_all
+from daemon.templates.catalog import shipped
+from daemon.verification.verify import Tally, verify_store
 from tests.bench import environments, folders, growth, layers, loops, machine, pages, rounds, watching, words
 from tests.bench.bars import Bar, bars, unsound
 from tests.bench.chart import drawn
@@ -34,9 +34,9 @@ from tests.load.__main__ import START
 
 ROOT = Path(__file__).parents[2]
 STACKS = """
-main (/opt/lib/python3.11/asyncio/runners.py:1);handler (/src/daemon/web/auth.py:40);read (/src/daemon/jsonio.py:9) 3
-main (/opt/lib/python3.11/asyncio/runners.py:1);of (/src/daemon/stores/sqlite_journal.py:9) 4
-run (/opt/lib/python3.11/threading.py:1);append_all (/src/daemon/stores/sqlite_journal.py:90) 5
+main (/opt/lib/python3.11/asyncio/runners.py:1);handler (/src/daemon/web/bodies.py:40);read (/src/daemon/runtime/ids.py:9) 3
+main (/opt/lib/python3.11/asyncio/runners.py:1);of (/src/daemon/stores/sqlite/journal.py:9) 4
+run (/opt/lib/python3.11/threading.py:1);append_all (/src/daemon/stores/sqlite/journal.py:90) 5
 start (/opt/lib/python3.11/site-packages/aiohttp/web_protocol.py:500) 6
 nowhere (<string>:1) 2
 run (/opt/lib/python3.11/threading.py:1);_worker (/opt/lib/python3.11/concurrent/futures/thread.py:8) 9
@@ -173,7 +173,7 @@ def test_samples_count_for_the_innermost_layer_unless_a_thread_waits() -> None:
     found = layers.told(layers.counted(STACKS.strip().splitlines()), cost)
     assert found["samples"] == 20
     assert {name: one["us"] for name, one in found["layers"].items()} == pytest.approx(
-        {"HTTP": 60.0, "SQLite": 50.0, "encoding": 40.0, "gateway": 30.0, "other": 20.0}
+        {"HTTP": 60.0, "SQLite": 50.0, "encoding": 40.0, "request and answer": 30.0, "other": 20.0}
     )
     assert sum(one["share"] for one in found["layers"].values()) == pytest.approx(1)
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from daemon.keyring import open_ring
+from daemon.keys.keyring import open_ring
 from tests.cluster.proxy import Proxy
 from tests.crash.service import READY, environment
 from tests.postgres import free_port

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from daemon.stores import postgres_append
-from daemon.stores.postgres import PostgresStore
-from daemon.stores.postgres_append import APPEND
-from daemon.stores.postgres_lease import Fenced
+from daemon.stores.postgres import append
+from daemon.stores.postgres.append import APPEND
+from daemon.stores.postgres.lease import Fenced
+from daemon.stores.postgres.store import PostgresStore
 from tests.cluster.watching import Watch
 from tests.histories import decide, start
 
@@ -36,7 +36,7 @@ async def test_a_write_of_a_daemon_that_is_gone_is_refused_and_else_it_is_notice
     await watch.trap()
     assert FENCE in APPEND
     if broken:
-        monkeypatch.setattr(postgres_append, "APPEND", APPEND.replace(FENCE, "SELECT $2::bigint AS epoch"))
+        monkeypatch.setattr(append, "APPEND", APPEND.replace(FENCE, "SELECT $2::bigint AS epoch"))
     async with PostgresStore.open(url) as store:
         begun = start()
         await store.append(begun)

@@ -14,17 +14,17 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from actors.calls import Connector, Request
-from actors.messages import Call, CallFailed, CallReturned, Outcome, Wake
-from actors.template import ConditionFailed
-from daemon.connectors.attempts import Clock, Limits
+from actors.core.calls import Connector, Request
+from actors.core.messages import Call, CallFailed, CallReturned, Outcome, Wake
+from actors.core.template import ConditionFailed
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
-from daemon.connectors.secrets import AUTH_TOKEN, DataKey, Vault, wrapped
-from daemon.effects import Dispatcher
-from daemon.keyring import KeyRing
-from daemon.ports import StoredConnector
-from daemon.stores.memory import MemoryStore
+from daemon.connectors.retry import Clock, Limits
+from daemon.engine.dispatcher import Dispatcher
+from daemon.keys.keyring import KeyRing
+from daemon.keys.vault import AUTH_TOKEN, DataKey, Vault, wrapped
+from daemon.model import StoredConnector
+from daemon.stores.memory.store import MemoryStore
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LOOPBACK = parse_networks("127.0.0.0/8, ::1/128")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from actors.messages import CallReturned
+from actors.core.messages import CallReturned
 from daemon.connectors.breaker import Breakers
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import Answer, HttpConnector, SendFailed

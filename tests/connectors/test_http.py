@@ -21,11 +21,11 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from actors.calls import Connector, Request
+from actors.core.calls import Connector, Request
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import Answer, HttpConnector, SendFailed, retry_after_s
 from tests.connectors.conftest import LOOPBACK, NOW, FarSide, hang, hang_up
-from tests.unit.test_egress import Stub
+from tests.connectors.test_egress import Stub
 
 BODY = {"b": 1, "a": "\u00e4", "c": [1.5, 1e21, True, None]}
 

@@ -14,7 +14,7 @@ import sys
 
 import pytest
 
-from tests.units import said, tool
+from tests.house.units import said, tool
 
 NO_NEW_PRIVILEGES = 38
 ALLOW, REFUSE = 0x7FFF0000, 0x00050000

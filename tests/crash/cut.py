@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from daemon.stores.backups import restore
-from daemon.timers import utc_now
+from daemon.runtime.clock import utc_now
+from daemon.stores.sqlite.backups import restore
 
 TOUCHES = frozenset({"open", "os.link", "os.rename", "os.remove", "os.chown", "sqlite3.connect"})
 TOUCHES_MAX = 60

@@ -24,7 +24,9 @@ from argon2 import PasswordHasher
 
 import daemon
 from actors import failpoints
-from daemon import catalog, cli, passwords
+from daemon import cli
+from daemon.identity import passwords
+from daemon.templates import catalog
 from tests.crash.build import deadly
 from tests.crash.service import PATIENCE_S, Service, environment
 
@@ -37,7 +39,10 @@ LONG = (
     )
     + "  - {id: s205, kind: end, label: Over, outcome: over}\n"
 )
-_texts = (LONG, *(path.read_text(encoding="utf-8") for path in Path(daemon.__path__[0], "templates").glob("*.yaml")))
+_texts = (
+    LONG,
+    *(path.read_text(encoding="utf-8") for path in Path(daemon.__path__[0], "templates", "shipped").glob("*.yaml")),
+)
 KNOWN = {text: catalog.load_text(text, "known") for text in _texts}
 _forge = get_context("forkserver")
 _forge.set_forkserver_preload(["tests.crash.forked"])

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from daemon.keyring import KeyRing, change_ring
+from daemon.keys.keyring import KeyRing, change_ring
 from tests.crash.forked import LONG
 from tests.crash.service import PATIENCE_S, Service, serving
 
@@ -21,7 +21,7 @@ EXIT_STORE_FAILED = 74
 SOURCE = """
 import errno, os
 from actors import failpoints
-from daemon import background
+from daemon.runtime import background
 from daemon.audit import sealer
 from daemon.cli import app
 background.VOID_S, sealer.SEALED_S = 1.0, 0.0

@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 
 from actors import failpoints
-from daemon.keyring import KeyRing, change_ring
+from daemon.keys.keyring import KeyRing, change_ring
 from tests.crash import build
 from tests.crash.forked import LONG, forked
 from tests.crash.service import ENDED, PATIENCE_S, PERSON, FarSide, Service
@@ -24,11 +24,11 @@ SECRET = "s3cret"
 BIG_BYTES, BIG = 500_000, 6
 # Where each stands: the file and the function.
 PLACES = {
-    "before-migration": "daemon/stores/engine.py migrate",
-    "migration-unrecorded": "daemon/stores/engine.py migrate",
-    "after-migration": "daemon/stores/engine.py migrate",
-    "key-file-written": "daemon/keyring.py write_ring",
-    "templates-kept": "daemon/catalog.py open",
+    "before-migration": "daemon/stores/sqlite/engine.py migrate",
+    "migration-unrecorded": "daemon/stores/sqlite/engine.py migrate",
+    "after-migration": "daemon/stores/sqlite/engine.py migrate",
+    "key-file-written": "daemon/keys/keyring.py write_ring",
+    "templates-kept": "daemon/templates/catalog.py open",
     "before-intent": "actors/actor.py _append",
     "after-intent": "actors/actor.py _append",
     "before-perform": "actors/actor.py _seen",
@@ -38,28 +38,28 @@ PLACES = {
     "before-activation": "actors/actor.py _load",
     "recovery-half-way": "actors/directory.py _wake",
     "before-passivation": "actors/directory.py passivate",
-    "timer-due": "daemon/timers.py post_due",
-    "drain-begun": "daemon/engine.py drain",
-    "drained": "daemon/engine.py drain",
-    "before-begin": "daemon/stores/engine.py commit_together",
-    "after-begin": "daemon/stores/engine.py commit_together",
-    "between-statements": "daemon/stores/sqlite_rows.py write",
-    "before-commit": "daemon/stores/engine.py commit_together",
-    "after-commit": "daemon/stores/engine.py commit_together",
-    "before-settling": "daemon/stores/writer.py _write",
-    "before-checkpoint": "daemon/stores/engine.py _checkpoint",
-    "after-checkpoint": "daemon/stores/engine.py _checkpoint",
-    "before-send": "daemon/effects.py _attempt",
+    "timer-due": "daemon/engine/timers.py post_due",
+    "drain-begun": "daemon/engine/assembly.py drain",
+    "drained": "daemon/engine/assembly.py drain",
+    "before-begin": "daemon/stores/sqlite/engine.py commit_together",
+    "after-begin": "daemon/stores/sqlite/engine.py commit_together",
+    "between-statements": "daemon/stores/sqlite/rows.py write",
+    "before-commit": "daemon/stores/sqlite/engine.py commit_together",
+    "after-commit": "daemon/stores/sqlite/engine.py commit_together",
+    "before-settling": "daemon/stores/group_commit.py _write",
+    "before-checkpoint": "daemon/stores/sqlite/engine.py _checkpoint",
+    "after-checkpoint": "daemon/stores/sqlite/engine.py _checkpoint",
+    "before-send": "daemon/engine/dispatcher.py _attempt",
     "request-leaving": "daemon/connectors/http.py _departed",
     "after-send": "daemon/connectors/http.py send",
-    "outcome-received": "daemon/effects.py _fly",
-    "before-outcome-posted": "daemon/effects.py _fly",
+    "outcome-received": "daemon/engine/dispatcher.py _fly",
+    "before-outcome-posted": "daemon/engine/dispatcher.py _fly",
     "before-receipt": "daemon/web/idempotency.py _written",
     "receipt-kept": "daemon/web/idempotency.py _written",
-    "connector-kept": "daemon/toolbox.py put",
-    "company-key-kept": "daemon/connectors/secrets.py _made",
-    "before-rewrap": "daemon/connectors/secrets.py rewrap",
-    "after-rewrap": "daemon/connectors/secrets.py rewrap",
+    "connector-kept": "daemon/connectors/service.py put",
+    "company-key-kept": "daemon/keys/vault.py _made",
+    "before-rewrap": "daemon/keys/vault.py rewrap",
+    "after-rewrap": "daemon/keys/vault.py rewrap",
 }
 WHILE_STARTING = (
     *("before-migration:1", "migration-unrecorded:1", "migration-unrecorded:2", "after-migration:1"),

@@ -20,12 +20,12 @@ import pytest
 from typer.main import get_command
 
 from daemon.cli import app
-from daemon.keyring import read_ring
+from daemon.keys.keyring import read_ring
 from daemon.settings import Settings
 from tests.crash.confined import confinable
 from tests.crash.service import PERSON, command, environment
 from tests.crash.supervised import Manager, listener, supervised
-from tests.units import UNITS, said
+from tests.house.units import UNITS, said
 
 ROOT = UNITS.parent
 GUIDE = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")

@@ -15,9 +15,9 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from daemon.connectors.secrets import unwrapped
-from daemon.keyring import read_ring
-from daemon.ports import CompanyKey
+from daemon.keys.keyring import read_ring
+from daemon.keys.vault import unwrapped
+from daemon.model import CompanyKey
 from tests.crash.service import PATIENCE_S, PERSON, Service, command, environment, serving
 
 EXIT_CONFIG = 78

@@ -15,7 +15,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 from aiohttp import web
 
-from daemon.keyring import read_ring
+from daemon.keys.keyring import read_ring
 from tests.crash.service import PERSON, Service, command, environment, serving, together
 from tests.listening import Listener
 from tests.web.collector import Collector

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from daemon.settings import Supervision
+from daemon.runtime.systemd import Supervision
 from tests.crash.service import PATIENCE_S
 from tests.crash.supervised import Manager, listener, supervised
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from actors.ports import StoreFailed
-from daemon.jsonio import dumps, loads
-from daemon.ports import Recorded
+from daemon.model import Recorded
+from daemon.runtime.json_codec import dumps, loads
 from daemon.stores import codec
-from daemon.stores.sqlite import SqliteStore
+from daemon.stores.sqlite.store import SqliteStore
 from daemon.web import render
 from tests.crash.forked import forked
 from tests.crash.service import Service, together, write_templates

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from daemon.catalog import load_folder
+from daemon.templates.catalog import load_folder
 from tests.effects.world import JSON, write_template
 
 TOOLS = tuple(f"tool-{number}" for number in range(10))

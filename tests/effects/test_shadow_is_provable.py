@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from daemon.connectors.secrets import Vault
+from daemon.keys.vault import Vault
 from daemon.settings import Settings
 from tests.crash.service import serving, together
 from tests.effects import scale

@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from actors.calls import Connector, Request
+from actors.core.calls import Connector, Request
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import HttpConnector, SendFailed
 from daemon.settings import Settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from actors.template import DryRun
+from actors.core.template import DryRun
 from tests.processes import MATCHED, above, choice, end, gate, parallel, process, task
 
 HIT = DryRun({"match": "exact"}, when=above("score", 90))

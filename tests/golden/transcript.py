@@ -7,8 +7,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, assert_never
 
-from actors.calls import Request
-from actors.messages import (
+from actors.core.calls import Request
+from actors.core.messages import (
     Call,
     CallSettled,
     Effect,
@@ -21,7 +21,7 @@ from actors.messages import (
     StepEntered,
     VerdictGiven,
 )
-from actors.template import Node, Template
+from actors.core.template import Node, Template
 from tests.conversations import Conversation
 from tests.golden.processes import PROCESSES
 from tests.processes import connector

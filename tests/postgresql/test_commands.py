@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from daemon.stores.postgres import PostgresStore
-from daemon.stores.sqlite import SqliteStore
+from daemon.stores.postgres.store import PostgresStore
+from daemon.stores.sqlite.store import SqliteStore
 from tests.crash.service import command, environment
 from tests.histories import start
 

@@ -7,21 +7,21 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from actors.calls import Request
-from actors.messages import Call, Effect
+from actors.core.calls import Request
+from actors.core.messages import Call, Effect
 from actors.ports import StoreFailed, VersionConflict
-from daemon.audit.log import Logged
-from daemon.sharing import OwnEffects, SharedJournal
-from daemon.stores.postgres import PostgresStore
-from daemon.webhooks.change import changed
-from daemon.webhooks.records import WEBHOOKS_MAX, TooMany, Webhook
+from daemon.engine.ownership import OwnEffects, SharedJournal
+from daemon.model.audit_events import Logged
+from daemon.model.webhooks import WEBHOOKS_MAX, TooMany, Webhook
+from daemon.stores.postgres.store import PostgresStore
+from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, commit, decide, start, work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from actors.core.run import Run
     from actors.ports import Commit
-    from actors.run import Run
     from tests.postgres import Server
 
 PATIENCE_S = 20.0

@@ -7,11 +7,11 @@ import asyncio
 import asyncpg
 import pytest
 
-from daemon.audit.log import Logged
-from daemon.stores.postgres import PostgresStore
-from daemon.stores.postgres_lease import Fenced, bury
-from daemon.webhooks.change import changed
-from daemon.webhooks.records import Webhook
+from daemon.model.audit_events import Logged
+from daemon.model.webhooks import Webhook
+from daemon.stores.postgres.lease import Fenced, bury
+from daemon.stores.postgres.store import PostgresStore
+from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, decide, start
 
 PATIENCE_S = 20.0

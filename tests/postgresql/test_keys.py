@@ -11,15 +11,15 @@ import pytest
 from pydantic import SecretStr
 
 from daemon.app import Life, opened
-from daemon.audit.log import KeysChanged
-from daemon.connectors.secrets import Vault
-from daemon.keymatch import check
-from daemon.keyring import KeyFileRefused, KeyPurpose, KeyRing, change_ring, open_ring, read_ring
-from daemon.keywatch import KeyWatch
+from daemon.keys.change_log import KeyWatch
+from daemon.keys.consistency import check
+from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring, open_ring, read_ring
+from daemon.keys.vault import Vault
+from daemon.model.audit_events import KeyPurpose, KeysChanged
+from daemon.runtime.clock import utc_now
 from daemon.settings import Settings, key_files
 from daemon.stores.codec import decode_log
-from daemon.stores.postgres import PostgresStore
-from daemon.timers import utc_now
+from daemon.stores.postgres.store import PostgresStore
 from daemon.web.services import Services
 from tests.crash.service import command, environment
 from tests.histories import ACME

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from actors.ports import StoreFailed
-from daemon.stores.postgres_link import Link
+from daemon.stores.postgres.connection import Link
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from daemon.stores.postgres_link import Db
+    from daemon.stores.postgres.connection import Db
 
 CONNECT_S = 0.5
 PATIENCE_S = 20.0

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from daemon.audit.chain import text_of_hash
-from daemon.audit.records import Checkpoint
-from daemon.placed import BEGINNING
-from daemon.ports import FolderInUse, RunQuery, SchemaMismatch
-from daemon.stores import moving
-from daemon.stores.postgres import PostgresStore
-from daemon.stores.sqlite import SqliteStore
-from tests.contract.test_telling import hook, log_of
+from daemon.model import FolderInUse, RunQuery, SchemaMismatch
+from daemon.model.chain import text_of_hash
+from daemon.model.event_log import BEGINNING
+from daemon.model.evidence import Checkpoint
+from daemon.stores import migrate
+from daemon.stores.postgres.store import PostgresStore
+from daemon.stores.sqlite.store import SqliteStore
 from tests.histories import ACME, OTHER, Clock, account, change, decide, receipt, start, stored_connector
+from tests.stores.contract.test_webhooks import hook, log_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from actors.run import Run
-    from daemon.ports import Store
+    from actors.core.run import Run
+    from daemon.model import Store
     from tests.postgres import Server
 
 
@@ -51,7 +51,7 @@ async def runs_of(store: Store) -> list[Run]:
 
 async def moved(path: Path, url: str) -> list[str]:
     said: list[str] = []
-    await moving.move(path, url, Clock(), said.append)
+    await migrate.move(path, url, Clock(), said.append)
     return said
 
 
@@ -83,7 +83,7 @@ async def test_a_move_that_was_broken_off_keeps_daemons_out_and_is_begun_again(
     await filled(tmp_path / "penstock.db")
     url = await postgres.made()
     with monkeypatch.context() as broken:
-        broken.setattr(moving, "TABLES", (*moving.TABLES[:8], moving.Table("no_such_table", "x")))
+        broken.setattr(migrate, "TABLES", (*migrate.TABLES[:8], migrate.Table("no_such_table", "x")))
         with pytest.raises(Exception, match="no_such_table"):
             await moved(tmp_path / "penstock.db", url)
     with pytest.raises(SchemaMismatch, match="not finished"):
@@ -99,11 +99,11 @@ async def test_nothing_is_moved_over_an_installation_nor_twice(postgres: Server,
     url = await postgres.made(template)
     async with PostgresStore.open(url) as store:
         await store.append(start("run-7"))
-    with pytest.raises(moving.MoveRefused, match="already"):
+    with pytest.raises(migrate.MoveRefused, match="already"):
         await moved(tmp_path / "penstock.db", url)
     fresh = await postgres.made()
     await moved(tmp_path / "penstock.db", fresh)
-    with pytest.raises(moving.MoveRefused, match="already"):
+    with pytest.raises(migrate.MoveRefused, match="already"):
         await moved(tmp_path / "penstock.db", fresh)
 
 
@@ -111,12 +111,12 @@ async def test_what_was_changed_there_meanwhile_is_found(postgres: Server, tmp_p
     await filled(tmp_path / "penstock.db")
     url = await postgres.made()
     with pytest.MonkeyPatch.context() as broken:
-        broken.setattr(moving, "TABLES", moving.TABLES[:8])
-        broken.setattr(moving, "_HEADS", "SELECT nothing")
+        broken.setattr(migrate, "TABLES", migrate.TABLES[:8])
+        broken.setattr(migrate, "_HEADS", "SELECT nothing")
         with pytest.raises(Exception, match="nothing"):
             await moved(tmp_path / "penstock.db", url)
     await postgres.told("UPDATE commits SET events = events || 'x'", url.rpartition("/")[2])
-    with pytest.raises(moving.MoveRefused, match="commits are not the same"):
+    with pytest.raises(migrate.MoveRefused, match="commits are not the same"):
         await moved(tmp_path / "penstock.db", url)
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import asyncpg
 import pytest
 
-from daemon.stores import postgres_append, postgres_audit, postgres_journal, postgres_news
-from daemon.stores.postgres_link import HINTS, SESSION
+from daemon.stores.postgres import append, audit, changes, journal
+from daemon.stores.postgres.connection import HINTS, SESSION
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from tests.postgres import Server
 
 STATEMENTS = {
-    "append": postgres_append.APPEND,
-    "load": postgres_journal._LOAD,
-    "versions": postgres_news._VERSIONS,
-    "nodes": postgres_audit._NODES,
-    "last leaf": postgres_audit._LAST_LEAF,
-    "head": postgres_journal._HEAD,
+    "append": append.APPEND,
+    "load": journal._LOAD,
+    "versions": changes._VERSIONS,
+    "nodes": audit._NODES,
+    "last leaf": audit._LAST_LEAF,
+    "head": journal._HEAD,
 }
 FILLED = """
 INSERT INTO runs SELECT 'c', 'run-' || n, 1, true, 'parked', 'line', '|gate|', '', '', 1, 1, 0

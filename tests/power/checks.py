@@ -14,12 +14,12 @@ from typing import Any
 
 import jwt
 
-from actors.messages import Event, RunStarted, StepCleared, VerdictGiven
+from actors.core.messages import Event, RunStarted, StepCleared, VerdictGiven
 from actors.ports import StoreFailed
 from daemon.app import Life, opened
-from daemon.identity import Identity, NotAuthenticated
-from daemon.keyring import KeyFileRefused, KeyRing, read_ring
-from daemon.ports import Runs, SchemaMismatch
+from daemon.identity.accounts import Identity, NotAuthenticated
+from daemon.keys.keyring import KeyFileRefused, KeyRing, read_ring
+from daemon.model import Runs, SchemaMismatch
 from daemon.settings import Settings
 from daemon.stores import codec
 

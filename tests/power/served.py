@@ -14,12 +14,13 @@ from typing import Any
 
 from argon2 import PasswordHasher
 
-from actors.messages import StepCleared
+from actors.core.messages import StepCleared
 from actors.ports import Commit
-from daemon import keyring, passwords
 from daemon.cli import app
-from daemon.stores import connection, engine
-from daemon.stores.sqlite import SqliteStore
+from daemon.identity import passwords
+from daemon.keys import keyring
+from daemon.stores.sqlite import connection, engine
+from daemon.stores.sqlite.store import SqliteStore
 from tests.power import within
 
 FAULT, LOG_BYTES, RECORDER = "POWER_FAULT", "POWER_LOG_BYTES", "POWER_RECORDER"

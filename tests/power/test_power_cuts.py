@@ -25,8 +25,8 @@ from pathlib import Path
 from tests.power import within
 if "POWER_RECORDER" in os.environ:
     within.watch()
-from daemon.folders import make_folder
-from daemon.keyring import KeyRing, write_ring
+from daemon.runtime.durable_files import make_folder
+from daemon.keys.keyring import KeyRing, write_ring
 folder = Path(os.environ["POWER_ROOT"]) / "a" / "b"
 make_folder(folder)
 write_ring(folder / "keys", KeyRing("", {}).rotated())

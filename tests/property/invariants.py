@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from itertools import takewhile
 
-from actors.calls import PlannedCall, Request
-from actors.decider import Step, outstanding, step
-from actors.evolve import evolve
-from actors.messages import (
+from actors.core.calls import PlannedCall, Request
+from actors.core.decider import Step, outstanding, step
+from actors.core.evolve import evolve
+from actors.core.messages import (
     AUTOPILOT,
     Call,
     CallSettled,
@@ -21,8 +21,8 @@ from actors.messages import (
     StepEntered,
     VerdictGiven,
 )
-from actors.run import Run
-from actors.template import DENIED
+from actors.core.run import Run
+from actors.core.template import DENIED
 from tests.conversations import Conversation, fold
 
 Key = tuple[str, int]

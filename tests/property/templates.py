@@ -10,7 +10,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
-from actors.template import DENIED, Condition, DryRun, Edge, Node, Template, Tier, ToolEffect
+from actors.core.template import DENIED, Condition, DryRun, Edge, Node, Template, Tier, ToolEffect
 from tests.processes import ALWAYS, MATCHED, NEVER, UNCLEAR, choice, end, gate, parallel, task
 
 TOOLS = ("look", "score", "pay")

@@ -9,7 +9,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.canonical import canonical, digest
+from actors.core.canonical import canonical, digest
 
 EXACT = 2**53 - 1
 

@@ -8,10 +8,10 @@ from typing import Any, Literal
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from actors.calls import Connector
-from actors.decider import outstanding
-from actors.messages import Call, Elapsed, GateOpened, Message, Resume, StepEntered
-from actors.template import APPROVED, Template, problems
+from actors.core.calls import Connector
+from actors.core.decider import outstanding
+from actors.core.messages import Call, Elapsed, GateOpened, Message, Resume, StepEntered
+from actors.core.template import APPROVED, Template, problems
 from tests.conversations import DOWN, LOST, NOT_SENT, RECONNECTED, Conversation, fold
 from tests.processes import connector
 from tests.property.invariants import check, check_turn

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import generate_latest
 
-from actors.decider import Step
-from actors.evolve import visit_of
-from actors.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, GateOpened, Message, VerdictGiven
-from actors.template import Template
-from daemon.metrics import Metrics
+from actors.core.decider import Step
+from actors.core.evolve import visit_of
+from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, GateOpened, Message, VerdictGiven
+from actors.core.template import Template
+from daemon.observability.metrics import Metrics
 from tests.property.templates import templates
 from tests.property.test_conversations import STEPS_MAX, Say, Talk, bindings, bound, do, sayings
 from tests.web.figures import read

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from actors.template import Template
-from daemon.sweeper import reason
+from actors.core.template import Template
+from daemon.engine.sweeper import reason
 from tests.property.templates import templates
 from tests.property.test_conversations import Say, bindings, play, sayings
 

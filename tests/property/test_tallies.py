@@ -6,8 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics, generate_latest
 
-from daemon.metrics import DECISION_S, REQUEST_S
-from daemon.tallies import Counts, Spreads
+from daemon.observability.metrics import DECISION_S, REQUEST_S
+from daemon.observability.tallies import Counts, Spreads
 
 disable_created_metrics()  # type: ignore[no-untyped-call]
 labels = st.tuples(st.sampled_from(["GET", "POST", 'a "quoted"\nname']), st.sampled_from(["200", "404"]))

@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from actors.decider import Step, step
-from actors.messages import Start
+from actors.core.decider import Step, step
+from actors.core.messages import Start
 from actors.ports import Commit, Receipt
-from daemon.catalog import Entry, shipped
-from daemon.stores import engine
-from daemon.stores.sqlite import SqliteStore
-from daemon.timers import utc_now
-from daemon.uuids import new_id
+from daemon.runtime.clock import utc_now
+from daemon.runtime.ids import new_id
+from daemon.stores.sqlite import engine
+from daemon.stores.sqlite.store import SqliteStore
+from daemon.templates.catalog import Entry, shipped
 
 VERTICAL = "prior-auth"
 AT_ONCE = 256

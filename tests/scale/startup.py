@@ -13,7 +13,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.stores import inspection
+from daemon.stores.sqlite import inspection
 from tests.crash.service import serving, write_templates
 
 SECONDS_MAX = 5.0

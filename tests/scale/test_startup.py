@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from daemon.app import Life, opened
 from daemon.settings import Settings
-from daemon.stores.sqlite import SqliteStore
+from daemon.stores.sqlite.store import SqliteStore
 from tests.histories import start
 from tests.scale.startup import RSS_MIB_MAX, filled, started
 

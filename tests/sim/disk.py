@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from actors.core.run import Run
 from actors.ports import Commit, Receipt, ReceiptTaken, StoreFailed, VersionConflict
-from actors.run import Run
-from daemon.ports import ConnectorChange, StoredConnector
+from daemon.model import ConnectorChange, StoredConnector
 from daemon.stores import codec
-from daemon.stores.memory import MemoryStore
-from daemon.stores.writer import Writer
+from daemon.stores.group_commit import Writer
+from daemon.stores.memory.store import MemoryStore
 
 if TYPE_CHECKING:
     from tests.sim.process import Process

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from actors.calls import Connector, Request
-from actors.template import ConditionFailed
+from actors.core.calls import Connector, Request
+from actors.core.template import ConditionFailed
 from daemon.connectors.http import Answer, HttpConnector, SendFailed, unheard
 
 if TYPE_CHECKING:

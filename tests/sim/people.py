@@ -8,11 +8,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from actors.actor import Overloaded, Stopped
-from actors.decider import Step
-from actors.messages import Cancel, Command, GateOpened, Rejected, Resume, Retry, Start
+from actors.core.decider import Step
+from actors.core.messages import Cancel, Command, GateOpened, Rejected, Resume, Retry, Start
+from actors.core.run import Run
+from actors.core.template import Template
 from actors.ports import Receipt, ReceiptTaken, StoreFailed
-from actors.run import Run
-from actors.template import Template
 from tests.property.templates import TOOLS
 from tests.sim.disk import Key
 from tests.sim.process import Process

@@ -8,15 +8,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from actors import decider
 from actors.actor import Actor, Envelope
-from actors.decider import Step
+from actors.core import decider
+from actors.core.decider import Step
+from actors.core.messages import Call, CallReturned, Effect, Outcome
+from actors.core.run import Run
+from actors.core.template import Template
+from actors.core.values import changed
 from actors.directory import Directory
-from actors.messages import Call, CallReturned, Effect, Outcome
-from actors.run import Run
-from actors.template import Template
-from actors.values import changed
-from daemon.effects import Dispatcher, Flight
+from daemon.engine.dispatcher import Dispatcher, Flight
 from tests.sim.disk import Disk, Key
 
 Plant = tuple[Any, str, Any]

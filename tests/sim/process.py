@@ -9,19 +9,20 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from actors.actor import Actor, Answer, Envelope, ReceiptMaker, Surroundings
+from actors.core.messages import Command, Effect, Event, Outcome, Wake
+from actors.core.run import Run
+from actors.core.template import Template
 from actors.directory import Directory
-from actors.messages import Command, Effect, Event, Outcome, Wake
 from actors.ports import StoreFailed
-from actors.run import Run
-from actors.template import Template
-from daemon.connectors.attempts import Clock, Limits
-from daemon.connectors.secrets import Vault
-from daemon.effects import Dispatcher
-from daemon.feed import Feed
-from daemon.keyring import KeyRing
-from daemon.stores.memory import MemoryStore
-from daemon.timers import Timers, utc_now
-from daemon.toolbox import Toolbox
+from daemon.connectors.retry import Clock, Limits
+from daemon.connectors.service import Toolbox
+from daemon.engine.dispatcher import Dispatcher
+from daemon.engine.feed import Feed
+from daemon.engine.timers import Timers
+from daemon.keys.keyring import KeyRing
+from daemon.keys.vault import Vault
+from daemon.runtime.clock import utc_now
+from daemon.stores.memory.store import MemoryStore
 from tests.sim.disk import Key, SimStore, never
 from tests.sim.farside import FarSide, Hits
 from tests.sim.loop import LIFE, Life

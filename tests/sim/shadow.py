@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from actors.messages import Call, Event, GateOpened, VerdictGiven
-from actors.run import Run
-from actors.template import Template
+from actors.core.messages import Call, Event, GateOpened, VerdictGiven
+from actors.core.run import Run
+from actors.core.template import Template
 from tests.conversations import Conversation
 
 Key = tuple[str, str]

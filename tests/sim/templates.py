@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 from hypothesis.strategies import DrawFn
 
-from actors.template import Template
+from actors.core.template import Template
 from tests.processes import ALWAYS, choice, end, gate, parallel, process, task
 from tests.property.templates import COMPOUND, Plan, finished
 

@@ -7,11 +7,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from actors.actor import Actor
-from actors.calls import Request, shown, shown_plan
-from actors.canonical import digest
-from actors.decider import Step, outstanding
-from actors.evolve import evolve
-from actors.messages import (
+from actors.core.calls import Request, shown, shown_plan
+from actors.core.canonical import digest
+from actors.core.decider import Step, outstanding
+from actors.core.evolve import evolve
+from actors.core.messages import (
     AUTOPILOT,
     Call,
     CallSettled,
@@ -26,9 +26,9 @@ from actors.messages import (
     VerdictGiven,
     Wake,
 )
+from actors.core.run import RETRY, Run
+from actors.core.template import APPROVED, Template
 from actors.ports import Commit
-from actors.run import RETRY, Run
-from actors.template import APPROVED, Template
 from tests.conversations import Conversation
 from tests.property.invariants import check_effects, check_history, check_open
 from tests.sim.shadow import Key, Shadow, Sight, Visited

@@ -13,10 +13,10 @@ from typing import Literal
 
 import structlog
 
-from actors import turn
-from actors.calls import Connector
+from actors.core import turn
+from actors.core.calls import Connector
 from actors.ports import StoreFailed
-from daemon.toolbox import Toolbox
+from daemon.connectors.service import Toolbox
 from tests.property.templates import TOOLS
 from tests.sim.disk import WRITE_S, Disk, Shelf
 from tests.sim.loop import SimLoop

@@ -14,8 +14,8 @@ from argon2 import PasswordHasher
 from pydantic import SecretStr
 
 from daemon.app import Life, opened
-from daemon.catalog import Entry, load_folder, shipped
 from daemon.settings import Settings
+from daemon.templates.catalog import Entry, load_folder, shipped
 from tests.postgres import Server
 from tests.web.operators import Operator
 from tests.web.support import Clients, FarSide, House, Person
@@ -46,7 +46,7 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daemon.app.shipped", lambda: list(_loaded(None)))
     monkeypatch.setattr("daemon.app.load_folder", lambda folder: list(_loaded(folder)))
     cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
-    monkeypatch.setattr("daemon.passwords.PasswordHasher", cheap)
+    monkeypatch.setattr("daemon.identity.passwords.PasswordHasher", cheap)
 
 
 @pytest.fixture(scope="session")

@@ -14,8 +14,8 @@ import pytest
 from aiohttp import ClientResponse, web
 from aiohttp.test_utils import TestClient
 
-from actors.decider import Step, step
-from actors.messages import Resume
+from actors.core.decider import Step, step
+from actors.core.messages import Resume
 from actors.ports import Commit, VersionConflict
 from daemon.app import Life, opened
 from daemon.settings import Settings

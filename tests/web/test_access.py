@@ -9,8 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from daemon.effects import Dispatcher
-from daemon.logs import about
+from daemon.engine.dispatcher import Dispatcher
+from daemon.observability.logs import about
 from daemon.settings import Settings
 from tests.web.support import EventStream, FarSide, House, Person
 
@@ -39,7 +39,7 @@ async def test_a_fault_leaves_a_line(house: House, ann: Person) -> None:
 
 async def test_a_slow_answer_leaves_a_line_and_a_stream_does_not(ann: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     run = await ann.start("quick")
-    monkeypatch.setattr("daemon.web.access.SLOW_S", 0.0)
+    monkeypatch.setattr("daemon.web.middleware.access_log.SLOW_S", 0.0)
     with capture_logs() as logs:
         await ann.run(run)
         async with EventStream(ann, run["id"]) as stream:
@@ -156,7 +156,7 @@ async def test_what_a_call_says_names_the_run_the_step_and_the_visit_and_no_requ
 
 
 @pytest.mark.sqlite
-@pytest.mark.parametrize("what", ["sqlite_journal.load_all", "sqlite_connectors.connectors_of"])
+@pytest.mark.parametrize("what", ["sqlite.journal.load_all", "sqlite.connectors.connectors_of"])
 async def test_what_an_actor_reads_in_vain_names_its_run(
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from actors.actor import Overloaded
 from daemon.settings import Settings
-from daemon.web.admission import REFUSE_EVERY_S, REFUSED_AT_ONCE, SLOT, Admission, Slot, aside
+from daemon.web.middleware.admission import REFUSE_EVERY_S, REFUSED_AT_ONCE, SLOT, Admission, Slot, aside
 from tests.load.pump import wire
 from tests.web.test_connections import HEALTH, LOGIN, code_of, entrance, register, until
 

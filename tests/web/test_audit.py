@@ -15,8 +15,8 @@ import pytest
 import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from daemon.audit import merkle
-from daemon.audit.verify import verify_export, verify_run
+from daemon.model import merkle
+from daemon.verification.verify import verify_export, verify_run
 from tests.web.support import PASSWORD, House, Person, assert_problem
 
 
@@ -315,7 +315,7 @@ async def test_an_earlier_key_still_verifies_after_a_rotation(ann: Person, house
     await audit(ann, await ann.start("line", {"amount": 1}))
     ring_file = house.settings.data_dir / "audit.keys"
     assert ring_file.stat().st_mode & 0o777 == 0o600
-    from daemon.keyring import KeyRing, change_ring  # noqa: PLC0415
+    from daemon.keys.keyring import KeyRing, change_ring  # noqa: PLC0415
 
     change_ring(ring_file, KeyRing.rotated)
     await ann.start("line", {"amount": 1})

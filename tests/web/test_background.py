@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from actors import failpoints
-from daemon.background import Loop
-from daemon.exits import STORE_FAILED
-from daemon.keyring import KeyRing, change_ring
+from daemon.keys.keyring import KeyRing, change_ring
+from daemon.runtime.background import Loop
+from daemon.runtime.exit_codes import STORE_FAILED
 from daemon.settings import Settings
 from tests.web.conftest import ON_POSTGRES
 from tests.web.support import PATIENCE_S, Answer, House, Person
@@ -21,7 +21,7 @@ from tests.web.support import PATIENCE_S, Answer, House, Person
 pytestmark = pytest.mark.one_daemon
 EVERYWHERE = {"key-files", "loop-lag", "old-rows", "passivation", "sealer", "secrets", "store", "sweeper", "timers"}
 LOOPS = EVERYWHERE | {"webhooks"} | ({"hints-in", "hints-out", "lease", "peers"} if ON_POSTGRES else set())
-# Their rounds end when something is due; tests/unit/test_background.py has one fail then.
+# Their rounds end when something is due; tests/runtime/test_background.py has one fail then.
 WAITING = {"hints-out", "timers"}
 VITAL = {"lease", "peers", "sealer", "timers"} & LOOPS
 
@@ -86,7 +86,7 @@ async def test_a_loop_that_fails_is_told_by_health_and_goes_on(house: House, nam
 async def test_without_a_loop_that_promises_rest_on_the_process_is_stopped_to_be_started_again(
     house: House, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setattr("daemon.background.VOID_S", 0.2)
+    monkeypatch.setattr("daemon.runtime.background.VOID_S", 0.2)
     own = loops(house)[name]
     house.services.background.keep(house.stack, replace(own, work=faulty(own.work, 1_000)))
     async with asyncio.timeout(PATIENCE_S):

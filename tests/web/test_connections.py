@@ -17,10 +17,10 @@ from aiohttp import web
 
 from daemon.app import Life, opened
 from daemon.settings import Settings
-from daemon.web.admission import ADMISSION, Admission
 from daemon.web.bodies import ARRIVING
-from daemon.web.connections import Connection
-from daemon.web.server import Door, listening
+from daemon.web.middleware.admission import ADMISSION, Admission
+from daemon.web.server.connections import Connection
+from daemon.web.server.listen import Door, listening
 from tests.attack.wire import Answer, read
 from tests.load.pump import wire
 

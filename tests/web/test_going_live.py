@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from actors.run import Run
-from daemon.catalog import Entry, load_json, shipped
+from actors.core.run import Run
+from daemon.templates.catalog import Entry, load_json, shipped
 from tests.journeys import JOURNEYS
 from tests.listening import Listener
-from tests.unit.test_templates import ENTRIES, resume, start
+from tests.templates.test_shipped import ENTRIES, resume, start
 from tests.web.support import House, Person
 
 CHOICES = range(4)

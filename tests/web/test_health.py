@@ -30,7 +30,7 @@ async def test_however_often_it_is_asked_nothing_is_written(house: House) -> Non
 
 
 async def test_it_answers_at_once_while_the_disk_does_not(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daemon.stores.writer.STALLED_S", 0.0)
+    monkeypatch.setattr("daemon.stores.group_commit.STALLED_S", 0.0)
     writer: Any = house.services.store._writer  # type: ignore[attr-defined]
     reached, released = threading.Event(), threading.Event()
 

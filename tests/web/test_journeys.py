@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.catalog import shipped
+from daemon.templates.catalog import shipped
 from tests.journeys import JOURNEYS, Human, Journey
 from tests.web.support import Person
 

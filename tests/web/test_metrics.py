@@ -17,10 +17,10 @@ import pytest
 from aiohttp import ClientSession
 from structlog.testing import capture_logs
 
-from daemon.gates import OpenGates
-from daemon.logs import about
-from daemon.meters import Sources
-from daemon.metrics import Metrics
+from daemon.observability.logs import about
+from daemon.observability.meters import Sources
+from daemon.observability.metrics import Metrics
+from daemon.observability.open_gates import OpenGates
 from daemon.settings import Settings
 from tests.web.figures import Page, read
 from tests.web.support import PATIENCE_S, Clients, EventStream, FarSide, House, Person
@@ -114,7 +114,7 @@ async def test_open_gates_are_counted_by_vertical_with_the_age_of_the_oldest(pag
 async def test_gates_are_counted_over_all_companies_and_all_pages_and_those_decided_no_more(
     house: House, ann: Person, eve: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.gates.PAGE", 2)
+    monkeypatch.setattr("daemon.observability.open_gates.PAGE", 2)
     gates = OpenGates(house.services.store, fresh_s=0, rest_times=0)
     runs = [await person.start("line", {"amount": 1}) for person in (ann, eve, eve, ann, ann)]
     assert {vertical: tally.gates for vertical, tally in (await gates.tallies()).items()} == {"line": 5}
@@ -126,7 +126,7 @@ async def test_gates_are_counted_over_all_companies_and_all_pages_and_those_deci
 async def test_a_gate_is_as_old_as_it_is_whatever_has_happened_on_another_branch_since(
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch, looked_max: int
 ) -> None:
-    monkeypatch.setattr("daemon.gates.LOOKED_MAX", looked_max)
+    monkeypatch.setattr("daemon.observability.open_gates.LOOKED_MAX", looked_max)
     gates = OpenGates(house.services.store, fresh_s=0, rest_times=0)
     runs = [await ann.start("fork") for _ in range(4)]
     for run in reversed(runs):
@@ -258,7 +258,7 @@ async def test_a_history_that_is_damaged_is_counted_and_its_line_names_the_run(
 async def test_a_read_that_fails_is_counted(
     page: Page, house: House, ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.stores.sqlite_journal._STANDING", "no SQL at all")
+    monkeypatch.setattr("daemon.stores.sqlite.journal._STANDING", "no SQL at all")
     assert (await ann.get("/process-runs/")).status == 503
     assert (await page.read())("store_failures_total", kind="read") == 1
 

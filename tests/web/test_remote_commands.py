@@ -16,7 +16,7 @@ import pytest
 from rich.console import RenderableType
 from structlog.testing import capture_logs
 
-from daemon.commands import shown
+from daemon.commands import display
 from daemon.settings import Remote, unknown_variables
 from tests.web.operators import Operator
 from tests.web.support import PASSWORD, FarSide, Person
@@ -92,9 +92,9 @@ async def test_a_file_of_tokens_that_others_may_read_is_refused(stranger: Operat
 
 async def test_templates_are_listed_and_shown(operator: Operator) -> None:
     assert "line" in [one["vertical"] for one in await operator.reads("templates", "ls")]
-    listed, shown = await operator.says("templates", "ls"), await operator.says("templates", "show", "line")
+    listed, output = await operator.says("templates", "ls"), await operator.says("templates", "show", "line")
     assert "A line" in listed.stdout
-    assert "approved: pay, denied: refused" in shown.stdout
+    assert "approved: pay, denied: refused" in output.stdout
     assert {"nodes", "edges", "inputs_schema"} <= set(await operator.reads("templates", "show", "line"))
 
 
@@ -119,9 +119,9 @@ async def test_a_run_is_started_listed_shown_and_cancelled(operator: Operator) -
     listed = await operator.says("runs", "ls", "--status", "parked", "--vertical", "line", "--parked-at", "signoff")
     assert run["id"] in listed.stdout
     assert await operator.reads("runs", "ls", "--status", "failed") == []
-    shown = await operator.says("runs", "show", run["id"])
-    assert "The sign-off" in shown.stdout
-    assert "shadow" in shown.stdout
+    output = await operator.says("runs", "show", run["id"])
+    assert "The sign-off" in output.stdout
+    assert "shadow" in output.stdout
     assert (await operator.reads("runs", "cancel", run["id"], "--yes", "--reason", "no"))["status"] == "cancelled"
     assert (await operator.says("runs", "cancel", run["id"], "-y")).exit_code == REFUSED
     assert (await operator.says("runs", "retry", run["id"])).exit_code == REFUSED
@@ -148,11 +148,11 @@ async def test_only_so_many_runs_are_listed_as_were_asked_for(operator: Operator
 async def test_what_is_asked_is_shown_before_it_is_decided(operator: Operator, ann: Person) -> None:
     await ann.connect("transfer", "https://bank.example.com", reversible=False)
     run = await ann.start("direct")
-    shown = await operator.says("runs", "resume", run["id"], "approved", types="n\n")
-    assert shown.exit_code == REFUSED
+    output = await operator.says("runs", "resume", run["id"], "approved", types="n\n")
+    assert output.exit_code == REFUSED
     for text in ("Transfer the money", run["gate"]["reason"], "recorded, not sent: POST https://bank.example.com/do"):
-        assert text in shown.stderr
-    assert shown.stdout.strip() == "n"  # what was typed
+        assert text in output.stderr
+    assert output.stdout.strip() == "n"  # what was typed
     assert (await ann.run(run))["status"] == "parked"
     decided = await operator.says("runs", "resume", run["id"], types="approved\ny\n")
     assert decided.exit_code == 0, decided.output
@@ -169,7 +169,7 @@ async def test_what_a_decision_leads_to_is_shown_with_its_grounds_and_told_when_
     await ann.connect("payment", "https://bank.example.com", reversible=False)
     run = await ann.start("line", {"amount": 5})
     asked, changed = asyncio.Event(), threading.Event()
-    loop, ask = asyncio.get_running_loop(), shown.ask
+    loop, ask = asyncio.get_running_loop(), display.ask
 
     def confirm(*_: object, **__: object) -> bool:
         loop.call_soon_threadsafe(asked.set)
@@ -181,7 +181,7 @@ async def test_what_a_decision_leads_to_is_shown_with_its_grounds_and_told_when_
             changed.set()
 
     monkeypatch.setattr("typer.confirm", confirm)
-    monkeypatch.setattr("daemon.commands.shown.ask", say)
+    monkeypatch.setattr("daemon.commands.display.ask", say)
     deciding = asyncio.create_task(operator.says("runs", "resume", run["id"], "approved"))
     await asked.wait()
     await ann.connect("payment", "https://bank.example.com")
@@ -251,10 +251,10 @@ async def test_one_of_several_gates_has_to_be_named(operator: Operator, ann: Per
 async def test_what_others_wrote_does_not_command_the_terminal(operator: Operator, ann: Person) -> None:
     run = await ann.start("line", {"amount": 5})
     await ann.post(f"/process-runs/{run['id']}/cancel", {"reason": f"{CLEAR_SCREEN}[red]x[/]{RIGHT_TO_LEFT}"})
-    shown = (await operator.says("runs", "show", run["id"])).stdout
-    assert "\\u001b[2J[red]x[/]\\u202e" in shown
-    assert "\x1b" not in shown
-    assert RIGHT_TO_LEFT not in shown
+    output = (await operator.says("runs", "show", run["id"])).stdout
+    assert "\\u001b[2J[red]x[/]\\u202e" in output
+    assert "\x1b" not in output
+    assert RIGHT_TO_LEFT not in output
 
 
 async def test_a_watch_tells_each_event_and_ends_with_the_run(operator: Operator, ann: Person) -> None:

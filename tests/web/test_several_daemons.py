@@ -14,8 +14,8 @@ import pytest
 from pydantic import SecretStr
 
 from daemon.settings import Settings
-from daemon.stores.postgres import PostgresStore
-from daemon.stores.postgres_sharing import HEARD_MAX_S
+from daemon.stores.postgres.ownership import HEARD_MAX_S
+from daemon.stores.postgres.store import PostgresStore
 from tests.postgres import Server
 from tests.web.conftest import TEMPLATES
 from tests.web.support import PASSWORD, Answer, Clients, CompanyStream, EventStream, FarSide, House, Person

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from daemon.effects import Dispatcher
+from daemon.engine.dispatcher import Dispatcher
 from daemon.settings import Settings
 from tests.web.support import FarSide, House, Person
 

@@ -12,7 +12,7 @@ from typing import Any
 import jwt
 import pytest
 
-from daemon.keyring import KeyRing, read_ring, write_ring
+from daemon.keys.keyring import KeyRing, read_ring, write_ring
 from tests.web.support import PASSWORD, PATIENCE_S, CompanyStream, EventStream, House, Person, assert_problem
 
 KEYS = "jwt.keys"

@@ -12,9 +12,9 @@ import pytest
 from pydantic import ValidationError
 from structlog.testing import capture_logs
 
-from actors.about import TRACE
+from actors.context import TRACE
+from daemon.observability.tracing import TracedJournal, tracer
 from daemon.settings import Settings
-from daemon.tracing import TracedJournal, tracer
 from tests.web.collector import Arrived, Collector
 from tests.web.support import Clients, FarSide, House, Person
 
@@ -259,7 +259,7 @@ class TestWithoutACollectorThatAnswers:
         assert subprocess.run([sys.executable, "-c", program], check=False, timeout=30).returncode == 0
 
     def test_without_the_extra_the_service_says_what_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(sys.modules, "daemon.spans", None)
+        monkeypatch.setitem(sys.modules, "daemon.observability.spans", None)
         assert tracer("", version="1") is None
         with pytest.raises(ValueError, match=r"penstock\[tracing\]"):
             tracer("http://127.0.0.1:4318", version="1")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actors.ports import StoreFailed
-from daemon.passwords import Busy
+from daemon.identity.passwords import Busy
 from daemon.settings import Settings
 from tests.web.support import Answer, House, Person, assert_problem
 

@@ -19,13 +19,13 @@ from aiohttp.test_utils import TestServer
 
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
-from daemon.connectors.notices import Notices
-from daemon.connectors.secrets import Vault
-from daemon.keyring import KeyRing
-from daemon.stores.sqlite import SqliteStore
-from daemon.webhooks.book import Book
+from daemon.keys.keyring import KeyRing
+from daemon.keys.vault import Vault
+from daemon.model.webhooks import Delivery, Wanted, Webhook
+from daemon.stores.sqlite.store import SqliteStore
 from daemon.webhooks.deliverer import Deliverer, Limits
-from daemon.webhooks.records import Delivery, Wanted, Webhook
+from daemon.webhooks.sender import Notices
+from daemon.webhooks.service import Book
 from tests.histories import ACME, Clock, decide, start
 
 PATIENCE_S = 10.0

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from daemon.placed import BEGINNING
+from daemon.model.event_log import BEGINNING
+from daemon.model.webhooks import Wanted
+from daemon.webhooks.backoff import PAUSES_S
 from daemon.webhooks.deliverer import Limits
-from daemon.webhooks.records import Wanted
-from daemon.webhooks.schedule import PAUSES_S
 from tests.histories import ACME, NOON, OTHER
 from tests.webhooks.conftest import PATIENCE_S, Post, Receiver, verified
 

@@ -10,9 +10,9 @@ from typing import Any, get_args
 
 import pytest
 
-from daemon.placed import EventType
-from daemon.webhooks.records import KEPT_MAX, KEPT_S, WEBHOOKS_MAX, WINDOW_MAX
-from daemon.webhooks.schedule import PAUSES_S
+from daemon.model.event_log import EventType
+from daemon.model.webhooks import KEPT_MAX, KEPT_S, WEBHOOKS_MAX, WINDOW_MAX
+from daemon.webhooks.backoff import PAUSES_S
 from tests.histories import NOON
 from tests.webhooks.conftest import Post, Receiver
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from daemon.placed import EventType
+from daemon.model.event_log import EventType
 from daemon.web.shapes.runs import EventShape
 
 

@@ -1,0 +1,243 @@
+"""What an approval covers: the calls that a gate shows, whether they still stand, and whether one may be sent."""
+
+from __future__ import annotations
+
+import hashlib
+
+from actors.core.calls import (
+    BODILESS,
+    Connector,
+    Connectors,
+    Missing,
+    PlannedCall,
+    Request,
+    plan,
+    prepare,
+    sendable,
+    shown,
+    shown_plan,
+)
+from actors.core.canonical import digest
+from actors.core.governance import Held, resolve
+from actors.core.messages import OUTCOME_UNKNOWN_CODE, Failure
+from actors.core.run import RETRY, Run, Visit
+from actors.core.template import APPROVED, Node, Template
+from actors.core.values import changed, maker, value
+
+CHANGED = "changed since approval"
+OUTCOME_UNKNOWN = "outcome unknown"
+FAILED_ONCE = "failed after it may have been sent"
+TAG_DIGITS = 16
+
+
+@value
+class Standing:
+    """What a human is asked at a visit as things stand: the step's own call, what follows, the digest of all of it.
+
+    `missing` are JSON pointers of the inputs that the step lacks.
+    """
+
+    request: Request | Missing | None
+    effects: tuple[PlannedCall, ...]
+    digest: str
+    missing: tuple[str, ...] = ()
+
+
+ChangedGates = tuple[tuple[Visit, Standing], ...]
+_new_standing = maker(Standing)
+
+
+def standing(
+    run: Run,
+    visit: Visit,
+    decisions: tuple[str, ...],
+    request: Request | Missing | None,
+    *,
+    template: Template,
+    connectors: Connectors,
+    missing: tuple[str, ...] = (),
+) -> Standing:
+    """What these decisions at a visit can lead to now, `request` being the call of the step itself."""
+    effects = _planned(run, visit, decisions, template, connectors)
+    own = sendable(request)
+    seen = digest(
+        {
+            "run": run.id,
+            "template": template.digest,
+            "step": visit.step_id,
+            "visit": visit.visit,
+            "inputs": run.inputs,
+            "facts": run.facts,
+            "missing": missing,
+            "effect": shown(own),
+            "effects": [shown_plan(one, own if one.step_id == visit.step_id else None) for one in effects],
+        }
+    )
+    return _new_standing(request, effects, seen, missing)
+
+
+def stands(run: Run, visit: Visit, template: Template, connectors: Connectors) -> Standing:
+    """What an open gate asks now: what it asked when it opened, unless a connector behind it has changed.
+
+    One that opened before effects were kept has shown none, and stands only where there are none.
+    """
+    gate = visit.gate
+    assert gate is not None  # noqa: S101 - an open gate is asked about
+    if _as_opened(visit, connectors):
+        told = gate.effects is not None
+        effects = gate.effects or () if told else _planned(run, visit, gate.decisions, template, connectors)
+        if told or not effects:
+            return _new_standing(visit.request, effects, gate.digest, gate.missing)
+    return restated(run, visit, template, connectors)
+
+
+def restated(run: Run, visit: Visit, template: Template, connectors: Connectors) -> Standing:
+    """What an open gate asks now, worked out anew from the run's facts and the connectors."""
+    decisions = visit.gate.decisions if visit.gate is not None else ()
+    request = own_call(run, visit, template.node(visit.step_id), connectors)
+    lacks = missing_inputs(run, visit, template, request)
+    return standing(run, visit, decisions, request, template=template, connectors=connectors, missing=lacks)
+
+
+def missing_inputs(run: Run, visit: Visit, template: Template, request: Request | Missing | None) -> tuple[str, ...]:
+    """The inputs that the step of an open gate lacks; none are asked for where its call was made already."""
+    if visit.gate is None or visit.gate.decisions != template.decisions(visit.step_id):
+        return ()
+    answer = resolve(run, template.node(visit.step_id), template, request)
+    return answer.missing if isinstance(answer, Held) else ()
+
+
+def differs(visit: Visit, now: Standing) -> bool:
+    """Whether an open gate stands otherwise than it showed when it opened."""
+    return visit.gate is not None and visit.gate.digest != now.digest
+
+
+def own_call(run: Run, visit: Visit, node: Node, connectors: Connectors) -> Request | Missing | None:
+    """The call that a decision at a visit sends at once; what may have happened already is repeated as it was."""
+    if node.kind != "task":
+        return None
+    doubtful = visit.gate is not None and RETRY in visit.gate.decisions
+    if doubtful and visit.request is not None and _bound(visit.request, connectors):
+        return visit.request
+    return prepare(node, connectors, run.inputs, run.facts)
+
+
+def unchanged(run: Run, connectors: Connectors) -> bool:
+    """Whether every open gate stands as it opened; costs a look-up for each call that it shows."""
+    for visit in run.parked:
+        if visit.gate is None or visit.gate.effects is None or not _as_opened(visit, connectors):
+            return False
+    return True
+
+
+def changed_gates(run: Run, template: Template, connectors: Connectors) -> ChangedGates:
+    """The open gates that stand otherwise than when they opened, each with how it stands."""
+    if unchanged(run, connectors):
+        return ()
+    found = ((visit, stands(run, visit, template, connectors)) for visit in run.parked)
+    return tuple((visit, now) for visit, now in found if differs(visit, now))
+
+
+def as_it_stands(run: Run, gates: ChangedGates) -> Run:
+    """The run with its open gates as they stand, for those who read it; it is not what was committed."""
+    now = {(visit.step_id, visit.visit): standing for visit, standing in gates}
+    if not now:
+        return run
+    return changed(run, open=tuple(_showing(visit, now.get((visit.step_id, visit.visit))) for visit in run.open))
+
+
+def tag(run: Run, gates: ChangedGates) -> str:
+    """The entity tag of a run: its version, and which gates stand otherwise than that version says."""
+    if not gates:
+        return str(run.version)
+    digests = ",".join(now.digest for _, now in gates)
+    return f"{run.version}-{hashlib.sha256(digests.encode()).hexdigest()[:TAG_DIGITS]}"
+
+
+def covered(run: Run, step_id: str, request: Request | Missing) -> bool:
+    """Whether the latest verdict that leads to an irreversible step was shown the call that is due there."""
+    if isinstance(request, Missing):
+        return True
+    seen = next((one for one in run.approved if one.step_id == step_id), None)
+    if request.mode == "shadow":
+        return seen is None or seen.mode == "shadow"
+    if seen is None or seen.mode != "live" or seen.connector_version != request.connector_version:
+        return False
+    return seen.request is None or seen.request == request
+
+
+def doubt(run: Run, step_id: str) -> str | None:
+    """Why an irreversible step must not be called again without a human: an earlier call of it may have happened."""
+    for visit in reversed(run.trace):
+        if visit.step_id == step_id:
+            if visit.status == "done":
+                return None
+            if visit.error is not None and visit.error.maybe_sent is not False:
+                return _doubt_of(visit.error)
+    return None
+
+
+def _doubt_of(error: Failure) -> str:
+    return OUTCOME_UNKNOWN if error.code == OUTCOME_UNKNOWN_CODE else FAILED_ONCE
+
+
+def _planned(
+    run: Run, visit: Visit, decisions: tuple[str, ...], template: Template, connectors: Connectors
+) -> tuple[PlannedCall, ...]:
+    """The irreversible calls that each decision can lead to; where every step waits, that is the step's own at most."""
+    node = template.node(visit.step_id)
+    own = tuple(one for one in decisions if one in (APPROVED, RETRY)) if node.effect == "irreversible" else ()
+    planned = [plan(node, own, connectors)] if own else []
+    for step, leading in template.ahead(node.id, decisions) if run.auto_resolve else ():
+        planned.append(plan(step, leading, connectors, _certain(run, step, template, connectors)))
+    return tuple(planned)
+
+
+def _certain(run: Run, node: Node, template: Template, connectors: Connectors) -> Request | None:
+    """The call of a step to come, where no step that may still be entered can change its content."""
+    connector = connectors.get(node.tool or node.id)
+    if connector is None:
+        return None
+    keys = _keys(connector)
+    if keys is None or any(_root(key) in template.downstream(one.step_id) for one in run.open for key in keys):
+        return None
+    return sendable(prepare(node, connectors, run.inputs, run.facts))
+
+
+def _keys(connector: Connector) -> tuple[str, ...] | None:
+    """The keys that a call's content is taken from; None where it carries everything that is known by then."""
+    if connector.body_map is None and connector.query_map is None:
+        return () if connector.method in BODILESS else None
+    return (*(connector.body_map or {}).values(), *(connector.query_map or {}).values())
+
+
+def _root(key: str) -> str:
+    """The step whose output a key would read, if there is one of that name."""
+    first, _, rest = key.partition(".")
+    if first == "inputs" and rest:
+        return ""
+    return rest.partition(".")[0] if first == "facts" and rest else first
+
+
+def _as_opened(visit: Visit, connectors: Connectors) -> bool:
+    """Whether every connector behind an open gate is still the one that it showed."""
+    if visit.kind == "task" and (visit.request is None or not _bound(visit.request, connectors)):
+        return False
+    effects = visit.gate.effects if visit.gate is not None else None
+    return all(_version(one.tool, connectors) == one.connector_version for one in effects or ())
+
+
+def _bound(request: Request, connectors: Connectors) -> bool:
+    return _version(request.tool, connectors) == request.connector_version
+
+
+def _version(tool: str, connectors: Connectors) -> int | None:
+    connector = connectors.get(tool)
+    return None if connector is None else connector.version
+
+
+def _showing(visit: Visit, now: Standing | None) -> Visit:
+    if now is None or visit.gate is None:
+        return visit
+    gate = changed(visit.gate, digest=now.digest, effects=now.effects, missing=now.missing)
+    return changed(visit, gate=gate, request=sendable(now.request))

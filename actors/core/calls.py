@@ -1,0 +1,266 @@
+"""The call that a task makes of its tool: what would be sent, worked out before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from functools import lru_cache
+from string import printable
+from typing import Any, Literal
+from urllib.parse import quote, urlencode, urlsplit
+
+from actors.core.canonical import canonical
+from actors.core.template import ConditionFailed, Node
+from actors.core.values import value
+
+Mode = Literal["shadow", "live"]
+MASK = "***"
+BODILESS = frozenset({"GET", "DELETE"})
+
+
+@value
+class Connector:
+    """The binding of a tool-id to an external HTTP API, without its secret; `version` grows with each change."""
+
+    tool_id: str
+    version: int
+    base_url: str
+    method: str
+    path: str
+    auth_type: Literal["none", "bearer", "header", "basic"] = "none"
+    auth_header: str | None = None
+    query_map: dict[str, str] | None = None
+    body_map: dict[str, str] | None = None
+    signal_rule: str | None = None
+    reversible: bool = False
+    idempotent: bool = False
+    timeout_s: float = 10.0
+    retries: int = 3
+
+
+Connectors = Mapping[str, Connector]
+
+
+@value(kw_only=True)
+class Request:
+    """A call as it will be sent, or in shadow mode as it would have been; credentials are masked.
+
+    It stands in events, so its fields are in alphabetical order.
+    """
+
+    body: dict[str, Any] | None = None
+    connector_version: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
+    idempotent: bool = False
+    method: str | None = None
+    mode: Mode
+    tool: str
+    url: str | None = None
+
+
+@value(kw_only=True)
+class PlannedCall:
+    """An irreversible call that the named decisions at a gate can lead to, with its connector as it stands.
+
+    `request` is the call itself where nothing can change its content any more; the call of the gate's own step stands
+    in the gate. It stands in events, so its fields are in alphabetical order.
+    """
+
+    connector_version: int | None = None
+    decisions: tuple[str, ...]
+    label: str
+    method: str | None = None
+    mode: Mode
+    origin: str | None = None
+    path: str | None = None
+    request: Request | None = None
+    step_id: str
+    tool: str
+
+
+@value
+class Missing:
+    """Keys that a step needs and that neither the facts nor the inputs hold; `partial` is its call without them."""
+
+    keys: tuple[str, ...]
+    partial: Request | None = None
+
+
+def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: dict[str, Any]) -> Request | Missing:
+    """The request of a task's tool; Missing when mapped keys are not there.
+
+    Without a connector nothing says where or how it would be sent, so the request names the tool alone.
+    """
+    tool = node.tool or node.id
+    connector = connectors.get(tool)
+    if connector is None:
+        return _unbound(tool)
+    absent: dict[str, None] = {}
+    mapped = _mapped(connector.body_map, inputs, facts, absent)
+    query = _mapped(connector.query_map, inputs, facts, absent)
+    body = {"inputs": inputs, "facts": facts} if mapped is None and query is None else mapped
+    request = Request(
+        tool=tool,
+        mode="live" if connector.reversible else "shadow",
+        method=connector.method,
+        url=_url(connector, query or {}),
+        headers=_shown_headers(connector),
+        body=None if connector.method in BODILESS else body,
+        connector_version=connector.version,
+        idempotent=connector.idempotent,
+    )
+    return Missing(tuple(absent), request) if absent else request
+
+
+@lru_cache(maxsize=1_024)
+def _unbound_plan(step_id: str, label: str, tool: str, decisions: tuple[str, ...]) -> PlannedCall:
+    return PlannedCall(step_id=step_id, label=label, tool=tool, decisions=decisions, mode="shadow")
+
+
+@lru_cache
+def _unbound(tool: str) -> Request:
+    return Request(tool=tool, mode="shadow")
+
+
+def sendable(request: Request | Missing | None) -> Request | None:
+    """The request of a step, if it has one and nothing is missing in it; in shadow it is made of what there is."""
+    if not isinstance(request, Missing):
+        return request
+    return request.partial if request.partial is not None and request.partial.mode == "shadow" else None
+
+
+def shown(request: Request | None) -> dict[str, Any] | None:
+    """The request in the form in which people see it and digests cover it."""
+    if request is None:
+        return None
+    return {
+        "tool": request.tool,
+        "mode": request.mode,
+        "method": request.method,
+        "url": request.url,
+        "headers": request.headers,
+        "body": request.body,
+        "connector_version": request.connector_version,
+    }
+
+
+def plan(node: Node, decisions: tuple[str, ...], connectors: Connectors, request: Request | None = None) -> PlannedCall:
+    """The call of a task's tool as its connector stands; without a live connector it is shadowed."""
+    tool = node.tool or node.id
+    connector = connectors.get(tool)
+    if connector is None:
+        return _unbound_plan(node.id, node.label, tool, decisions)
+    return PlannedCall(
+        step_id=node.id,
+        label=node.label,
+        tool=tool,
+        decisions=decisions,
+        mode="live" if connector.reversible else "shadow",
+        connector_version=connector.version,
+        origin=_origin(connector.base_url),
+        method=connector.method,
+        path=connector.path,
+        request=request,
+    )
+
+
+def shown_plan(planned: PlannedCall, own: Request | None = None) -> dict[str, Any]:
+    """A planned call in the form in which people see it and digests cover it; `own` is the call of its step."""
+    known = planned.connector_version is not None
+    return {
+        "step_id": planned.step_id,
+        "label": planned.label,
+        "tool": planned.tool,
+        "decisions": planned.decisions,
+        "mode": planned.mode,
+        "connector": {
+            "origin": planned.origin,
+            "method": planned.method,
+            "path": planned.path,
+            "version": planned.connector_version,
+        }
+        if known
+        else None,
+        "call": shown(own or planned.request),
+    }
+
+
+def dry_run(node: Node, inputs: dict[str, Any], facts: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """What a shadowed tool answers: the output of the first dry run whose condition holds, and whether it is a hit.
+
+    A condition without a clear answer never clears anything: the output then is taken as a hit.
+    """
+    doubt = False
+    for case in node.dry_run:
+        try:
+            if case.when is None or case.when.holds(inputs, facts):
+                return case.output, case.signal or doubt
+        except ConditionFailed:
+            doubt = True
+    return {}, doubt
+
+
+def look_up(key: str, inputs: dict[str, Any], facts: dict[str, Any]) -> Any | Missing:
+    """The value under a dotted key: in the facts, else in the inputs; `facts.` or `inputs.` in front says which."""
+    first, _, rest = key.partition(".")
+    if first in ("inputs", "facts") and rest:
+        return _walk(inputs if first == "inputs" else facts, rest, key)
+    found = _walk(facts, key, key)
+    return _walk(inputs, key, key) if isinstance(found, Missing) else found
+
+
+def _walk(value: Any, path: str, key: str) -> Any | Missing:
+    for part in path.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return Missing((key,))
+        value = value[part]
+    return value
+
+
+def _mapped(
+    names: dict[str, str] | None, inputs: dict[str, Any], facts: dict[str, Any], absent: dict[str, None]
+) -> dict[str, Any] | None:
+    """What is sent under each name; the keys that are nowhere are noted as absent."""
+    if names is None:
+        return None
+    values: dict[str, Any] = {}
+    for name, key in names.items():
+        value = look_up(key, inputs, facts)
+        if isinstance(value, Missing):
+            absent[key] = None
+        else:
+            values[name] = value
+    return values
+
+
+@lru_cache
+def _origin(base_url: str) -> str:
+    parts = urlsplit(base_url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _url(connector: Connector, query: dict[str, Any]) -> str:
+    """The URL as it stands on the wire, so that what is shown is what is sent."""
+    base, _, fixed = connector.base_url.partition("?")
+    path = connector.path if not connector.path or connector.path.startswith(("/", "?")) else f"/{connector.path}"
+    url = base.rstrip("/") + path if path else base
+    mapped = urlencode({name: _text(value) for name, value in query.items()}, quote_via=quote)
+    for pairs in filter(None, (fixed, mapped)):
+        url = f"{url}{'&' if '?' in url else '?'}{pairs}"
+    return url if url.isascii() else quote(url, safe=printable)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return "null" if value is None else str(value).lower()
+    return value if isinstance(value, str) else canonical(value)
+
+
+def _shown_headers(connector: Connector) -> dict[str, str]:
+    match connector.auth_type:
+        case "none":
+            return {}
+        case "header":
+            return {connector.auth_header or "Authorization": MASK}
+        case _:
+            return {"Authorization": MASK}

@@ -1,0 +1,102 @@
+"""The resolver: what the autopilot may clear on its own, what needs a human, and which human may decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from actors.core.calls import Missing, Request, look_up
+from actors.core.inputs import pointer, sentence
+from actors.core.run import Run
+from actors.core.template import GATE_TIERS, ConditionFailed, Edge, Node, Template
+from actors.core.values import value
+
+ROLES = ("member", "manager", "owner")
+
+
+@value
+class Cleared:
+    """The autopilot may go on, why, and at an exclusive gateway over which branch."""
+
+    reason: str
+    branch: str | None = None
+
+
+@value
+class Held:
+    """A human has to decide, and why; `missing` are JSON pointers of the inputs that the step needs and lacks."""
+
+    reason: str
+    missing: tuple[str, ...] = ()
+
+
+_CLEARED = {tier: Cleared(f"tier {tier} is cleared by the autopilot") for tier in ("low", "medium")}
+
+
+def resolve(run: Run, node: Node, template: Template, call: Request | Missing | None = None) -> Cleared | Held:
+    """Whether a step that the run has come to may go on without a human; `call` is what a task would send."""
+    why = _rule(run, node)
+    if (node.needs or isinstance(call, Missing)) and (keys := lacking(node, template, call, run.inputs, run.facts)):
+        return _held(keys, template, why)
+    if why is not None:
+        return Held(why)
+    if node.flow == "exclusive":
+        return _branch(run, template, template.leaving(node.id))
+    return _CLEARED[node.tier]
+
+
+def lacking(
+    node: Node, template: Template, call: Request | Missing | None, inputs: dict[str, Any], facts: dict[str, Any]
+) -> tuple[str, ...]:
+    """The keys that a step needs and that are nowhere: of its own, and the inputs that its call is made of."""
+    keys = [key for key in node.needs if isinstance(look_up(key, inputs, facts), Missing)]
+    if isinstance(call, Missing):
+        keys += [key for key in call.keys if pointer(key, template) is not None]
+    return tuple(keys)
+
+
+def may_decide(role: str, needed: str | None) -> bool:
+    """Whether a person of this role may decide where that role is needed; an unknown role may nothing."""
+    if role not in ROLES:
+        return False
+    return needed is None or (needed in ROLES and ROLES.index(role) >= ROLES.index(needed))
+
+
+def _rule(run: Run, node: Node) -> str | None:
+    """The rule by which a step needs a human whatever its inputs are, if one does; the reason is one sentence."""
+    if node.gate:
+        high = node.tier in GATE_TIERS
+        return f"tier {node.tier} needs a human verdict" if high else "this step is a human sign-off"
+    if not run.auto_resolve and node.kind != "end":
+        return "every step of this run waits for a human"
+    if run.signals:
+        return f"the signal of {', '.join(run.signals)} is not decided yet"
+    return None
+
+
+def _held(keys: tuple[str, ...], template: Template, why: str | None = None) -> Held:
+    """What is missing as a reason, behind another if there is one, and by its pointers."""
+    sentences = dict.fromkeys(sentence(key, template) for key in keys)
+    said = " and ".join(sentences)
+    missing = dict.fromkeys(found for key in keys if (found := pointer(key, template)) is not None)
+    return Held(said if why is None else f"{why}, and {said}", tuple(missing))
+
+
+def _branch(run: Run, template: Template, edges: tuple[Edge, ...]) -> Cleared | Held:
+    """The first branch whose condition holds; a condition without a clear answer clears nothing."""
+    for edge in edges:
+        if edge.when is None:
+            return Cleared("no other branch applies", edge.branch)
+        try:
+            holds = edge.when.holds(run.inputs, run.facts)
+        except ConditionFailed as failed:
+            return _unclear(run, template, edges, f"the condition {edge.when.text} has no clear answer: {failed}")
+        if holds:
+            return Cleared(f"{edge.when.text} holds", edge.branch)
+    return Held("the condition of no branch holds")
+
+
+def _unclear(run: Run, template: Template, edges: tuple[Edge, ...], why: str) -> Held:
+    """A choice without a clear answer: for want of inputs, all of them at once, or for another reason."""
+    reads = [f"inputs.{key}" for edge in edges if edge.when is not None for key in edge.when.reads]
+    keys = tuple(key for key in reads if isinstance(look_up(key, run.inputs, run.facts), Missing))
+    return _held(keys, template) if keys else Held(why)

@@ -1,0 +1,154 @@
+"""The run: the state that a template's execution has reached."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from datetime import datetime
+from typing import Any, Literal
+
+from actors.core.calls import PlannedCall, Request
+from actors.core.messages import Failure, RunEnded
+from actors.core.template import Kind, Tier
+from actors.core.values import value
+
+Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
+VisitStatus = Literal["waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled"]
+RETRY = "retry"
+DONE = "done"
+
+
+@value
+class Gate:
+    """What a human is asked at a visit; `signals` are the hits that stood when the gate opened.
+
+    `effects` are the irreversible calls that a decision can lead to; None where the gate opened before they were kept.
+    `missing` are JSON pointers of the inputs that the step needs and lacks.
+    """
+
+    label: str
+    reason: str
+    decisions: tuple[str, ...]
+    digest: str
+    opened_at: datetime
+    role: str | None = None
+    signals: tuple[str, ...] = ()
+    effects: tuple[PlannedCall, ...] | None = None
+    missing: tuple[str, ...] = ()
+
+
+@value
+class Verdict:
+    """What a human answered, and the inputs that came with it."""
+
+    decision: str
+    by: str
+    at: datetime
+    comment: str | None = None
+    inputs: dict[str, Any] | None = None
+
+
+@value
+class Visit:
+    """One entry of the run into a step, from entering it to leaving it."""
+
+    step_id: str
+    visit: int
+    kind: Kind
+    tier: Tier
+    status: VisitStatus
+    started_at: datetime
+    ended_at: datetime | None = None
+    resolved_by: str | None = None
+    reason: str | None = None
+    request: Request | None = None
+    output: Any = None
+    attempts: int = 0
+    error: Failure | None = None
+    gate: Gate | None = None
+    verdict: Verdict | None = None
+    arrived: tuple[str, ...] = ()
+
+
+@value
+class Run:
+    """One execution of a template; `version` counts its events, `open` holds the visits that have not ended.
+
+    `approved` holds, by step, the irreversible call that the latest verdict leading to it was shown.
+    """
+
+    id: str
+    company_id: str
+    vertical: str
+    template_version: int
+    template_digest: str
+    inputs: dict[str, Any]
+    auto_resolve: bool
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    traceparent: str | None = None
+    version: int = 1
+    facts: dict[str, Any] = field(default_factory=dict)
+    signals: tuple[str, ...] = ()
+    approved: tuple[PlannedCall, ...] = ()
+    visits: dict[str, int] = field(default_factory=dict)
+    open: tuple[Visit, ...] = ()
+    trace: tuple[Visit, ...] = ()
+    ended: RunEnded | None = None
+
+    @property
+    def status(self) -> Status:
+        """Where the run stands; a failed branch comes before a parked one, a parked one before a running one."""
+        if self.ended is not None:
+            return self.ended.status
+        found = {visit.status for visit in self.open}
+        if "failed" in found:
+            return "failed"
+        return "parked" if "parked" in found else "executing"
+
+    @property
+    def parked(self) -> tuple[Visit, ...]:
+        """The visits at which a human is asked, the first opened first; beside a failed branch as well."""
+        return tuple(visit for visit in self.open if visit.status == "parked")
+
+    @property
+    def ready(self) -> Visit | None:
+        """The first visit whose next move has yet to be chosen, if there is one."""
+        for visit in self.open:
+            if visit.status == "ready":
+                return visit
+        return None
+
+    @property
+    def resting(self) -> bool:
+        """Whether the run wants nothing done: it has ended, or only waits for people."""
+        return not any(visit.status in ("ready", "calling") for visit in self.open)
+
+    @property
+    def denied(self) -> bool:
+        """Whether no branch is left that goes on: only joins are open, which wait for branches that were denied."""
+        return self.ended is None and all(visit.status == "waiting" for visit in self.open)
+
+    @property
+    def error(self) -> Failure | None:
+        """Why the run failed, while it is failed."""
+        if self.ended is not None:
+            return self.ended.error
+        return next((visit.error for visit in self.open if visit.status == "failed"), None)
+
+    @property
+    def steps(self) -> int:
+        """How many steps the run has entered."""
+        return len(self.open) + len(self.trace)
+
+    def at(self, step_id: str) -> Visit | None:
+        """The open visit of that step, if there is one."""
+        for visit in self.open:
+            if visit.step_id == step_id:
+                return visit
+        return None
+
+    def decided(self, step_id: str) -> Visit | None:
+        """The latest visit of that step that a verdict closed, if there is one."""
+        visits = (visit for visit in reversed((*self.trace, *self.open)) if visit.step_id == step_id)
+        return next((visit for visit in visits if visit.verdict is not None), None)

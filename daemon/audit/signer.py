@@ -1,0 +1,105 @@
+"""The keys that sign checkpoints: Ed25519 seeds in a ring of their own, and the public keys for everybody."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring
+from daemon.model.chain import text_of_hash
+from daemon.model.evidence import Checkpoint, signed
+
+SEED_BYTES = 32
+PUBLIC = "audit.pub"
+_log = structlog.get_logger("penstock")
+
+
+class Signer:
+    """Signs checkpoints with the key in use; follows its file, so that a rotation needs no restart."""
+
+    def __init__(self, path: Path, public: Path, now: Callable[[], datetime]) -> None:
+        """Take the seeds from a file, and keep the public keys in another."""
+        self._path = path
+        self._public = public
+        self._now = now
+        self._ring = read_ring(path)
+        self._seen = mark(path)
+        write_public(public, self._ring)
+
+    def follow(self) -> None:
+        """Take the keys as the file has them now; those it had while it cannot be read."""
+        seen = mark(self._path)
+        if seen != self._seen:
+            try:
+                self._ring = read_ring(self._path)
+            except KeyFileRefused as refused:
+                _log.error("audit_keys_refused", reason=str(refused))
+            else:
+                write_public(self._public, self._ring)
+            self._seen = seen
+
+    def keys(self) -> dict[str, str]:
+        """The public keys by id, as base64."""
+        self.follow()
+        return published(self._ring)
+
+    def sign(self, company_id: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
+        """The checkpoint of a company's tree."""
+        ring = self._ring
+        document = {
+            "at": self._now().astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
+            "company": company_id,
+            "key_id": ring.current,
+            "previous": previous,
+            "root": text_of_hash(root),
+            "size": size,
+        }
+        signature = _private(ring.keys[ring.current]).sign(signed(document))
+        return Checkpoint(**document, signature=base64.b64encode(signature).decode())  # type: ignore[arg-type]
+
+
+def published(ring: KeyRing) -> dict[str, str]:
+    """The public keys of a ring by id, as base64."""
+    return {
+        key_id: base64.b64encode(_private(seed).public_key().public_bytes_raw()).decode()
+        for key_id, seed in ring.keys.items()
+    }
+
+
+def write_public(path: Path, ring: KeyRing) -> None:
+    """Put the public keys of a ring into a file that everybody may read, at once; one that has them stays."""
+    content = json.dumps(published(ring), indent=1, sort_keys=True).encode()
+    if path.exists() and path.read_bytes() == content:
+        return
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, 0o644)
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+    beside.replace(path)
+
+
+def read_public(path: Path) -> dict[str, bytes]:
+    """The public keys in a file; KeyFileRefused when it has none."""
+    try:
+        found = json.loads(path.read_bytes())
+        keys = {str(key_id): base64.b64decode(key, validate=True) for key_id, key in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise KeyFileRefused(f"{path} holds no public keys: {error}") from error
+    if not keys or any(len(key) != SEED_BYTES for key in keys.values()):
+        raise KeyFileRefused(f"{path} holds no public keys of {SEED_BYTES} bytes")
+    return keys
+
+
+def _private(seed: bytes) -> Ed25519PrivateKey:
+    return Ed25519PrivateKey.from_private_bytes(seed[:SEED_BYTES])

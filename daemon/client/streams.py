@@ -1,0 +1,110 @@
+"""What happens, as it happens, over connections that come and go, without a gap and without a repeat."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import aiohttp
+
+from daemon.client.errors import Problem, Unreachable
+from daemon.client.http import LOST, PATIENT, Ask, Exchange, lines
+from daemon.client.models import Event, GateChanged
+from daemon.client.webhook_models import Placed
+
+ENDED = "run_ended"
+GATE_CHANGED = "gate_changed"
+
+
+@dataclass(slots=True)
+class Reader:
+    """How far somebody has come in a stream; `over` when nothing more can follow."""
+
+    last_id: str | None
+    over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One event as it is sent; without data it only says how far the stream has come, without an id it is no event."""
+
+    id: str
+    name: str
+    data: bytes
+
+
+async def watched(exchange: Exchange, path: str, after: int) -> AsyncIterator[Event | GateChanged]:
+    """Every event of a run behind a place, and each change of an open gate meanwhile, until the run has ended."""
+    reader = Reader(str(after))
+    async for frame in _followed(exchange, path, reader):
+        if not frame.id:
+            if frame.name == GATE_CHANGED:
+                yield GateChanged.model_validate_json(frame.data)
+            continue
+        event = Event.model_validate_json(frame.data)
+        if event.seq > after:
+            after, reader.over = event.seq, reader.over or event.type == ENDED
+            reader.last_id = str(after)
+            yield event
+
+
+async def overheard(exchange: Exchange, path: str, after: str | None) -> AsyncIterator[Placed]:
+    """Every event of all runs behind a place, or from now on, without an end."""
+    reader = Reader(after)
+    async for frame in _followed(exchange, path, reader):
+        reader.last_id = frame.id or reader.last_id
+        if frame.id and frame.data:
+            yield Placed.model_validate_json(frame.data)
+
+
+async def _followed(exchange: Exchange, path: str, reader: Reader) -> AsyncIterator[Frame]:
+    """The frames of a stream and of those that go on from it; patience begins anew with each sign of life."""
+    tried = 0
+    while True:
+        trouble: Problem | Unreachable
+        try:
+            async with exchange.stream(_ask(path, reader.last_id)) as response:
+                if response.status == HTTPStatus.NO_CONTENT:
+                    return
+                async for frame in _frames(response):
+                    tried = 0
+                    if frame is not None:
+                        yield frame
+            if reader.over:
+                return
+            trouble = Unreachable("The service ended the stream, and there is more to come.")
+        except LOST as error:
+            trouble = exchange.lost(error)
+        except Problem as problem:
+            if problem.status not in PATIENT:
+                raise
+            trouble = problem
+        tried += 1
+        pause_s = exchange.patience.pause_s(tried, getattr(trouble, "retry_after_s", None))
+        if pause_s is None:
+            raise trouble
+        await exchange.patience.sleep(pause_s)
+
+
+def _ask(path: str, last_id: str | None) -> Ask:
+    known = {} if last_id is None else {"Last-Event-ID": last_id}
+    return Ask("GET", path, headers={"Accept": "text/event-stream", **known})
+
+
+async def _frames(response: aiohttp.ClientResponse) -> AsyncIterator[Frame | None]:
+    """The frames of one connection; None for a line that only says that the service is still there."""
+    place, title, data = "", "", list[bytes]()
+    async for line in lines(response):
+        name, _, text = line.rstrip(b"\r").partition(b":")
+        if name == b"data":
+            data.append(text)
+        elif name == b"id":
+            place = text.decode().strip()
+        elif name == b"event":
+            title = text.decode().strip()
+        elif not line and (data or place):
+            yield Frame(place, title, b"\n".join(data))
+            place, title, data = "", "", []
+        else:
+            yield None

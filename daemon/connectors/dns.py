@@ -1,0 +1,79 @@
+"""Looks names up in threads of its own, so that a name for which no server answers holds up nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+
+from actors.context import ABOUT
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+THREADS_MAX = 64
+SHARE_MAX = 8
+
+
+class Lookups(AbstractResolver):
+    """The system's resolver in so many threads, of which the names of one company take no more than their share.
+
+    A look-up cannot be called off: its thread is held until the system gives up, long after whoever asked. The event
+    loop's own threads would not do: two of them look names up, for everybody.
+    """
+
+    def __init__(
+        self,
+        threads_max: int = THREADS_MAX,
+        share_max: int = SHARE_MAX,
+        look_up: Callable[..., list[Any]] | None = None,
+    ) -> None:
+        """Ask `look_up`, which may block; by default the system."""
+        self._pool = ThreadPoolExecutor(threads_max, "lookup")
+        self._share_max = share_max
+        self._look_up = look_up or socket.getaddrinfo
+        self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """All addresses of a name."""
+        return [
+            ResolveResult(
+                hostname=host,
+                host=str(address[0]),
+                port=int(address[1]),
+                family=kind,
+                proto=proto,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for kind, _, proto, _, address in await self._found(host, port, family)
+            if kind in {socket.AF_INET, socket.AF_INET6}
+        ]
+
+    async def close(self) -> None:
+        """Begin no more; what is under way ends by itself."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _found(self, host: str, port: int, family: socket.AddressFamily) -> list[Any]:
+        share = self._shares.setdefault(str(ABOUT.get().get("company_id", "")), asyncio.Semaphore(self._share_max))
+        await share.acquire()
+        loop = asyncio.get_running_loop()
+
+        def give_back(_: Future[Any]) -> None:
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+                loop.call_soon_threadsafe(share.release)
+
+        try:
+            work = self._pool.submit(self._look_up, host, port, family, socket.SOCK_STREAM, 0, socket.AI_ADDRCONFIG)
+        except RuntimeError:
+            share.release()
+            raise OSError("no names are looked up any more") from None
+        work.add_done_callback(give_back)
+        return await asyncio.wrap_future(work)

@@ -1,0 +1,85 @@
+"""What an ended call means to its run: an output, a failure, or an outcome that nobody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, CallFailed, CallReturned, Failure
+from daemon.connectors.auth import Masker, excerpt
+from daemon.connectors.http import PASSING, Answer, SendFailed
+from daemon.connectors.retry import Settled
+
+# A gateway that answers so cannot say what became of the request behind it; 520 to 527 are Cloudflare's.
+UNCLEAR_STATUSES = frozenset({502, 503, 504, *range(520, 528)})
+CALL_FAILED = "call_failed"
+
+
+def succeeded(status: int) -> bool:
+    """Whether a status says that it was done."""
+    return 200 <= status < 300  # noqa: PLR2004 - 2xx
+
+
+def returned(
+    call: Call, answer: Answer, signal: Any, *, attempts: int, at: datetime, secrets: Sequence[str]
+) -> CallReturned:
+    """The answer as the step's output; an empty one is an empty object."""
+    masker = Masker(secrets)
+    return CallReturned(
+        step_id=call.step_id,
+        visit=call.visit,
+        output=masker.value(output_of(answer)),
+        signal=masker.value(signal),
+        attempts=attempts,
+        at=at,
+    )
+
+
+def output_of(answer: Answer) -> Any:
+    """The body, or an empty object when there is none."""
+    return {} if answer.body is None else answer.body
+
+
+def failed(call: Call, settled: Settled, *, at: datetime, maybe_sent: bool, secrets: Sequence[str] = ()) -> CallFailed:
+    """The failure of a call that is not tried again; `maybe_sent` when any attempt may have reached the far side."""
+    result = settled.result
+    status = result.status if isinstance(result, Answer) else result.status_code
+    unknown = not call.repeatable and (status in UNCLEAR_STATUSES if isinstance(result, Answer) else result.maybe_sent)
+    error = Failure(
+        code=OUTCOME_UNKNOWN_CODE if unknown else _code(result),
+        detail=_detail(call, settled, unknown=unknown),
+        step_id=call.step_id,
+        attempts=settled.attempts,
+        status_code=status,
+        excerpt=excerpt(result.body, secrets) if isinstance(result, Answer) else None,
+        maybe_sent=maybe_sent,
+    )
+    return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, at=at)
+
+
+def refused(call: Call, code: str, detail: str, *, at: datetime, unknown: bool = False) -> CallFailed:
+    """The failure of a call that was not tried now."""
+    error = Failure(code=code, detail=detail, step_id=call.step_id, maybe_sent=unknown)
+    return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, at=at)
+
+
+def why_not(answer: Answer) -> str:
+    """Why an answer is no success, in one sentence."""
+    if 300 <= answer.status < 400:  # noqa: PLR2004 - 3xx
+        return f"The far side answered {answer.status}; redirects are not followed."
+    return f"The far side answered {answer.status}."
+
+
+def _code(result: Answer | SendFailed) -> str:
+    return CALL_FAILED if isinstance(result, Answer) or result.code in PASSING else result.code
+
+
+def _detail(call: Call, settled: Settled, *, unknown: bool) -> str:
+    result = settled.result
+    reason = why_not(result) if isinstance(result, Answer) else result.detail
+    if unknown:
+        return f"{reason} Whether {call.request.tool} did it is not known, and it may not be called twice."
+    if settled.attempts > 1:
+        return f"{reason} There were {settled.attempts} attempts."
+    return reason

@@ -1,0 +1,143 @@
+"""Trying again where that is safe: pauses that grow, with jitter, until a deadline behind which no attempt begins."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from itertools import count
+
+from daemon.connectors.breaker import CIRCUIT_OPEN
+from daemon.connectors.http import PASSING, Answer, SendFailed
+from daemon.runtime.fair_semaphore import Slots
+
+REPEATED_STATUSES = frozenset({408, 425, 429})
+SERVER_ERROR = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The bounds of outgoing calls; `answered_max` is of how many runs the latest answers are remembered.
+
+    After `failures_max` failures in a row a company's calls to an origin are held back for `open_s`.
+    """
+
+    calls_max: int = 256
+    step_deadline_s: float = 60.0
+    pause_s: float = 0.2
+    pause_max_s: float = 10.0
+    retry_after_max_s: float = 30.0
+    answered_max: int = 10_000
+    failures_max: int = 20
+    open_s: float = 10.0
+    circuits_max: int = 10_000
+    store_pause_s: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time as attempts see it; `jitter` gives numbers from 0 to 1."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How one call may be tried."""
+
+    repeatable: bool
+    retries: int
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How it ended after so many attempts; `halted` when another one was due and was not allowed any more."""
+
+    result: Answer | SendFailed
+    attempts: int
+    halted: bool = False
+
+
+class Attempts:
+    """Sends until there is an answer that counts, or no further attempt is safe or left.
+
+    So many calls may be under way at once; one that pauses makes room, so that far sides which are unwell hold
+    nobody else up.
+    """
+
+    def __init__(self, limits: Limits, clock: Clock) -> None:
+        """Pause as `limits` say, on this clock."""
+        self._limits = limits
+        self._clock = clock
+        self._slots = Slots(limits.calls_max)
+
+    async def once(self, company_id: str, send: Callable[[], Awaitable[Answer]]) -> Answer:
+        """One attempt, as soon as there is room."""
+        async with self._slots.of(company_id):
+            return await send()
+
+    async def settle(
+        self, company_id: str, send: Callable[[float], Awaitable[Answer]], plan: Plan, go_on: Callable[[], bool]
+    ) -> Settled:
+        """Call `send` with the seconds that it has; `go_on` is asked before each further attempt.
+
+        An attempt that has begun is given all its time, or what comes of it would not be known.
+        """
+        end, sent = math.inf, 0
+        settled: Settled | None = None
+        for turn in count(1):
+            async with self._slots.of(company_id):
+                now = self._clock.monotonic()
+                end = min(end, now + self._limits.step_deadline_s)
+                if settled is not None and now >= end:
+                    return settled
+                result = await _tried(send, plan.timeout_s)
+            sent += not _held_back(result)
+            settled = Settled(result, sent)
+            pause_s = self._pause_s(result, turn)
+            late = self._clock.monotonic() + pause_s >= end
+            if sent > plan.retries or late or not may_repeat(result, repeatable=plan.repeatable):
+                return settled
+            if not go_on():
+                return replace(settled, halted=True)
+            await self._clock.sleep(pause_s)
+        raise AssertionError("counting never ends")
+
+    def _pause_s(self, result: Answer | SendFailed, turn: int) -> float:
+        """Half of the growing pause is certain, the other half is jitter; the far side may ask for more.
+
+        When an open circuit is the reason, the pause comes after its time, so that not all come back at once.
+        """
+        grown_s = min(self._limits.pause_max_s, self._limits.pause_s * 2.0 ** min(turn - 1, 32))
+        own_s = grown_s * (1 + self._clock.jitter()) / 2
+        asked_s = result.retry_after_s or 0.0
+        if _held_back(result):
+            return asked_s + own_s
+        return max(own_s, min(asked_s, self._limits.retry_after_max_s))
+
+
+def may_repeat(result: Answer | SendFailed, *, repeatable: bool) -> bool:
+    """Whether another attempt is safe and may end better."""
+    if isinstance(result, Answer):
+        return repeatable and (result.status in REPEATED_STATUSES or result.status >= SERVER_ERROR)
+    if _held_back(result):
+        return repeatable
+    return result.code in PASSING and (repeatable or not result.maybe_sent)
+
+
+def _held_back(result: Answer | SendFailed) -> bool:
+    """Whether an open circuit kept the attempt from being made."""
+    return isinstance(result, SendFailed) and result.code == CIRCUIT_OPEN
+
+
+async def _tried(send: Callable[[float], Awaitable[Answer]], timeout_s: float) -> Answer | SendFailed:
+    try:
+        return await send(timeout_s)
+    except SendFailed as failed:
+        return failed

@@ -1,0 +1,59 @@
+"""Whether a call may still be sent as it was shown, and its secret, opened at the moment of the call and not before."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from actors.core.calls import Connector, Request
+from actors.core.messages import CONNECTOR_CHANGED_CODE
+from daemon.connectors.http import SendFailed
+from daemon.connectors.origin import same_origin
+from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
+from daemon.model import StoredConnector
+
+
+class Shelf(Protocol):
+    """Where connectors are found as they are now."""
+
+    async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
+        """The company's connector of that tool-id."""
+
+
+class Clearance:
+    """Clears calls, one at a time, right before each is sent."""
+
+    def __init__(self, vault: Vault, shelf: Shelf) -> None:
+        """Look connectors up on the shelf, and open their secrets with the vault."""
+        self._vault = vault
+        self._shelf = shelf
+
+    async def of(self, company_id: str, request: Request) -> tuple[Connector, str | None]:
+        """The connector and its secret; SendFailed when the call may not be sent any more as it was shown."""
+        stored = await self._shelf.stored(company_id, request.tool)
+        if stored is None or not stored.connector.reversible:
+            raise SendFailed(CONNECTOR_CHANGED_CODE, f"{request.tool} has no live connector any more.")
+        connector = stored.connector
+        fits = connector.version == request.connector_version and connector.method == request.method
+        if not fits or not same_origin(connector.base_url, request.url or ""):
+            raise SendFailed(CONNECTOR_CHANGED_CODE, f"The connector of {request.tool} has changed since.")
+        secret = await self._opened(stored)
+        if secret is None and connector.auth_type != "none":
+            raise SendFailed("secret_missing", f"The connector of {request.tool} has no secret any more.")
+        return connector, secret
+
+    async def secret_for(self, company_id: str, trial: Connector) -> str | None:
+        """The stored secret, if the trial needs one and goes to the stored connector's own origin."""
+        if trial.auth_type == "none":
+            return None
+        stored = await self._shelf.stored(company_id, trial.tool_id)
+        if stored is None or not same_origin(stored.connector.base_url, trial.base_url):
+            return None
+        return await self._opened(stored)
+
+    async def _opened(self, stored: StoredConnector) -> str | None:
+        if stored.sealed_secret is None or stored.connector.auth_type == "none":
+            return None
+        try:
+            return await self._vault.open(stored.company_id, stored.connector.tool_id, AUTH_TOKEN, stored.sealed_secret)
+        except SealBroken as broken:
+            raise SendFailed("secret_unreadable", str(broken)) from None

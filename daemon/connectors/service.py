@@ -1,0 +1,199 @@
+"""The toolbox: each company's connectors, in memory as they are on disk, and the changes people make to them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from actors.core.calls import Connector, Connectors
+from actors.failpoints import reach
+from actors.ports import StoreFailed
+from daemon.connectors.origin import same_origin
+from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
+from daemon.model import SESSION, ConnectorChange, ConnectorShelf, StoredConnector
+from daemon.model.audit_events import SecretChange
+
+COMPANIES_MAX = 10_000
+
+
+class Toolbox:
+    """Connectors by company and tool-id; one change at a time, durable before it is seen."""
+
+    def __init__(
+        self, shelf: ConnectorShelf, vault: Vault, now: Callable[[], datetime], *, shared: bool = False
+    ) -> None:
+        """Keep connectors on the shelf and their secrets sealed; on a `shared` one others change them, too."""
+        self._shelf = shelf
+        self._vault = vault
+        self._now = now
+        self._shared = shared
+        self._held: dict[str, dict[str, StoredConnector]] = {}
+        self._public: dict[str, Connectors] = {}
+        self._forgotten = 0
+        self._listeners: list[Callable[[str], None]] = []
+        self._change = asyncio.Lock()
+
+    def subscribe(self, listener: Callable[[str], None]) -> None:
+        """Call this with the company whenever connectors of it have changed, here or elsewhere."""
+        self._listeners.append(listener)
+
+    def forget(self, company_id: str) -> None:
+        """Look a company's connectors up anew when they are asked for next: they were changed elsewhere."""
+        self._drop(company_id)
+        self._notify(company_id)
+
+    async def connectors(self, company_id: str) -> Connectors:
+        """What is known of a company's connectors, without their secrets."""
+        public = self._public.get(company_id)
+        while public is None:
+            await self.all(company_id)
+            public = self._public.get(company_id)
+        return public
+
+    async def all(self, company_id: str) -> dict[str, StoredConnector]:
+        """A company's connectors by tool-id, in order."""
+        held = self._held.get(company_id)
+        while held is None:
+            forgotten = self._forgotten
+            found = await self._shelf.connectors_of(company_id)
+            # What was read is old when somebody has changed a connector meanwhile, here or elsewhere.
+            held = self._held.get(company_id)
+            if held is None and forgotten == self._forgotten:
+                held = self._hold(company_id, {one.connector.tool_id: one for one in found})
+        return held
+
+    async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
+        """The connector of a tool."""
+        return (await self.all(company_id)).get(tool_id)
+
+    async def put(
+        self, company_id: str, connector: Connector, secret: str | None, by: str, *, via: str = SESSION
+    ) -> tuple[StoredConnector, bool]:
+        """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does.
+
+        One that is stored as it was keeps its version: what a gate shows of it still holds.
+        """
+        async with self._change:
+            self._fresh(company_id)
+            earlier = await self.stored(company_id, connector.tool_id)
+            number, version = await self._next(company_id, connector.tool_id)
+            sealed = await self._sealed(company_id, connector, secret, earlier)
+            if earlier is not None and _same(earlier, connector, sealed):
+                version = earlier.connector.version
+            now = self._now()
+            stored = StoredConnector(
+                company_id=company_id,
+                connector=replace(connector, version=version),
+                sealed_secret=sealed,
+                created_at=now if earlier is None else earlier.created_at,
+                updated_at=now,
+                updated_by=by,
+            )
+            await self._shelf.put_connector(stored, _change(number, earlier, stored, at=now, by=by, via=via))
+            reach("connector-kept")
+            self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
+            self._notify(company_id)
+            return stored, earlier is None
+
+    async def delete(self, company_id: str, tool_id: str, by: str, *, via: str = SESSION) -> bool:
+        """Forget a connector; False when there was none."""
+        async with self._change:
+            self._fresh(company_id)
+            held = await self.all(company_id)
+            if tool_id not in held:
+                return False
+            number, _ = await self._next(company_id, tool_id)
+            deletion = _change(number, held[tool_id], None, at=self._now(), by=by, via=via)
+            await self._shelf.delete_connector(deletion)
+            self._hold(company_id, {name: one for name, one in held.items() if name != tool_id})
+            self._notify(company_id)
+            return True
+
+    async def changes(
+        self, company_id: str, tool_id: str, before: int | None, limit: int
+    ) -> Sequence[ConnectorChange] | None:
+        """The changes of a connector, newest first, those numbered below `before`; None for one never known."""
+        found = await self._shelf.connector_changes(company_id, tool_id, before, limit)
+        if not found and not await self._shelf.connector_changes(company_id, tool_id, None, 1):
+            return None
+        return found
+
+    async def _next(self, company_id: str, tool_id: str) -> tuple[int, int]:
+        """The number of the next change of a connector, and the version that it makes where it changes anything."""
+        last = await self._shelf.connector_changes(company_id, tool_id, None, 1)
+        return (last[0].number + 1, last[0].version + 1) if last else (1, 1)
+
+    async def _sealed(
+        self, company_id: str, connector: Connector, secret: str | None, earlier: StoredConnector | None
+    ) -> bytes | None:
+        """The given secret, sealed; the earlier one where it is the same, or none is given and the origin is."""
+        held = None if earlier is None else earlier.sealed_secret
+        if secret is None:
+            stays = earlier is not None and same_origin(earlier.connector.base_url, connector.base_url)
+            return held if stays else None
+        place = (company_id, connector.tool_id, AUTH_TOKEN)
+        try:
+            if held is not None and await self._vault.holds(*place, held, secret):
+                return held
+            return await self._vault.seal(*place, secret)
+        except SealBroken as broken:
+            raise StoreFailed(f"The secret cannot be sealed: {broken}", "not_applied") from None
+
+    def _fresh(self, company_id: str) -> None:
+        """Before a change: go by what is stored and not by what is held, where others change it, too."""
+        if self._shared:
+            self._drop(company_id)
+
+    def _drop(self, company_id: str) -> None:
+        self._forgotten += 1
+        self._held.pop(company_id, None)
+        self._public.pop(company_id, None)
+
+    def _notify(self, company_id: str) -> None:
+        for listener in self._listeners:
+            listener(company_id)
+
+    def _hold(self, company_id: str, held: dict[str, StoredConnector]) -> dict[str, StoredConnector]:
+        if company_id not in self._held and len(self._held) >= COMPANIES_MAX:
+            oldest = next(iter(self._held))
+            del self._held[oldest], self._public[oldest]
+        self._held[company_id] = held
+        self._public[company_id] = {name: one.connector for name, one in held.items()}
+        return held
+
+
+def _same(earlier: StoredConnector, connector: Connector, sealed: bytes | None) -> bool:
+    """Whether a connector would be stored as it was."""
+    unchanged = replace(connector, version=earlier.connector.version) == earlier.connector
+    return unchanged and sealed == earlier.sealed_secret
+
+
+def _change(
+    number: int, before: StoredConnector | None, after: StoredConnector | None, *, at: datetime, by: str, via: str
+) -> ConnectorChange:
+    """Somebody made, changed or deleted a connector."""
+    one = after or before
+    assert one is not None  # noqa: S101 - one of them is there
+    return ConnectorChange(
+        company_id=one.company_id,
+        tool_id=one.connector.tool_id,
+        number=number,
+        version=one.connector.version,
+        at=at,
+        by=by,
+        secret=_secret_change(before, after),
+        before=None if before is None else before.connector,
+        after=None if after is None else after.connector,
+        via=via,
+    )
+
+
+def _secret_change(before: StoredConnector | None, after: StoredConnector | None) -> SecretChange:
+    earlier, later = (None if one is None else one.sealed_secret for one in (before, after))
+    if later is None:
+        return "none" if earlier is None else "removed"
+    if earlier is None:
+        return "set"
+    return "kept" if later == earlier else "changed"

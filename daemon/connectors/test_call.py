@@ -1,0 +1,59 @@
+"""Trials: a call by a connector that touches no run, for somebody who wants to see whether it works."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from actors.core.calls import Connector, Request, prepare
+from actors.core.template import Node
+from daemon.connectors.auth import Masker, secrets_of
+from daemon.connectors.http import HttpConnector, SendFailed
+from daemon.connectors.results import succeeded, why_not
+from daemon.connectors.retry import Attempts
+from daemon.connectors.send_check import Clearance
+
+
+class Trials:
+    """Tries connectors, once each, in the same slots as every other call."""
+
+    def __init__(self, http: HttpConnector, cleared: Clearance, attempts: Attempts) -> None:
+        """Send with `http`; `cleared` knows the stored secrets."""
+        self._http = http
+        self._cleared = cleared
+        self._attempts = attempts
+
+    async def test(self, company_id: str, trial: Connector, secret: str | None) -> dict[str, Any]:
+        """Try a connector; says how it went and never fails because of the target.
+
+        The stored secret is used only where the trial has none of its own and goes to the same origin. An open circuit
+        does not hold it back: somebody asks just to see whether the far side is well again.
+        """
+        try:
+            if secret is None:
+                secret = await self._cleared.secret_for(company_id, trial)
+            send = partial(self._http.send, secret=secret, connector=trial, headers={}, timeout_s=trial.timeout_s)
+            answer = await self._attempts.once(company_id, partial(send, _request(trial)))
+        except SendFailed as none:
+            return _tested(ok=False, status_code=none.status_code, error=none.detail)
+        ok = succeeded(answer.status)
+        body = Masker(secrets_of(trial, secret)).value(answer.body)
+        error = None if ok else why_not(answer)
+        return _tested(ok=ok, status_code=answer.status, latency_ms=answer.latency_ms, body=body, error=error)
+
+
+def _tested(
+    *, ok: bool, status_code: int | None, error: str | None, latency_ms: int | None = None, body: Any = None
+) -> dict[str, Any]:
+    """The answer to a test, in the words of the contract."""
+    return {"ok": ok, "status_code": status_code, "latency_ms": latency_ms, "body": body, "error": error}
+
+
+def _request(trial: Connector) -> Request:
+    """What a run without inputs and facts would send; the maps are left out, as there is nothing to map."""
+    bare = replace(trial, query_map=None, body_map=None, reversible=True)
+    request = prepare(Node(trial.tool_id, "task", trial.tool_id), {trial.tool_id: bare}, {}, {})
+    if not isinstance(request, Request):
+        raise TypeError("without maps nothing can be missing")
+    return request

@@ -1,0 +1,142 @@
+"""What the database holds: schema, integrity, the chain of evidence, templates, and runs that are stuck."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from actors.core.run import Run
+from actors.core.template import Template
+from daemon.audit.signer import PUBLIC, read_public
+from daemon.doctor.checks import Check, few, ok, problem, warning
+from daemon.doctor.environment import vault_ring
+from daemon.doctor.postgres import shared
+from daemon.engine.sweeper import reason
+from daemon.keys.keyring import KeyFileRefused
+from daemon.model import SchemaMismatch
+from daemon.settings import Settings, key_files
+from daemon.stores.migrations import pending, read_migrations
+from daemon.stores.sqlite import inspection
+from daemon.stores.sqlite.connection import DATABASE, in_use
+from daemon.templates.catalog import TemplateRefused, load_json
+from daemon.verification.verify import verify_store
+
+STILL_S = 3_600
+DAMAGED = "stop the service and restore the last backup; keep the damaged database"
+
+
+def contents(settings: Settings, now: datetime) -> Iterator[Check]:
+    """All that can be said of the database without writing to it."""
+    if settings.database_url is not None:
+        yield from shared(settings.database_url.get_secret_value(), key_files(settings))
+        return
+    database = settings.data_dir / DATABASE
+    if not database.exists():
+        yield warning("database", f"there is no {database}", "penstock serve makes it; is PENSTOCK_DATA_DIR right?")
+        return
+    try:
+        with inspection.looking(database) as db:
+            yield from _looked_at(db, settings, now)
+    except sqlite3.Error as error:
+        yield problem("database", f"{database} cannot be read: {error}", DAMAGED)
+    else:
+        yield from chain(settings.data_dir)
+
+
+def _looked_at(db: sqlite3.Connection, settings: Settings, now: datetime) -> Iterator[Check]:
+    yield from _integrity(db)
+    usable = _schema(db)
+    yield usable
+    if usable.state == "problem":
+        return
+    yield from _vault(db, settings)
+    templates, found = _templates(db)
+    yield from found
+    yield from _runs(db, templates, now, running=in_use(settings.data_dir))
+
+
+def _integrity(db: sqlite3.Connection) -> Iterator[Check]:
+    wrong = inspection.damage(db) or inspection.orphans(db)
+    yield from (problem("integrity", text, DAMAGED) for text in few(wrong))
+    if not wrong:
+        yield ok("integrity", "the file is sound, and every row that is referred to is there")
+
+
+def _schema(db: sqlite3.Connection) -> Check:
+    applied, known = inspection.applied(db), read_migrations()
+    if not applied:
+        return problem("schema", "this is no database of Penstock", "is PENSTOCK_DATA_DIR right?")
+    try:
+        missing = pending(known, applied)
+    except SchemaMismatch as mismatch:
+        return problem("schema", str(mismatch), "use the version that wrote it, or restore a backup")
+    later = f"; {len(known)} from the next start on" if missing else ""
+    return ok("schema", f"schema {applied[-1].number} ({applied[-1].name}){later}")
+
+
+def _vault(db: sqlite3.Connection, settings: Settings) -> Iterator[Check]:
+    ring = vault_ring(settings)
+    missing = [] if ring is None else [key for key in inspection.wrapping_keys(db) if key not in ring.keys]
+    for key_id in missing:
+        hint = "put back the key file that was in use then; without it the companies enter their secrets anew"
+        yield problem("keys", f"stored secrets need the key {key_id}, which the key file does not hold", hint)
+    if ring is not None and not missing:
+        yield ok("keys", "the key of every stored secret is there")
+
+
+def chain(folder: Path) -> Iterator[Check]:
+    """Whether every history is the one that was written."""
+    try:
+        found = few(str(finding) for finding in verify_store(folder, read_public(folder / PUBLIC)))
+    except (KeyFileRefused, OSError, ValueError, sqlite3.Error) as error:
+        yield problem("chain", f"it cannot be checked: {error}", "run penstock verify")
+        return
+    yield from (problem("chain", text, "keep this database as it is, and ask who changed it") for text in found)
+    if not found:
+        yield ok("chain", "every history is the one that was written")
+
+
+def _templates(db: sqlite3.Connection) -> tuple[dict[str, Template], list[Check]]:
+    loaded: dict[str, Template] = {}
+    wrong: list[str] = []
+    for document in inspection.templates(db):
+        try:
+            template = load_json(document.document).template
+        except (ValueError, TemplateRefused) as error:
+            wrong.append(f"{document.vertical} version {document.version} does not load: {error}")
+            continue
+        if template.digest == document.digest:
+            loaded[document.digest] = template
+        else:
+            wrong.append(f"{document.vertical} version {document.version} is not what its digest says")
+    hint = "runs of it cannot go on: use the version of the service that wrote it, or restore a backup"
+    found = [problem("templates", text, hint) for text in few(wrong)]
+    return loaded, found or [ok("templates", f"all {len(loaded)} that were ever used load")]
+
+
+def _runs(db: sqlite3.Connection, templates: dict[str, Template], now: datetime, *, running: bool) -> Iterator[Check]:
+    wrong, still, number = [f"{run_id}: {why}" for run_id, why in inspection.contradictory(db)], [], 0
+    for run_id, run in inspection.open_runs(db):
+        number += 1
+        why = _stuck(run, templates)
+        if why is not None:
+            wrong.append(f"{run_id}: {why}")
+        elif run is not None and not run.resting and now - run.updated_at > timedelta(seconds=STILL_S):
+            still.append(run_id)
+    yield from (problem("runs", text, "cancel the run, or report this") for text in few(list(dict.fromkeys(wrong))))
+    if still and running:
+        text = f"unchanged for an hour, though not at rest: {', '.join(few(still))}"
+        yield warning("runs", text, "look for run_stuck and call_not_begun in the log")
+    if not wrong:
+        yield ok("runs", f"{number:,} are not at an end, and each has a reason to wake")
+
+
+def _stuck(run: Run | None, templates: dict[str, Template]) -> str | None:
+    if run is None:
+        return "its history cannot be read"
+    template = templates.get(run.template_digest)
+    if template is None:
+        return f"its template {run.template_digest} cannot be used"
+    return None if reason(run, template) is not None else "nothing that it waits for can come"

@@ -1,0 +1,137 @@
+"""What the service rests on outside its database: settings, versions, the data folder, the key files."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import sqlite3
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from daemon.doctor.checks import Check, ok, problem, warning
+from daemon.keys.keyring import KeyFileRefused, KeyRing, read_ring
+from daemon.settings import KEY_FILES, Settings, key_files, unknown_variables
+from daemon.stores.sqlite.connection import DATABASE, in_use
+
+PACKAGES = (
+    *("penstock", "aiohttp", "aiosqlite", "pydantic", "cryptography", "cel-expr-python"),
+    *("uvloop", "orjson", "opentelemetry-sdk"),
+)
+# Two connections that write or checkpoint at once can corrupt a database in WAL mode.
+WAL_RESET_BUG = ((3, 7, 0), (3, 51, 2))
+FREE_BYTES_MIN = 256 * 1024 * 1024
+OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def variables() -> Iterator[Check]:
+    """Whether the environment says what somebody meant to say."""
+    unknown = unknown_variables()
+    for name, meant in unknown.items():
+        if meant is None:
+            yield warning("settings", f"{name} is no setting", "remove it, unless another program reads it")
+        else:
+            yield problem("settings", f"{name} is no setting, so it has no effect", f"write {meant}")
+    if not unknown:
+        yield ok("settings", "every PENSTOCK_ variable is a setting")
+
+
+def versions() -> Iterator[Check]:
+    """Python, SQLite and the packages."""
+    yield ok("python", f"{platform.python_implementation()} {platform.python_version()}")
+    version = sqlite3.sqlite_version
+    if WAL_RESET_BUG[0] <= sqlite3.sqlite_version_info <= WAL_RESET_BUG[1]:
+        hint = "let nothing but penstock open the database; 3.51.3 is the first without it"
+        yield warning("sqlite", f"SQLite {version} has the WAL-reset bug", hint)
+    else:
+        yield ok("sqlite", f"SQLite {version}")
+    yield ok("packages", ", ".join(f"{name} {version}" for name, version in installed().items()))
+    if "daemon" in importlib.metadata.packages_distributions():
+        owners = set(importlib.metadata.packages_distributions()["daemon"]) - {"penstock"}
+        if owners:
+            hint = "install Penstock into a virtual environment of its own"
+            yield problem("packages", f"{', '.join(sorted(owners))} brings a package called daemon, too", hint)
+
+
+def installed() -> dict[str, str]:
+    """The versions of the packages that matter most; those of extras only where they are there."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def folder(path: Path) -> Iterator[Check]:
+    """The data folder: who may read it, how much room there is, and whether a service uses it."""
+    if not path.is_dir():
+        yield warning("folder", f"{path} is not there", "penstock serve makes it; is PENSTOCK_DATA_DIR right?")
+        return
+    yield from _private("folder", path, "0700")
+    yield from _owned(path)
+    for one in sorted(path.glob(f"{DATABASE}*")):
+        yield from _private("database", one, "0600")
+    free, size = shutil.disk_usage(path).free, sum(one.stat().st_size for one in path.glob(f"{DATABASE}*"))
+    text = f"{free // 2**20:,} MiB are free, the database has {size // 2**20:,} MiB"
+    if free < FREE_BYTES_MIN:
+        yield problem("space", text, "make room: without it nothing can be written")
+    elif free < size:
+        yield warning("space", text, "make room: a copy of the database does not fit")
+    else:
+        yield ok("space", text)
+    yield ok("lock", "a service is running" if in_use(path) else "no service is running")
+
+
+def keys(settings: Settings) -> Iterator[Check]:
+    """Whether the key files can be used; the service makes those that are missing only where they lie by default."""
+    began = (settings.data_dir / DATABASE).exists()
+    for purpose, path in key_files(settings).items():
+        if path.exists():
+            yield _key_file(purpose, path)
+        elif began:
+            yield problem(
+                "keys",
+                f"{path} is not there ({purpose})",
+                f"put it back, or say where it is: PENSTOCK_{KEY_FILES[purpose].upper()}",
+            )
+
+
+def vault_ring(settings: Settings) -> KeyRing | None:
+    """The keys that seal stored secrets; None where they cannot be read."""
+    try:
+        return read_ring(key_files(settings)["secrets"])
+    except KeyFileRefused:
+        return None
+
+
+def _key_file(purpose: str, path: Path) -> Check:
+    try:
+        ring = read_ring(path)
+    except KeyFileRefused as refused:
+        return problem("keys", str(refused), "mend it, or put it back from where the keys are kept apart")
+    return ok("keys", f"{path} holds {len(ring.keys)} ({purpose})")
+
+
+def _private(name: str, path: Path, mode: str) -> Iterator[Check]:
+    found = path.stat()
+    if found.st_mode & OTHERS:
+        yield problem(name, f"{path} is open to others: {stat.filemode(found.st_mode)}", f"chmod {mode} {path}")
+    if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+        hint = "a restore was cut off here: repeat it, or remove the other name without opening it"
+        yield warning(name, f"{path} has {found.st_nlink} names", hint)
+
+
+def _owned(path: Path) -> Iterator[Check]:
+    owner = path.stat().st_uid
+    wrong = [one.name for one in sorted(path.iterdir()) if one.stat().st_uid != owner]
+    if wrong:
+        hint = "give them to the owner of the folder, or the service cannot open them"
+        yield problem("folder", f"others own {', '.join(wrong)}", hint)
+    elif owner not in (os.geteuid(), 0) and os.geteuid() != 0:
+        yield warning("folder", f"{path} belongs to another user", "run penstock as the user of the service")
+    else:
+        yield ok("folder", f"{path} and what is in it belong to one user")

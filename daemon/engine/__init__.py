@@ -1,0 +1,1 @@
+"""What moves runs: actors, outgoing calls, timers, and what other daemons have changed."""

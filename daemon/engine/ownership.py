@@ -1,0 +1,139 @@
+"""What a daemon among others needs between its actors and the store: whose work is whose.
+
+The row of a run names the daemon that performs what is outstanding: the one whose commit took it out of rest. Another
+one may move the run on meanwhile, and performs nothing. When a daemon is gone its runs are claimed, and whatever was
+outstanding then may have been begun.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from actors.core.messages import Effect
+from actors.core.run import Run
+from actors.ports import Commit, Effects, StoreFailed
+from daemon.model import Performs, SharedStore, StoredConnector
+
+Key = tuple[str, str]
+LOOKS_S = (0.0, 2.0, 10.0)
+
+
+class SharedJournal:
+    """The journal of a daemon's actors, which remembers for a moment whose the outstanding work of a run is."""
+
+    def __init__(self, store: SharedStore) -> None:
+        """Begin with nothing outstanding."""
+        self._store = store
+        self._performs: dict[Key, Performs] = {}
+        self._claimed: set[Key] = set()
+        self._taken: dict[Key, int] = {}
+        self._doubtful: dict[Key, list[float]] = {}
+
+    @property
+    def claimed(self) -> set[Key]:
+        """The runs that were claimed, and of which nothing was performed since."""
+        return set(self._claimed)
+
+    def doubtful(self) -> list[Key]:
+        """The runs to look at now, since a commit may have come about of which nobody heard.
+
+        Where the connection was lost the database may still be at it, so that one look is not enough.
+        """
+        now = asyncio.get_running_loop().time()
+        due = [key for key, times in self._doubtful.items() if times[0] <= now]
+        for key in due:
+            self._doubtful[key].pop(0)
+            if not self._doubtful[key]:
+                del self._doubtful[key]
+        return due
+
+    async def append(self, commit: Commit) -> None:
+        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
+        run = commit.run
+        try:
+            performs = await self._store.append_standing(commit)
+        except StoreFailed as failed:
+            if failed.outcome == "unknown":
+                now = asyncio.get_running_loop().time()
+                self._doubtful[run.company_id, run.id] = [now + later_s for later_s in LOOKS_S]
+            raise
+        self._note(run, performs)
+
+    async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
+        found = await self._store.load_standing(company_id, run_id)
+        if found is None:
+            return None
+        self._note(*found)
+        return found[0]
+
+    async def claim(self) -> Sequence[Key]:
+        """Take over the outstanding work of daemons that are gone."""
+        keys = await self._store.claim()
+        self._claimed.update(keys)
+        return keys
+
+    def mine(self, key: Key) -> bool | None:
+        """Whether what is outstanding in a run that was just loaded or appended to was taken over; None: not ours.
+
+        Whatever was outstanding when a run was claimed counts as taken over once; what comes later is ours alone.
+        """
+        performs = self._performs.pop(key, None)
+        if performs is None or performs.epoch != self._store.epoch:
+            return None
+        self._claimed.discard(key)
+        taken = performs.claimed != self._taken.get(key, 0)
+        if performs.claimed:
+            self._taken[key] = performs.claimed
+        return taken
+
+    def _note(self, run: Run, performs: Performs) -> None:
+        key = (run.company_id, run.id)
+        if run.resting:
+            self._claimed.discard(key)
+            self._taken.pop(key, None)
+        else:
+            self._performs[key] = performs
+
+
+class OwnEffects:
+    """The effects that are this daemon's to perform; what was taken over may have been begun."""
+
+    def __init__(self, journal: SharedJournal, effects: Effects) -> None:
+        """Hand on what is ours."""
+        self._journal = journal
+        self._effects = effects
+
+    def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
+        """See to it that each effect of a run is under way, if it is ours.
+
+        A load alone says nothing: the run may just have been moved on by another daemon. What we began in this life we
+        know of, and nobody else begins what is ours; so only what is known to have been answered is taken up as such.
+        """
+        key = (effects[0].company_id, effects[0].run_id)
+        taken = self._journal.mine(key)
+        if taken is None:
+            return
+        self._effects.perform(effects, recovered=taken)
+        if recovered and not taken:
+            self._effects.perform(effects, recovered=True)
+
+    def forget(self, company_id: str, run_id: str) -> None:
+        """Begin nothing more for a run that has ended."""
+        self._effects.forget(company_id, run_id)
+
+
+class LeasedShelf:
+    """Connectors as they are stored right before each call, which is not made unless the lease is held then."""
+
+    def __init__(self, shelf: SharedStore) -> None:
+        """Look up there."""
+        self._shelf = shelf
+
+    async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
+        """The company's connector of that tool-id; StoreFailed while another daemon may have taken over."""
+        found = await self._shelf.connectors_of(company_id)
+        if not self._shelf.held:
+            raise StoreFailed("This daemon's lease is not renewed; nothing was sent.", "not_applied")
+        return next((one for one in found if one.connector.tool_id == tool_id), None)

@@ -1,0 +1,45 @@
+"""What goes on beside the requests for as long as the service runs."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from actors.directory import Directory
+from actors.ports import StoreFailed
+from daemon.model import Store
+from daemon.model.webhooks import KEPT_S
+
+DROP_OLD_S = 3_600.0
+SWITCH_S = 0.0001
+GC_THRESHOLDS = (10_000, 10, 200)
+PASSIVATE_S = 0.01
+PASSIVATED_MAX = 100
+
+
+async def passivate(directory: Directory) -> None:
+    """Let a few idle runs go: to free thousands together would make everybody wait."""
+    directory.passivate(PASSIVATED_MAX)
+
+
+async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
+    """Drop revocations of expired tokens, answers that need no longer be repeated, and deliveries long settled."""
+    with suppress(StoreFailed):
+        await store.drop_revocations(now())
+        await store.drop_receipts(now() - receipts_kept)
+        await store.drop_deliveries(now() - timedelta(seconds=KEPT_S))
+
+
+def tune_interpreter() -> None:
+    """Let the writer's thread have its turn beside a busy event loop, and the garbage collector look less often.
+
+    With the default interval the thread loses the race for the interpreter for seconds. With the default thresholds the
+    collector often looks at all live runs and waiting requests, which stops the event loop for 0.1 to 0.6 s.
+    """
+    sys.setswitchinterval(SWITCH_S)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)

@@ -1,0 +1,174 @@
+"""The sweeper: every run that is not at an end has a reason to wake; one that has none is reported and woken."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import structlog
+
+from actors.core.decider import outstanding
+from actors.core.messages import Call, Effect, Wake
+from actors.core.run import Run
+from actors.core.template import Template
+from actors.ports import StoreFailed, Templates
+
+PAGE = 256
+LOOK_AGAIN_S = 2.0
+
+Key = tuple[str, str]
+_log = structlog.get_logger("penstock")
+
+
+class Runs(Protocol):
+    """The runs as the store knows them."""
+
+    async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
+
+    async def restless(self, after: Key, limit: int) -> Sequence[Key]:
+        """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
+
+
+class Actors(Protocol):
+    """The live actors, by run."""
+
+    def live(self, company_id: str, run_id: str) -> Run | None:
+        """The run as last committed, if its actor is live and has it."""
+
+    def under_way(self, key: Key) -> bool:
+        """Whether a message to this run is being worked on, or will be."""
+
+    async def wake(self, key: Key) -> None:
+        """Have the run take its state from the journal and go on from there, unless it is at work."""
+
+
+class Calls(Protocol):
+    """The calls in flight."""
+
+    def under_way(self, call: Call) -> bool:
+        """Whether that call is in flight, or waits to be."""
+
+
+class Timers(Protocol):
+    """The wake-ups that are set."""
+
+    def under_way(self, wake: Wake) -> bool:
+        """Whether that wake-up is set."""
+
+
+def reason(run: Run, template: Template) -> str | None:
+    """What a run waits for, as its state says; None when nothing can ever wake it."""
+    if run.ended is not None:
+        return "ended"
+    for visit in run.open:
+        if visit.status == "failed":
+            return f"{visit.step_id} has failed and can be tried again"
+    for visit in run.parked:
+        return f"gate {visit.step_id} is open"
+    for effect in outstanding(run, template):
+        return _waited_for(effect)
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """A run that nothing would wake: what it stands at and why it would stay there."""
+
+    key: Key
+    version: int
+    status: str
+    why: str
+
+
+@dataclass(slots=True)
+class Sweeper:
+    """Looks at all runs that want something, and mends those of which nobody sees to it.
+
+    A run moves while it is looked at, so only what is found twice, unmoved, counts.
+    """
+
+    store: Runs
+    templates: Templates
+    actors: Actors
+    calls: Calls
+    timers: Timers
+    _stuck: frozenset[Stuck] = field(default=frozenset(), init=False)
+
+    async def look(self, pause_s: float = LOOK_AGAIN_S) -> None:
+        """Sweep once, and remember for the next time what was stuck."""
+        try:
+            self._stuck = await self.sweep(self._stuck, pause_s)
+        except StoreFailed as failure:
+            _log.warning("sweep_not_finished", reason=str(failure))
+
+    async def sweep(self, before: frozenset[Stuck] = frozenset(), pause_s: float = LOOK_AGAIN_S) -> frozenset[Stuck]:
+        """Report and wake the runs that are stuck, and return them; `before` is what the last sweep returned.
+
+        Between the two looks it pauses.
+        """
+        stuck: set[Stuck] = set()
+        after: Key | None = ("", "")
+        while after is not None:
+            keys = await self.store.restless(after, PAGE)
+            stuck.update(await self._sure(keys, pause_s))
+            after = keys[-1] if len(keys) == PAGE else None
+        for one in sorted(stuck, key=lambda found: found.key):
+            _tell(one, again=one in before)
+            await self.actors.wake(one.key)
+        return frozenset(stuck)
+
+    async def _sure(self, keys: Sequence[Key], pause_s: float) -> Sequence[Stuck]:
+        """Those of some runs that are stuck at one look and, a little later, at another."""
+        first = [one for key in keys if (one := await self._look(key)) is not None]
+        if first:
+            await asyncio.sleep(pause_s)
+        return [one for one in first if await self._look(one.key) == one]
+
+    async def _look(self, key: Key) -> Stuck | None:
+        """Why a run is stuck; None when it is not, or when it moves just now."""
+        try:
+            run = self.actors.live(*key) or await self.store.load(*key)
+        except StoreFailed as failure:
+            return Stuck(key, 0, "unknown", f"it cannot be read: {failure}")
+        if run is None:
+            return None
+        try:
+            template = await self.templates.pinned(run.template_digest)
+        except (KeyError, ValueError) as error:
+            return Stuck(key, run.version, run.status, f"its template cannot be used: {error}")
+        # From here on nothing else gets the event loop, so that what is compared is of one moment.
+        live = self.actors.live(*key)
+        if self.actors.under_way(key) or (live is not None and live is not run):
+            return None
+        why = self._nothing_sees_to(run, template)
+        return None if why is None else Stuck(key, run.version, run.status, why)
+
+    def _nothing_sees_to(self, run: Run, template: Template) -> str | None:
+        if reason(run, template) is None:
+            return "nothing that it waits for can come"
+        for effect in outstanding(run, template):
+            if not self._under_way(effect):
+                return f"{_waited_for(effect)}, but nobody sees to it"
+        return None
+
+    def _under_way(self, effect: Effect) -> bool:
+        return self.calls.under_way(effect) if isinstance(effect, Call) else self.timers.under_way(effect)
+
+
+def _waited_for(effect: Effect) -> str:
+    name = f"{effect.step_id}-{effect.visit}"
+    if isinstance(effect, Call):
+        return f"call {name} is outstanding"
+    return f"timer {name} is due" if effect.at is None else f"timer until {effect.at.isoformat()}"
+
+
+def _tell(one: Stuck, *, again: bool) -> None:
+    company_id, run_id = one.key
+    about = {"run_id": run_id, "company_id": company_id, "status": one.status, "why": one.why}
+    if again:
+        _log.error("run_still_stuck", **about, hint="waking it did not help: run penstock doctor")
+    else:
+        _log.error("run_stuck", **about, hint="it is woken now")

@@ -1,0 +1,63 @@
+"""Which keys the service uses, written down in its own log whenever that has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+from actors.ports import StoreFailed
+from daemon.keys.consistency import announcement, compare
+from daemon.keys.keyring import KeyFileRefused, mark, read_ring
+from daemon.model import Accounts
+from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm, LogEvent
+
+LOOKED_S = 1.0
+VIA = "service"
+
+
+class KeyWatch:
+    """Looks at the key files; whoever changed one, and whether the service ran then, it stands in the log from then on.
+
+    What is written are ids. Nobody can say who it was: a file tells no names. What another daemon has written already
+    is not written again.
+    """
+
+    def __init__(self, files: Mapping[KeyPurpose, Path], log: Accounts, now: Callable[[], datetime]) -> None:
+        """Watch these files; the first look compares with what the log says last."""
+        self._files = files
+        self._log = log
+        self._now = now
+        self._seen: dict[KeyPurpose, tuple[int, int, int]] = {}
+        self._known: dict[KeyPurpose, KeysForm] = {}
+
+    async def begin(self) -> None:
+        """Write down what has changed before anybody is served; KeyFileRefused where others run with other keys."""
+        for purpose in self._files:
+            with suppress(StoreFailed):  # on a full disk the service still reads; it is looked at again
+                await self._note(purpose, joining=True)
+
+    async def look(self) -> None:
+        """Write down what has changed; what cannot be read or written now is looked at again."""
+        for purpose, path in self._files.items():
+            if mark(path) != self._seen.get(purpose):
+                with suppress(KeyFileRefused, StoreFailed):  # whoever needs the file or the store has said so
+                    await self._note(purpose, joining=False)
+
+    async def _note(self, purpose: KeyPurpose, *, joining: bool) -> None:
+        path = self._files[purpose]
+        seen, ring = mark(path), read_ring(path)
+        found = KeysForm(current=ring.current, known=tuple(ring.keys))
+
+        def following(last: LogEvent | None, *, accompanied: bool) -> LogEvent | None:
+            if joining and accompanied:
+                compare(ring, last, path)
+            before = last.after if isinstance(last, KeysChanged) else None
+            if found == before:
+                return None
+            return KeysChanged(after=found, at=self._now(), before=before, by="", purpose=purpose, via=VIA)
+
+        if found != self._known.get(purpose):
+            await self._log.log_after(SERVICE, announcement(purpose), following)
+        self._known[purpose], self._seen[purpose] = found, seen

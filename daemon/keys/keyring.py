@@ -1,0 +1,112 @@
+"""A ring of keys in a file of its own: one signs or seals, the others still open what they closed."""
+
+from __future__ import annotations
+
+import base64
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from actors.failpoints import reach
+from daemon.runtime.durable_files import sync_folder
+from daemon.runtime.ids import new_id
+
+KEY_BYTES = 32
+OPEN_TO_OTHERS = 0o077
+# A systemd credential belongs to root and is opened to the service by an ACL, which shows as group-readable.
+OPEN_TO_ALL = 0o037
+
+
+class KeyFileRefused(Exception):
+    """The key file cannot be trusted or read; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRing:
+    """Keys by id, and the id of the one in use; each key has 32 bytes."""
+
+    current: str
+    keys: dict[str, bytes]
+
+    def rotated(self) -> KeyRing:
+        """The ring with a fresh key in use, the others kept."""
+        key_id = new_id()
+        return KeyRing(key_id, {**self.keys, key_id: secrets.token_bytes(KEY_BYTES)})
+
+    def pruned(self) -> KeyRing:
+        """The ring with nothing but the key in use."""
+        return KeyRing(self.current, {self.current: self.keys[self.current]})
+
+
+def open_ring(path: Path, *, create: bool) -> tuple[KeyRing, bool]:
+    """The ring in a file, and whether it was made just now."""
+    if create and not path.exists():
+        write_ring(path, KeyRing("", {}).rotated())
+        return read_ring(path), True
+    return read_ring(path), False
+
+
+def read_ring(path: Path) -> KeyRing:
+    """The ring in a file; KeyFileRefused when others may read it or it is no ring."""
+    try:
+        status = path.stat()
+        if status.st_mode & (OPEN_TO_OTHERS if status.st_uid == os.geteuid() else OPEN_TO_ALL):
+            raise KeyFileRefused(f"{path} can be read by others; make it 0600")
+        content = json.loads(path.read_bytes())
+        keys = {str(key_id): base64.b64decode(key, validate=True) for key_id, key in content["keys"].items()}
+        current = str(content["current"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise KeyFileRefused(f"{path} is no readable key file: {error}") from error
+    if current not in keys or any(len(key) < KEY_BYTES for key in keys.values()):
+        raise KeyFileRefused(f"{path} names no key of at least {KEY_BYTES} bytes as the current one")
+    return KeyRing(current, keys)
+
+
+def change_ring(path: Path, change: Callable[[KeyRing], KeyRing]) -> KeyRing:
+    """Put a changed ring in place of the one in a file, one change at a time; returns it."""
+    with _alone(path.parent):
+        ring = change(read_ring(path))
+        write_ring(path, ring)
+    return ring
+
+
+def mark(path: Path) -> tuple[int, int, int]:
+    """What changes whenever another file is put in place of this one, when its mode changes, or when it goes."""
+    try:
+        found = path.stat()
+    except OSError:
+        return 0, 0, 0
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_ino
+
+
+def write_ring(path: Path, ring: KeyRing) -> None:
+    """Put a ring in place of an earlier one, at once and durably, readable by its owner only."""
+    keys = {key_id: base64.b64encode(key).decode() for key_id, key in ring.keys.items()}
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(json.dumps({"current": ring.current, "keys": keys}).encode())
+        file.flush()
+        os.fsync(file.fileno())
+    reach("key-file-written")
+    beside.replace(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until nobody else changes key files in a folder."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise KeyFileRefused(f"{folder} cannot be opened: {error}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

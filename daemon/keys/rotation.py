@@ -1,0 +1,63 @@
+"""Rotation: keeps the companies' keys wrapped by the key in use, and lets go of those that wrap nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import structlog
+
+from actors.ports import StoreFailed
+from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring, mark, read_ring
+from daemon.keys.vault import Vault
+from daemon.model import CompanyKeys
+
+KEYS_CHECKED_S = 1.0
+_log = structlog.get_logger("penstock")
+
+
+class Rotation:
+    """Looks at the file of the ring, and when it has changed turns the vault to it and wraps all keys anew."""
+
+    def __init__(self, path: Path, vault: Vault) -> None:
+        """Watch that file; the first look takes it as changed, for it may have been while nobody watched."""
+        self._path = path
+        self._vault = vault
+        self._seen: tuple[int, int, int] | None = None
+        self._behind = False
+
+    async def look(self) -> None:
+        """Follow the file; what cannot be done now is done at a later look."""
+        seen = mark(self._path)
+        if seen != self._seen:
+            self._seen = seen
+            try:
+                await self._vault.turn(read_ring(self._path))
+            except (KeyFileRefused, ValueError) as refused:
+                _log.error("vault_keys_refused", reason=str(refused))
+            else:
+                self._behind = True
+        if self._behind:
+            await self._rewrap()
+
+    async def _rewrap(self) -> None:
+        try:
+            rewrapped = await self._vault.rewrap()
+        except StoreFailed as failure:
+            _log.warning("company_keys_not_rewrapped", reason=str(failure))
+            return
+        self._behind = False
+        if rewrapped.done or rewrapped.unreadable:
+            log = _log.error if rewrapped.unreadable else _log.info
+            log("company_keys_rewrapped", rewrapped=rewrapped.done, unreadable=rewrapped.unreadable)
+
+
+async def prune(path: Path, keys: CompanyKeys) -> tuple[KeyRing, int]:
+    """Leave only the key in use in the file, and say how many went; KeyFileRefused while another wraps a company key.
+
+    Nobody else may use the store meanwhile.
+    """
+    ring = read_ring(path)
+    if await keys.company_keys(ring.current, "", 1):
+        raise KeyFileRefused(f"{path}: company keys are wrapped by an earlier key; start the service to wrap them anew")
+    after = change_ring(path, lambda found: found.pruned() if found.current == ring.current else found)
+    return after, len(ring.keys) - len(after.keys)

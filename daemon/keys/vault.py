@@ -1,0 +1,172 @@
+"""The vault: secrets at rest, sealed so that they open only in the place that they were sealed for.
+
+Each company has a random data key. It is kept wrapped by a key-encryption key of the ring, and is unwrapped in memory
+alone: to rotate is to wrap the data keys anew, no secret is touched. A sealed secret is
+`version (1) | nonce (12) | AES-256-GCM ciphertext and tag`, a wrapped key the same without the version.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import os
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from actors.core.canonical import canonical
+from actors.failpoints import reach
+from daemon.keys.keyring import KeyRing
+from daemon.model import CompanyKey, CompanyKeys
+
+AUTH_TOKEN = "auth_token"  # noqa: S105 - the name of a field
+WEBHOOK_SECRET = "webhook_secret"  # noqa: S105 - as above
+VERSION = 2
+KEY_BYTES = 32
+NONCE_BYTES = 12
+UNWRAPPED_MAX = 10_000
+REWRAPPED_AT_ONCE_MAX = 256
+
+
+class SealBroken(Exception):
+    """What was sealed does not open here: another place, another key, or changed bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrapped:
+    """What came of wrapping company keys anew: how many were, and how many the ring has no key for."""
+
+    done: int
+    unreadable: int
+
+
+class DataKey:
+    """The unwrapped key of one company."""
+
+    def __init__(self, key: bytes) -> None:
+        """Seal and open with these bytes."""
+        self._cipher = AESGCM(key)
+
+    def seal(self, place: tuple[str, str, str], plain: str) -> bytes:
+        """Seal a secret for a place: company, connector, field."""
+        nonce = os.urandom(NONCE_BYTES)
+        return bytes((VERSION,)) + nonce + self._cipher.encrypt(nonce, plain.encode(), canonical(list(place)).encode())
+
+    def open(self, place: tuple[str, str, str], sealed: bytes) -> str:
+        """The secret that was sealed for that place; SealBroken when it was not."""
+        if not sealed or sealed[0] != VERSION or len(sealed) <= 1 + NONCE_BYTES:
+            raise SealBroken("This is no sealed secret that this version can open.")
+        nonce, closed = sealed[1 : 1 + NONCE_BYTES], sealed[1 + NONCE_BYTES :]
+        try:
+            return self._cipher.decrypt(nonce, closed, canonical(list(place)).encode()).decode()
+        except InvalidTag:
+            raise SealBroken("The secret was sealed for another place, or was changed.") from None
+
+
+class Vault:
+    """Seals and opens secrets with the data key of their company."""
+
+    def __init__(self, ring: KeyRing, keys: CompanyKeys, now: Callable[[], datetime]) -> None:
+        """Wrap data keys by the ring's current key, unwrap them by any of its keys; `now` is the clock, in UTC."""
+        self._ring = _fit(ring)
+        self._keys = keys
+        self._now = now
+        self._unwrapped: OrderedDict[str, DataKey] = OrderedDict()
+        self._wrapping = asyncio.Lock()
+
+    async def seal(self, company_id: str, connector: str, field: str, plain: str) -> bytes:
+        """Seal one field of a company's connector; SealBroken when the company's key cannot be unwrapped."""
+        key = await self._key(company_id) or await self._made(company_id)
+        return key.seal((company_id, connector, field), plain)
+
+    async def open(self, company_id: str, connector: str, field: str, sealed: bytes) -> str:
+        """The secret in that field; SealBroken when it was not sealed for it."""
+        key = await self._key(company_id)
+        if key is None:
+            raise SealBroken("The secret was sealed for another company: this one has no key.")
+        return key.open((company_id, connector, field), sealed)
+
+    async def holds(self, company_id: str, connector: str, field: str, sealed: bytes, plain: str) -> bool:
+        """Whether this is the secret in that field; what does not open holds none."""
+        try:
+            held = await self.open(company_id, connector, field, sealed)
+        except SealBroken:
+            return False
+        return hmac.compare_digest(held.encode(), plain.encode())
+
+    async def turn(self, ring: KeyRing) -> None:
+        """Wrap by another ring's current key from now on; what the earlier ring had wrapped opens still."""
+        fresh = _fit(ring)
+        async with self._wrapping:
+            self._ring = KeyRing(fresh.current, {**self._ring.keys, **fresh.keys})
+
+    async def rewrap(self) -> Rewrapped:
+        """Wrap by the current key whatever company key is wrapped by another one, in batches; can be called again."""
+        ring, after, done, unreadable = self._ring, "", 0, 0
+        while page := await self._keys.company_keys(ring.current, after, REWRAPPED_AT_ONCE_MAX):
+            anew: list[CompanyKey] = []
+            for kept in page:
+                try:
+                    anew.append(wrapped(ring, kept.company_id, unwrapped(ring, kept), kept.created_at))
+                except SealBroken:
+                    unreadable += 1
+            reach("before-rewrap")
+            await self._keys.rewrap_company_keys(anew)
+            reach("after-rewrap")
+            after, done = page[-1].company_id, done + len(anew)
+        return Rewrapped(done, unreadable)
+
+    async def _key(self, company_id: str) -> DataKey | None:
+        """A company's key, from memory if it is there; None when the company has none."""
+        key = self._unwrapped.get(company_id)
+        if key is not None:
+            self._unwrapped.move_to_end(company_id)
+            return key
+        kept = await self._keys.company_key(company_id)
+        return None if kept is None else self._held(kept)
+
+    async def _made(self, company_id: str) -> DataKey:
+        """A fresh key for a company, or the one that somebody else made meanwhile."""
+        async with self._wrapping:
+            fresh = wrapped(self._ring, company_id, AESGCM.generate_key(KEY_BYTES * 8), self._now())
+            kept = await self._keys.add_company_key(fresh)
+            reach("company-key-kept")
+            return self._held(kept)
+
+    def _held(self, kept: CompanyKey) -> DataKey:
+        key = self._unwrapped[kept.company_id] = DataKey(unwrapped(self._ring, kept))
+        if len(self._unwrapped) > UNWRAPPED_MAX:
+            self._unwrapped.popitem(last=False)
+        return key
+
+
+def wrapped(ring: KeyRing, company_id: str, key: bytes, at: datetime) -> CompanyKey:
+    """A data key of a company, wrapped by the ring's current key."""
+    nonce = os.urandom(NONCE_BYTES)
+    closed = AESGCM(ring.keys[ring.current]).encrypt(nonce, key, _wrapping_of(company_id, ring.current))
+    return CompanyKey(company_id, ring.current, nonce + closed, at)
+
+
+def unwrapped(ring: KeyRing, kept: CompanyKey) -> bytes:
+    """The data key that was wrapped; SealBroken when the ring has no key for it, or it is another company's."""
+    if kept.key_id not in ring.keys:
+        raise SealBroken("The company's key is wrapped by a key that is not here.")
+    nonce, closed = kept.wrapped[:NONCE_BYTES], kept.wrapped[NONCE_BYTES:]
+    try:
+        return AESGCM(ring.keys[kept.key_id]).decrypt(nonce, closed, _wrapping_of(kept.company_id, kept.key_id))
+    except (InvalidTag, ValueError):
+        raise SealBroken("The company's key is another company's, or was changed.") from None
+
+
+def _wrapping_of(company_id: str, key_id: str) -> bytes:
+    return canonical(["company_key", company_id, key_id]).encode()
+
+
+def _fit(ring: KeyRing) -> KeyRing:
+    if any(len(key) != KEY_BYTES for key in ring.keys.values()):
+        raise ValueError(f"A key of the vault has {KEY_BYTES} bytes, neither less nor more.")
+    return ring

@@ -1,0 +1,86 @@
+"""Companies, their people, and the tokens that no longer count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from actors.ports import Receipt
+from daemon.model.audit_events import LogEvent, Logged
+
+
+class EmailTaken(Exception):
+    """An account with this e-mail address exists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """A tenant: whatever belongs to one company is invisible to all others."""
+
+    id: str
+    name: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A person of a company; `email` is kept as written and compared without case."""
+
+    id: str
+    company_id: str
+    email: str
+    name: str | None
+    role: str
+    password_hash: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A user and the company the user belongs to."""
+
+    user: User
+    company: Company
+
+
+class Following(Protocol):
+    """What says what follows on an event in a log."""
+
+    def __call__(self, last: LogEvent | None, *, accompanied: bool) -> LogEvent | None:
+        """The next event, if there is any; `accompanied` when another daemon holds its lease at this moment."""
+
+
+class Accounts(Protocol):
+    """Companies, their people, and the tokens that no longer count."""
+
+    async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
+        """Keep a new company with its first user; EmailTaken when the address has an account."""
+
+    async def account_by_email(self, email: str) -> Account | None:
+        """The account of an e-mail address, whatever its case."""
+
+    async def account(self, user_id: str) -> Account | None:
+        """The account of a user."""
+
+    async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
+        """Remember that a token no longer counts, until it would have expired."""
+
+    async def revoked(self) -> dict[str, datetime]:
+        """The revoked tokens that have not expired yet, and when each will."""
+
+    async def drop_revocations(self, before: datetime) -> None:
+        """Drop the revocations of tokens that expired before that time: such a token does not count anyhow."""
+
+    async def log(self, logged: Logged) -> None:
+        """Add an event to a company's own log."""
+
+    async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
+        """The latest event of a company's own log whose JSON holds this text."""
+
+    async def log_after(self, company_id: str, holding: str, following: Following) -> None:
+        """Add to a company's own log what follows on its latest event that holds this text; nobody writes in between.
+
+        What `following` raises is raised here, and nothing was written.
+        """

@@ -1,0 +1,133 @@
+"""The connectors of each company: as stored, as people change and try them, and the keys that seal their secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from actors.core.calls import Connector, Connectors
+from daemon.model.audit_events import SecretChange
+
+SESSION = "session"
+"""The kind of token that a person has after logging in."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConnector:
+    """A connector as stored: its public part, and its secret sealed by the vault."""
+
+    company_id: str
+    connector: Connector
+    sealed_secret: bytes | None
+    created_at: datetime
+    updated_at: datetime
+    updated_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorChange:
+    """One change of a connector, for good: who, when, from what, to what; of its secret only what became of it.
+
+    `number` counts the changes of a tool-id from 1; `version` is the connector's after the change, and a deleted one's
+    last. It never starts again.
+    """
+
+    company_id: str
+    tool_id: str
+    number: int
+    version: int
+    at: datetime
+    by: str
+    secret: SecretChange
+    before: Connector | None
+    after: Connector | None
+    via: str = SESSION
+
+
+@dataclass(frozen=True, slots=True)
+class CompanyKey:
+    """The data key of a company, wrapped by the key-encryption key of that id."""
+
+    company_id: str
+    key_id: str
+    wrapped: bytes
+    created_at: datetime
+
+
+class ConnectorShelf(Protocol):
+    """The connectors of each company, and every change of them."""
+
+    async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
+        """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
+
+    async def delete_connector(self, change: ConnectorChange) -> bool:
+        """Forget the connector that the change names and keep the change; False, and nothing kept, without one."""
+
+    async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
+        """A company's connectors by tool-id, in order."""
+
+    async def connector_changes(
+        self, company_id: str, tool_id: str, before: int | None, limit: int
+    ) -> Sequence[ConnectorChange]:
+        """At most `limit` changes of a tool's connector, newest first, those with a number below `before`."""
+
+
+class CompanyKeys(Protocol):
+    """The wrapped data keys of the companies."""
+
+    async def company_key(self, company_id: str) -> CompanyKey | None:
+        """A company's key."""
+
+    async def add_company_key(self, key: CompanyKey) -> CompanyKey:
+        """Keep a company's key unless it has one; returns the one that counts."""
+
+    async def company_keys(self, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
+        """At most `limit` keys that are not wrapped by the key of that id, by company behind the company `after`."""
+
+    async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
+        """Put other wrappings in place of the earlier ones, all or none."""
+
+
+class Toolbox(Protocol):
+    """The connectors as people change and try them."""
+
+    async def connectors(self, company_id: str) -> Connectors:
+        """What is known of a company's connectors, without their secrets."""
+
+    async def all(self, company_id: str) -> dict[str, StoredConnector]:
+        """A company's connectors by tool-id, in order."""
+
+    async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
+        """The connector of a tool."""
+
+    async def put(
+        self, company_id: str, connector: Connector, secret: str | None, by: str, *, via: str = SESSION
+    ) -> tuple[StoredConnector, bool]:
+        """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does."""
+
+    async def delete(self, company_id: str, tool_id: str, by: str, *, via: str = SESSION) -> bool:
+        """Forget a connector; False when there was none."""
+
+    async def changes(
+        self, company_id: str, tool_id: str, before: int | None, limit: int
+    ) -> Sequence[ConnectorChange] | None:
+        """The changes of a connector, newest first, those numbered below `before`; None for one never known."""
+
+
+class Targets(Protocol):
+    """Whoever knows which addresses connectors may call."""
+
+    def mistake(self, text: str) -> str | None:
+        """Why a URL can never be called, wherever from; None when that depends on what may be called from here."""
+
+    async def refusal(self, text: str) -> str | None:
+        """Why a URL may not be called; None when it may, or when its host cannot be found."""
+
+
+class Tester(Protocol):
+    """Whoever can try a connector."""
+
+    async def test(self, company_id: str, trial: Connector, secret: str | None) -> dict[str, Any]:
+        """Try a call that touches no run; says how it went and never fails."""

@@ -1,0 +1,76 @@
+"""The events of a company in the order in which they were committed, each with its place in that order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, NamedTuple, Protocol
+
+from actors.core.calls import shown, shown_plan
+from actors.core.messages import Event
+
+EventType = Literal[
+    "run_started", "step_entered", "step_cleared", "call_settled", "gate_opened", "verdict_given", "run_ended"
+]
+_PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
+
+
+class Place(NamedTuple):
+    """A place between events: behind the nth event, from 1, of the commit at that position.
+
+    The commits of a company become visible in the order of their positions, since each is made after the one before:
+    whoever has seen all up to a place will never find an event before it.
+    """
+
+    position: int
+    nth: int
+
+    @classmethod
+    def parse(cls, text: str) -> Place | None:
+        """The place that is written so; None when it is none."""
+        found = _PLACE.fullmatch(text) if text.isascii() else None
+        return None if found is None else cls(int(found[1]), int(found[2]))
+
+    def __str__(self) -> str:
+        """The place as it is written."""
+        return f"{self.position}-{self.nth}"
+
+
+BEGINNING = Place(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An event of one of a company's runs, its place among all of them, and in the history of its run."""
+
+    place: Place
+    run_id: str
+    seq: int
+    event: Event
+
+
+class Placements(Protocol):
+    """Reading what was committed, over all runs of a company."""
+
+    async def present(self, company_id: str) -> Place:
+        """The place behind everything that a company has committed."""
+
+    async def happened(self, company_id: str, after: Place, limit: int) -> Sequence[Placed]:
+        """At most `limit` events of a company's runs behind a place, in order."""
+
+
+def shown_event(seq: int, event: Event) -> dict[str, Any]:
+    """An event as callers see it."""
+    found = {one.name: getattr(event, one.name) for one in fields(event) if one.name != "type"}
+    if "request" in found:
+        found["request"] = shown(found["request"])
+    if found.get("effects") is not None:
+        found["effects"] = [shown_plan(one) for one in found["effects"]]
+    return {"seq": seq, "type": event.type, **found}
+
+
+def shown_placed(placed: Placed) -> dict[str, Any]:
+    """An event with its place and its run, as callers see it."""
+    event = shown_event(placed.seq, placed.event)
+    return {"id": str(placed.place), "run_id": placed.run_id, "seq": placed.seq, "event": event}

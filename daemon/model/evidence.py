@@ -1,0 +1,151 @@
+"""What the evidence is made of: leaves, signed checkpoints, and commits as they are shown and exported."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from actors.core.canonical import canonical
+from daemon.model import merkle
+from daemon.model.chain import quoted, text_of_hash
+
+SEAL_MAX = 256
+"""Commits that are sealed in one piece of work, so that nobody waits long behind it."""
+
+CHECKPOINT = ("at", "company", "key_id", "previous", "root", "signature", "size")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """The signed root of a company's tree at a size; `previous` is the root of the checkpoint before."""
+
+    at: str
+    company: str
+    key_id: str
+    previous: str | None
+    root: str
+    signature: str
+    size: int
+
+    def document(self) -> dict[str, Any]:
+        """The checkpoint as it is shown."""
+        return {name: getattr(self, name) for name in CHECKPOINT}
+
+    def genuine(self, keys: Mapping[str, bytes]) -> bool:
+        """Whether the key that it names has signed it."""
+        key = keys.get(self.key_id)
+        if key is None:
+            return False
+        try:
+            signature = base64.b64decode(self.signature, validate=True)
+            Ed25519PublicKey.from_public_bytes(key).verify(signature, signed(self.document()))
+        except (InvalidSignature, ValueError):
+            return False
+        return base64.b64encode(signature).decode() == self.signature
+
+
+def checkpoint(document: Any) -> Checkpoint:
+    """The checkpoint that is written so; ValueError when it is none."""
+    if not isinstance(document, dict) or tuple(sorted(document)) != CHECKPOINT:
+        raise ValueError(f"a checkpoint has the members {', '.join(CHECKPOINT)}")
+    texts = [document[name] for name in CHECKPOINT if name not in ("size", "previous")]
+    previous, size = document["previous"], document["size"]
+    fits = all(isinstance(one, str) for one in texts) and (previous is None or isinstance(previous, str))
+    if not fits or type(size) is not int:
+        raise ValueError("a member of the checkpoint is of the wrong type")
+    return Checkpoint(**document)
+
+
+def signed(document: Mapping[str, Any]) -> bytes:
+    """What a checkpoint's signature covers: the canonical JSON of all other members."""
+    return canonical({name: value for name, value in document.items() if name != "signature"}).encode()
+
+
+def leaf(stream: str, version: int, head: bytes) -> bytes:
+    """The hash of a commit's leaf: the canonical JSON of {"head", "stream", "version"}, written out for its speed."""
+    return merkle.leaf_hash(f'{{"head":"{text_of_hash(head)}","stream":{quoted(stream)},"version":{version}}}'.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A commit under its leaf's number; `events` as stored."""
+
+    number: int
+    stream: str
+    version: int
+    first_seq: int
+    head: bytes
+    events: bytes
+    exact: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Proven:
+    """Commits of a run, the head before them; its last commit, the leaf of that, and the proof that it is covered."""
+
+    commits: Sequence[Entry]
+    before: bytes
+    last: Entry
+    proof: Sequence[bytes]
+    checkpoint: Checkpoint
+
+
+Sign = Callable[[str, int, bytes, str | None], Checkpoint]
+"""Signs a company's (id, size, root, root of the checkpoint before)."""
+
+
+class Evidence(Protocol):
+    """The companies' trees and their checkpoints."""
+
+    async def unsealed(self) -> int:
+        """How many commits no checkpoint covers yet, or a few more."""
+
+    async def seal(self, sign: Sign, only: str | None = None) -> int:
+        """Give the next commits their leaves and each company concerned a checkpoint; returns how many there were.
+
+        With `only` it is the commits of that company alone.
+        """
+
+    async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
+        """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""
+
+    async def proven(self, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proven | None:
+        """At most `limit` commits of a run with events behind `after`; None while no checkpoint covers its last."""
+
+    async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
+        """The commits under the leaves from a number up to another, which is not among them."""
+
+    async def logged(self, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
+        """At most `limit` commits of a company's own log, newest first, those that begin before an event."""
+
+
+class Growing:
+    """A company's tree while leaves are appended; the nodes that they complete are collected."""
+
+    def __init__(self, company_id: str, size: int, previous: str | None, node: merkle.Node) -> None:
+        """Begin at a size; `node` reads the nodes that are stored."""
+        self.company_id = company_id
+        self.size = size
+        self.made: dict[tuple[int, int], bytes] = {}
+        self._previous = previous
+        self._node = node
+
+    def append(self, leaf: bytes) -> int:
+        """Append a leaf; returns its number."""
+        for level, number, digest in merkle.completed(self.size, leaf, self.node):
+            self.made[level, number] = digest
+        self.size += 1
+        return self.size - 1
+
+    def node(self, level: int, number: int) -> bytes:
+        """A complete node, made or stored."""
+        return self.made.get((level, number)) or self._node(level, number)
+
+    def checkpoint(self, sign: Sign) -> Checkpoint:
+        """The signed root as of now."""
+        return sign(self.company_id, self.size, merkle.root(self.size, self.node), self._previous)

@@ -1,0 +1,131 @@
+"""All that is durable: the store of one daemon, and one that several share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+from actors.core.run import Run
+from actors.ports import Commit, Journal, Receipt
+from daemon.model.accounts import Accounts
+from daemon.model.connectors import CompanyKeys, ConnectorShelf
+from daemon.model.event_log import Placements
+from daemon.model.evidence import Evidence
+from daemon.model.runs import Runs
+from daemon.model.templates import TemplateShelf
+from daemon.model.webhooks import WebhookShelf
+
+StoreState: TypeAlias = Literal["ok", "full", "stalled", "failed"]
+"""Whether the store can write, as far as is known without writing; a `stalled` one does not answer."""
+
+
+class Receipts(Protocol):
+    """What was answered under which Idempotency-Key."""
+
+    async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
+        """The receipt kept under that key."""
+
+    async def add_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt; ReceiptTaken when there is any under its key."""
+
+    async def keep_receipt(self, receipt: Receipt) -> None:
+        """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""
+
+    async def drop_receipts(self, before: datetime) -> int:
+        """Drop the receipts kept before that time; returns how many."""
+
+
+class Store(
+    Journal,
+    Runs,
+    Accounts,
+    ConnectorShelf,
+    CompanyKeys,
+    Receipts,
+    TemplateShelf,
+    Evidence,
+    Placements,
+    WebhookShelf,
+    Protocol,
+):
+    """All that is durable, in one place and one transaction domain."""
+
+    async def ping(self) -> None:
+        """Prove that the store can write; StoreFailed when it cannot."""
+
+    async def look(self) -> None:
+        """Bring `state` up to date though nobody writes; never fails because of the store."""
+
+    @property
+    def state(self) -> StoreState:
+        """Whether the store can write, as it was seen last; costs no access to it."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the store has failed for good, so that the process must end."""
+
+
+class Performs(NamedTuple):
+    """Whose the outstanding work of a run is.
+
+    What was outstanding at the version `claimed` may have been begun by a daemon that is gone; 0 when there was none.
+    """
+
+    epoch: int
+    claimed: int
+
+
+class Rates(Protocol):
+    """Counts of who came how often, kept for all daemons together."""
+
+    async def hit(self, who: str, amount: int, window_s: float) -> float | None:
+        """Count one of at most `amount` within that time; in how many seconds there is room, where there is none."""
+
+
+class SharedStore(Store, Rates, Protocol):
+    """A store that several daemons use: what it knows of them, and whose the outstanding work of a run is."""
+
+    @property
+    def epoch(self) -> int:
+        """The number of this daemon's life; no other ever had it."""
+
+    @property
+    def held(self) -> bool:
+        """Whether nobody can have taken over from this daemon yet."""
+
+    async def append_standing(self, commit: Commit) -> Performs:
+        """Make a commit durable; returns who performs what is outstanding behind it."""
+
+    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, Performs] | None:
+        """The run as committed, and who performs what is outstanding."""
+
+    def tell(self, heard: Callable[[frozenset[str] | None], None]) -> None:
+        """Have this called with the companies of which others have committed something; None when it may be any."""
+
+    async def peers(self) -> frozenset[int]:
+        """The epochs of the daemons that are alive."""
+
+    async def accompanied(self) -> bool:
+        """Whether another daemon holds its lease at this moment."""
+
+    async def positions(self, companies: Collection[str]) -> dict[str, int]:
+        """How far each of these companies has come."""
+
+    async def versions(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+        """The version of each of these runs."""
+
+    async def strayed(self) -> dict[tuple[str, str], int]:
+        """The runs whose outstanding work is this daemon's and that another one has moved on."""
+
+    async def clock(self) -> datetime:
+        """The time by which all daemons go."""
+
+    async def hear(self, since: datetime) -> None:
+        """Note that this daemon knows of all tokens and connectors that were changed before that time."""
+
+    async def revoked_lately(self) -> dict[str, datetime]:
+        """The tokens revoked within the last seconds, and when each would have expired."""
+
+    async def connected_lately(self) -> Sequence[str]:
+        """The companies whose connectors were changed within the last seconds."""

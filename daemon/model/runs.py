@@ -1,0 +1,64 @@
+"""Runs, as they are read without being woken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from actors.core.messages import Event
+from actors.core.run import Run
+
+
+@dataclass(frozen=True, slots=True)
+class RunQuery:
+    """Which runs of a company to list: newest first, those older than the run `before`, at most `limit`."""
+
+    limit: int = 50
+    before: str | None = None
+    status: str | None = None
+    vertical: str | None = None
+    parked_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """An event and its place in the history of its run, from 1."""
+
+    seq: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class ParkedRun:
+    """A run that waits for a human at so many gates; it was `created` then, and has not changed since `since`."""
+
+    company_id: str
+    run_id: str
+    vertical: str
+    gates: int
+    since: datetime
+    created: datetime
+
+
+class Runs(Protocol):
+    """Reading runs without waking them."""
+
+    async def load(self, company_id: str, run_id: str) -> Run | None:
+        """The run as committed; None when the company has no such run."""
+
+    async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
+        """The runs that a query asks for."""
+
+    async def unfinished(self) -> Sequence[tuple[str, str]]:
+        """The (company_id, run_id) of every run that is not at rest."""
+
+    async def restless(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
+        """At most `limit` runs behind a (company_id, run_id), in order, that are not at rest or wait for nobody."""
+
+    async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
+        """At most `limit` runs behind a (company_id, run_id), in order, that wait for a human."""
+
+    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
+        """At most `limit` events of a run with a seq above `after`; none for a run that is not the company's."""

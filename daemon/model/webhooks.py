@@ -1,0 +1,197 @@
+"""What webhooks and their deliveries are, and what they need of the store and of the rooms around them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol
+
+from actors.ports import Receipt
+from daemon.model.audit_events import Logged
+from daemon.model.event_log import BEGINNING, Place, Placed
+
+WEBHOOKS_MAX = 20
+"""How many a company may have."""
+
+WINDOW_MAX = 500
+"""How many deliveries of a webhook may be pending; what comes behind them waits in the journal."""
+
+KEPT_MAX = 1_000
+KEPT_S = 7 * 86_400
+REVIVED_FROM = 5
+"""After so many failures in a row a success makes all that is pending due at once."""
+
+TEST_TYPE = "webhook.test"
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Whom a company tells of which events; `failures` counts those in a row, `reason` says why it is not enabled.
+
+    Everything up to the cursor has become deliveries.
+    """
+
+    company_id: str
+    id: str
+    url: str
+    events: tuple[str, ...] | None
+    description: str | None
+    sealed_secret: bytes
+    created_at: datetime
+    updated_at: datetime
+    updated_by: str
+    enabled: bool = True
+    reason: str | None = None
+    failures: int = 0
+    cursor: Place = BEGINNING
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The company and the id."""
+        return self.company_id, self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One event on its way to one webhook; pending as long as there is a `next_at`.
+
+    The id is the message's: the same for each attempt, and for each webhook. `attempts` counts all, `tries` those since
+    the schedule began.
+    """
+
+    company_id: str
+    webhook_id: str
+    number: int
+    id: str
+    place: Place
+    run_id: str
+    seq: int
+    type: str
+    created_at: datetime
+    status: Literal["pending", "delivered", "failed"] = "pending"
+    attempts: int = 0
+    tries: int = 0
+    next_at: datetime | None = None
+    last_at: datetime | None = None
+    status_code: int | None = None
+    latency_ms: int | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """A webhook with what is due of its deliveries, how many are pending, and when the next one is due."""
+
+    webhook: Webhook
+    due: Sequence[Delivery]
+    pending: int
+    next_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """How a test of a webhook went."""
+
+    ok: bool
+    status_code: int | None
+    latency_ms: int | None
+    error: str | None
+
+
+class WebhookShelf(Protocol):
+    """The webhooks of each company and their deliveries; a change and its event in the log are one."""
+
+    async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
+        """Keep a new webhook that begins at the present.
+
+        ReceiptTaken when its request was answered already; TooMany when the company has as many as it may, whoever else
+        adds one at the same moment.
+        """
+
+    async def put_webhook(self, webhook: Webhook, logged: Logged) -> bool:
+        """Change what people can change, and enable it; False, and nothing changed, without such a webhook."""
+
+    async def delete_webhook(self, company_id: str, webhook_id: str, logged: Logged) -> bool:
+        """Forget a webhook with its deliveries; False, and nothing changed, without such a webhook."""
+
+    async def webhook(self, company_id: str, webhook_id: str) -> Webhook | None:
+        """A company's webhook."""
+
+    async def webhooks_of(self, company_id: str) -> Sequence[Webhook]:
+        """A company's webhooks by id, in order."""
+
+    async def enabled_webhooks(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
+        """At most `limit` (company_id, id) of enabled webhooks behind one, in order."""
+
+    async def webhook_queue(self, company_id: str, webhook_id: str, at: datetime, limit: int) -> Queue | None:
+        """A webhook with at most `limit` deliveries that are due at that time, the longest due first."""
+
+    async def enqueue(self, webhook: Webhook, found: Sequence[Placed], cursor: Place, at: datetime) -> None:
+        """Make events deliveries that are due and move the cursor, in one; old settled ones are dropped."""
+
+    async def settle_delivery(self, after: Delivery, at: datetime, gone: tuple[str, Logged] | None = None) -> None:
+        """Keep how an attempt ended; `gone` disables the webhook, for that reason."""
+
+    async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str, at: datetime) -> Delivery | None:
+        """Make a delivery pending and due, its schedule from the beginning; None without such a delivery."""
+
+    async def deliveries(self, company_id: str, webhook_id: str, before: int | None, limit: int) -> Sequence[Delivery]:
+        """At most `limit` deliveries, newest first, those with a number below `before`."""
+
+    async def drop_deliveries(self, before: datetime) -> int:
+        """Drop settled deliveries that were made before that time; returns how many."""
+
+
+class Webhooks(Protocol):
+    """The webhooks as people change, read and try them."""
+
+    async def all(self, company_id: str) -> Sequence[Webhook]:
+        """A company's webhooks by id."""
+
+    async def one(self, company_id: str, webhook_id: str) -> Webhook | None:
+        """A company's webhook."""
+
+    async def create(self, wanted: Wanted, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
+        """Make a webhook; returns it and its secret. TooMany when the company has as many as it may."""
+
+    async def reveal(self, company_id: str, webhook_id: str, sealed: bytes) -> str:
+        """The secret of a webhook, for the answer that is given again."""
+
+    async def change(self, wanted: Wanted, webhook_id: str) -> Webhook | None:
+        """Change a webhook and enable it; None when there is none."""
+
+    async def delete(self, company_id: str, webhook_id: str, by: str, via: str) -> bool:
+        """Forget a webhook; False when there was none."""
+
+    async def test(self, company_id: str, webhook_id: str) -> Tested | None:
+        """Send it a signed test, once and now; None when there is none."""
+
+    async def deliveries(
+        self, company_id: str, webhook_id: str, before: int | None, limit: int
+    ) -> Sequence[Delivery] | None:
+        """The deliveries of a webhook, newest first; None when there is no such webhook."""
+
+    async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str) -> Delivery | None:
+        """Have an event delivered again; None when there is no such delivery."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody wants a webhook of a company to be."""
+
+    company_id: str
+    url: str
+    events: tuple[str, ...] | None
+    description: str | None
+    by: str
+    via: str
+
+
+class TooMany(Exception):
+    """The company has as many webhooks as it may."""
+
+
+def message_id(run_id: str, seq: int) -> str:
+    """The id of the message about an event, the same however often and to whomever it is sent."""
+    return f"msg_{run_id}_{seq}"

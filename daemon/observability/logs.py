@@ -1,0 +1,144 @@
+"""Logs: JSON lines for machines, readable lines on a terminal; what could open something is masked in all of them."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+import structlog
+from aiohttp.http_exceptions import HttpProcessingError
+from structlog.typing import EventDict, Processor
+
+from actors.context import ABOUT
+
+MASK = "***"
+DEPTH_MAX = 8
+NAMES_MAX = 1_000
+_HIDDEN_WORDS = (
+    r"authori[sz]ation|cookie|credentials?|dsn|passphrase|passw(?:or)?d|password_hash|secret|token"
+    r"|(?:api|data|private|signing|vault)[_-]?key"
+)
+# A name tells of a secret by its last word, or is it: `auth_token`, `key`; not `tokens_max`, `key_id` or `token_ttl_s`.
+_NAMES = re.compile(rf"(?:.*[_.-])?(?:{_HIDDEN_WORDS})s?|key|(?:.*[_-])?(?:sealed|wrapped)(?:[_-].*)?", re.IGNORECASE)
+_VALUE = r"""(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s"'&,;})\]]+)"""
+_IN_TEXT = (
+    # Authorization: Bearer x
+    (re.compile(r"\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{6,}", re.IGNORECASE), rf"\1\2{MASK}"),
+    # token=x, "password": "x", auth_token: x
+    (
+        re.compile(
+            rf"""((?:{_HIDDEN_WORDS})s?["']?\s*[=:]\s*)(?!bearer\b|basic\b){_VALUE}""",
+            re.IGNORECASE | re.DOTALL,
+        ),
+        rf"\1{MASK}",
+    ),
+    # A JSON Web Token, wherever it stands.
+    (re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?"), MASK),
+    # https://user:password@host
+    (re.compile(r"//[^/@\s]+@"), f"//{MASK}@"),
+)
+
+# Without one of these in it no text matches any of the patterns.
+_HINTS = ("authori", "basic", "bearer", "cookie", "credential", "dsn", "eyj", "key", "pass", "secret", "token", "//")
+
+
+def configure(level: str) -> None:
+    """Log what is of at least that level to standard error; of libraries, what is at least a warning."""
+    least = logging.getLevelNamesMapping()[level.upper()]
+    first: list[Processor] = [
+        about,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        # As text, so that it is masked, too; and without variables, which may hold anything.
+        structlog.processors.format_exc_info,
+    ]
+    renderer = _renderer(on_terminal=sys.stderr.isatty())
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(least),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        processors=[*first, masked, renderer],
+        cache_logger_on_first_use=True,
+    )
+    _take_in_libraries(first, renderer, least)
+
+
+def about(_logger: Any, _method: str, line: EventDict) -> EventDict:
+    """A line with the ids of what it is about, where it does not give them itself."""
+    for name, value in ABOUT.get().items():
+        line.setdefault(name, value)
+    return line
+
+
+def masked(_logger: Any, _method: str, line: EventDict) -> EventDict:
+    """A line in which no secret can be read: none under a name that tells of one, none that shows itself in text."""
+    return without_secrets(line)
+
+
+def without_secrets(members: Mapping[str, Any]) -> dict[str, Any]:
+    """The same members with what could open something masked: by their names, and wherever it shows itself in text."""
+    return {name: _hidden(name, value, DEPTH_MAX) for name, value in members.items()}
+
+
+def _hidden(name: str, value: Any, depth: int) -> Any:
+    if _is_secret(name):
+        return value if value is None or isinstance(value, bool) else MASK
+    return _seen(value, depth)
+
+
+@lru_cache(NAMES_MAX)
+def _is_secret(name: str) -> bool:
+    return _NAMES.fullmatch(name) is not None
+
+
+def _seen(value: Any, depth: int) -> Any:
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case str():
+            return _clean(value)
+        case Mapping() if depth:
+            return {_clean(str(name)): _hidden(str(name), inner, depth - 1) for name, inner in value.items()}
+        case list() | tuple() | set() | frozenset() if depth:
+            return [_seen(inner, depth - 1) for inner in value]
+        case _:
+            return _clean(repr(value))
+
+
+def _clean(text: str) -> str:
+    lower = text.lower()
+    for hint in _HINTS:
+        if hint in lower:
+            break
+    else:  # nearly always, and much cheaper than to look with the patterns
+        return text
+    for pattern, instead in _IN_TEXT:
+        text = pattern.sub(instead, text)
+    return text
+
+
+def _renderer(*, on_terminal: bool) -> Processor:
+    return structlog.dev.ConsoleRenderer() if on_terminal else structlog.processors.JSONRenderer()
+
+
+def _take_in_libraries(first: list[Processor], renderer: Processor, least: int) -> None:
+    """Have what libraries say come out in the same form, warnings included."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[structlog.stdlib.add_logger_name, *first],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, masked, renderer],
+        )
+    )
+    if least > logging.DEBUG:
+        handler.addFilter(_is_no_callers_fault)
+    logging.basicConfig(level=max(least, logging.WARNING), handlers=[handler], force=True)
+    logging.captureWarnings(capture=True)
+
+
+def _is_no_callers_fault(record: logging.LogRecord) -> bool:
+    """Whether a line of a library is about more than bytes that are no HTTP, with which anybody could fill the log."""
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))

@@ -1,0 +1,97 @@
+"""Traces: spans by OpenTelemetry, sent to a collector by OTLP over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+from urllib.parse import urlsplit
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+from actors.context import ABOUT, TRACE
+from daemon.observability.tracing import Kind, Value
+
+PATH = "/v1/traces"
+CLOSE_S = 1.0
+_KINDS = {"server": trace.SpanKind.SERVER, "internal": trace.SpanKind.INTERNAL, "client": trace.SpanKind.CLIENT}
+_NOWHERE = Context()
+
+
+class Noted:
+    """A span of OpenTelemetry, as whoever does the work sees it."""
+
+    __slots__ = ("_failed", "_span")
+
+    def __init__(self, span: trace.Span) -> None:
+        """Stand for this one."""
+        self._span = span
+        self._failed = False
+
+    def note(self, name: str, value: Value) -> None:
+        """Say something of it."""
+        self._span.set_attribute(name, value)
+
+    def failed(self, why: str) -> None:
+        """Say in a word why it failed; the first one counts."""
+        if self._failed:
+            return
+        self._failed = True
+        self._span.set_attribute("error.type", why)
+        self._span.set_status(trace.StatusCode.ERROR)
+
+
+class Spans:
+    """A tracer that hands its spans to a thread, which sends them in batches; what it cannot send it drops."""
+
+    def __init__(self, to: str, version: str) -> None:
+        """Send to that collector; OpenTelemetry's own variables say all else, as sampling, headers and batches."""
+        own = Resource({"service.name": "penstock", "service.version": version})
+        self._provider = TracerProvider(
+            resource=Resource.create().merge(own).merge(OTELResourceDetector().detect()), shutdown_on_exit=False
+        )
+        address = to if urlsplit(to).path.strip("/") else to.rstrip("/") + PATH
+        self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=address)))
+        self._tracer = self._provider.get_tracer("penstock", version)
+
+    @contextmanager
+    def span(self, name: str, kind: Kind, parent: str | None) -> Iterator[Noted]:
+        """A span for what is done within it; of an error it keeps the name alone, as its text may hold anything."""
+        span = self._tracer.start_span(name, _context(parent), _KINDS[kind])
+        noted, token = Noted(span), TRACE.set(_text(span.get_span_context()))
+        try:
+            yield noted
+        except BaseException as error:
+            noted.failed(type(error).__name__)
+            raise
+        finally:
+            TRACE.reset(token)
+            for one, value in ABOUT.get().items():
+                noted.note(f"penstock.{one}", value if isinstance(value, int) else str(value))
+            span.end()
+
+    async def close(self) -> None:
+        """Send what is left, for as long as a stop may wait for it."""
+        ending = Thread(target=self._provider.shutdown, name="traces-end", daemon=True)
+        ending.start()
+        await asyncio.to_thread(ending.join, CLOSE_S)
+
+
+def _context(parent: str | None) -> Context:
+    """The context of a span: below its parent, or at the top of a trace of its own."""
+    if parent is None:
+        return _NOWHERE
+    _, trace_id, span_id, flags = parent.split("-")
+    sampled = trace.TraceFlags(int(flags, 16) & trace.TraceFlags.SAMPLED)
+    above = trace.SpanContext(int(trace_id, 16), int(span_id, 16), is_remote=True, trace_flags=sampled)
+    return trace.set_span_in_context(trace.NonRecordingSpan(above), _NOWHERE)
+
+
+def _text(context: trace.SpanContext) -> str:
+    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"

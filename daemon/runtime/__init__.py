@@ -1,0 +1,1 @@
+"""The process: systemd, files, ids, JSON and background loops."""

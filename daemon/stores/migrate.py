@@ -1,0 +1,189 @@
+"""Moving a stopped installation from SQLite to PostgreSQL: table by table, as often as it takes, and compared after.
+
+What is there already stays as it is, so that a move that was broken off is simply begun again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from daemon.stores.postgres.connection import Db, Link, without_nul
+from daemon.stores.postgres.migrations import migrate
+from daemon.stores.rows import text
+from daemon.stores.sqlite.connection import locked
+from daemon.stores.sqlite.inspection import read_only
+from daemon.stores.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+BATCH = 500
+Row = tuple[Any, ...]
+
+
+class MoveRefused(Exception):
+    """The installation cannot be moved there; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of the new place: what is read for it, and which of its columns are booleans there."""
+
+    name: str
+    columns: str
+    select: str = ""
+    flags: tuple[int, ...] = ()
+
+    @property
+    def reading(self) -> str:
+        """The statement that gives its rows."""
+        return self.select or f"SELECT {self.columns} FROM {self.name}"  # noqa: S608 - names of our own
+
+    @property
+    def writing(self) -> str:
+        """The statement that adds a row, unless it is there."""
+        values = ", ".join(f"${number}" for number in range(1, self.columns.count(",") + 2))
+        return f"INSERT INTO {self.name} ({self.columns}) VALUES ({values}) ON CONFLICT DO NOTHING"  # noqa: S608
+
+
+_HOOK = (
+    "company_id, id, url, events, description, sealed_secret, enabled, reason, failures, cursor_position, cursor_nth, "
+    "created_at, updated_at, updated_by"
+)
+# Whoever comes next claims what was outstanding: epoch 0 is nobody's. Each company's clock goes on behind all positions
+# that there are, since the cursors of webhooks stand among those of all companies.
+TABLES = (
+    Table("companies", "id, name, created_at"),
+    Table("users", "company_id, id, email, name, role, password_hash, created_at"),
+    Table("addresses", "email_key, company_id, user_id", "SELECT email_key, company_id, id FROM users"),
+    Table("revocations", "token_id, expires_at"),
+    Table("templates", "digest, vertical, version, document"),
+    Table(
+        "runs",
+        "company_id, id, version, resting, status, vertical, parked, created_at, updated_at, epoch, moved_by, "
+        "moved_from",
+        "SELECT company_id, id, version, resting, status, vertical, parked, created_at, updated_at, 0, 0, 0 FROM runs",
+        flags=(3,),
+    ),
+    Table(
+        "snapshots",
+        "company_id, run_id, version, schema, checksum, body",
+        "SELECT company_id, id, snapshots.version, schema, checksum, body FROM snapshots JOIN runs ON number = run",
+    ),
+    Table("commits", "company_id, run_id, version, first_seq, position, head, exact, events"),
+    Table("receipts", "company_id, path, key, fingerprint, run_id, status, headers, body, created_at"),
+    Table("connectors", "company_id, tool_id, connector, sealed_secret, created_at, updated_at, updated_by"),
+    Table("connector_changes", "company_id, tool_id, number, version, at, by, secret, before, after, via"),
+    Table("company_keys", "company_id, key_id, wrapped, created_at"),
+    Table("audit_leaves", "company_id, number, stream, version, position"),
+    Table("audit_nodes", "company_id, level, number, hash"),
+    Table("audit_checkpoints", "company_id, size, at, key_id, previous, root, signature"),
+    Table("webhooks", _HOOK, flags=(6,)),
+    Table(
+        "webhook_deliveries",
+        "company_id, webhook_id, number, id, position, nth, run_id, seq, type, created_at, status, attempts, tries, "
+        "next_at, last_at, status_code, latency_ms, error",
+    ),
+    Table(
+        "clocks",
+        "company_id, position",
+        "SELECT DISTINCT company_id, (SELECT max(position) + 1 FROM commits) FROM commits",
+    ),
+    Table("seals", "company_id, position", "SELECT company_id, max(position) FROM audit_leaves GROUP BY company_id"),
+)
+_HEADS = "SELECT company_id, run_id, version, position, head, exact, events FROM commits ORDER BY 1, 2, 3"
+_TREES = "SELECT company_id, size, root, signature FROM audit_checkpoints ORDER BY 1, 2"
+
+
+async def move(source: Path, url: str, clock: Callable[[], datetime], told: Callable[[str], None]) -> None:
+    """Move everything, compare it, and only then let daemons in; MoveRefused or StoreFailed say why not.
+
+    The source stays as it is.
+    """
+    async with SqliteStore.open(source):  # so that it is of today's form, and nobody uses it
+        pass
+    link = Link(url)
+    try:
+        await link.use(lambda db: migrate(db, text(clock())), writing=True)
+        with locked(source.parent), closing(sqlite3.connect(read_only(source), uri=True, isolation_level=None)) as old:
+            old.execute("BEGIN")
+            await link.use(lambda db: _begun(db, str(source)), writing=True)
+            for table in TABLES:
+                number = await _copied(old, link, table)
+                told(f"{table.name}: {number:,} rows")
+            told(await _compared(old, link))
+        await link.use(lambda db: db.execute("UPDATE moves SET done = true"), writing=True)
+    finally:
+        await link.close()
+
+
+async def _begun(db: Db, source: str) -> None:
+    """Note the move; MoveRefused when something else is there."""
+    known = await db.fetchrow("SELECT source, done FROM moves")
+    if known is None:
+        if await db.fetchval("SELECT EXISTS (SELECT 1 FROM companies) OR EXISTS (SELECT 1 FROM commits)"):
+            raise MoveRefused("There is an installation in that database already; nothing was written.")
+        await db.execute("INSERT INTO moves VALUES (true, $1, false)", source)
+    elif known["done"]:
+        raise MoveRefused(f"{known['source']} was moved there already; nothing was written.")
+    elif known["source"] != source:
+        raise MoveRefused(f"A move from {known['source']} to that database was begun; finish that one.")
+
+
+async def _copied(old: sqlite3.Connection, link: Link, table: Table) -> int:
+    """Copy a table, so many rows in one transaction; returns how many rows there are, and were found there after."""
+    total = 0
+    for rows in _pages(old, table):
+        await link.use(lambda db, rows=rows: db.executemany(table.writing, rows), writing=True)  # type: ignore[misc]
+        total += len(rows)
+    count = f"SELECT count(*) FROM {table.name}"  # noqa: S608 - a name of our own
+    found = await link.use(lambda db: db.fetchval(count))
+    if found != total:
+        raise MoveRefused(f"{table.name} has {found:,} rows there and {total:,} here: somebody else wrote there.")
+    return total
+
+
+def _pages(old: sqlite3.Connection, table: Table) -> Iterator[list[Row]]:
+    cursor = old.execute(table.reading)
+    while rows := cursor.fetchmany(BATCH):
+        yield [tuple(_value(table, place, value) for place, value in enumerate(row)) for row in rows]
+
+
+def _value(table: Table, place: int, value: Any) -> Any:
+    if place in table.flags:
+        return bool(value)
+    return without_nul(value) if isinstance(value, str) else value
+
+
+async def _compared(old: sqlite3.Connection, link: Link) -> str:
+    """Compare every commit with its place in its chain, and every checkpoint; MoveRefused at a difference."""
+    said = []
+    for name, statement in (("commits", _HEADS), ("checkpoints", _TREES)):
+        here, number = _digest(old.execute(statement))
+        there, _ = await link.use(lambda db, asked=statement: _digest_there(db, asked))  # type: ignore[misc]
+        if here != there:
+            raise MoveRefused(f"The {name} are not the same there as here: do not use that database.")
+        said.append(f"{number:,} {name}")
+    return f"compared: {' and '.join(said)} are the same, byte for byte"
+
+
+def _digest(rows: Iterator[Row] | sqlite3.Cursor) -> tuple[str, int]:
+    digest, number = hashlib.sha256(), 0
+    for number, row in enumerate(rows, 1):  # noqa: B007
+        digest.update(repr(tuple(row)).encode())
+    return digest.hexdigest(), number
+
+
+async def _digest_there(db: Db, statement: str) -> tuple[str, int]:
+    digest, number = hashlib.sha256(), 0
+    async with db.transaction():
+        async for row in db.cursor(statement, prefetch=BATCH):
+            digest.update(repr(tuple(row)).encode())
+            number += 1
+    return digest.hexdigest(), number

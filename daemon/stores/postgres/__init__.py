@@ -1,0 +1,1 @@
+"""PostgreSQL: the store that several daemons share."""

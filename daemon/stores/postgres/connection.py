@@ -1,0 +1,183 @@
+"""Connections to PostgreSQL: each is checked at open, made anew when it was lost, and says what an error means."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+import asyncpg
+import structlog
+
+from actors.ports import StoreFailed
+from daemon.model import DiskFull, SchemaMismatch
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+T = TypeVar("T")
+Db: TypeAlias = "asyncpg.Connection[Any]"
+_log = structlog.get_logger()
+
+CONNECT_S = 5.0
+COMMAND_S = 8.0
+QUIET_MAX_S = 1.0
+RETRIES_MAX = 10
+VERSION_MIN = 14
+# A frozen client must hold up nobody: what it left open ends, and so does a connection that nobody answers on.
+SESSION: Mapping[str, str] = {
+    "application_name": "penstock",
+    "synchronous_commit": "on",
+    "default_transaction_isolation": "read committed",
+    "idle_in_transaction_session_timeout": "2000",
+    "statement_timeout": "6000",
+    "lock_timeout": "5000",
+    "tcp_keepalives_idle": "3",
+    "tcp_keepalives_interval": "1",
+    "tcp_keepalives_count": "3",
+    "tcp_user_timeout": "5000",
+    "timezone": "UTC",
+    "jit": "off",
+}
+# What is looked up by key is never better found by reading a whole table, however small that was when it was planned.
+HINTS: Mapping[str, str] = {"enable_seqscan": "off"}
+
+AGAIN = frozenset({"40001", "40P01"})
+FULL = "53100"
+# The connection or the server went away: what was under way may or may not have come about.
+GONE = ("08", "57P01", "57P02", "57P03", "57P05", "40003", "58", "XX")
+
+
+def failed(error: BaseException, *, committing: bool) -> StoreFailed:
+    """What an error of the database means for whoever waits; `committing` when it can have come after a commit."""
+    detail = f"The database could not do it: {named(error)}."
+    if isinstance(error, asyncpg.PostgresError):
+        state = error.sqlstate or ""
+        if state == FULL:
+            return DiskFull(detail, "not_applied")
+        outcome: Literal["unknown", "not_applied"] = "unknown" if state.startswith(GONE) else "not_applied"
+        return StoreFailed(detail, outcome if committing else "not_applied")
+    return StoreFailed(detail, "unknown" if committing else "not_applied")
+
+
+def named(error: BaseException) -> str:
+    """An error with its SQLSTATE, or its kind where it has none."""
+    state = getattr(error, "sqlstate", None)
+    # What follows the first line quotes the row.
+    first = str(error).partition("\n")[0]
+    return f"{first} ({state})" if state else f"{type(error).__name__} {first}".strip()
+
+
+def again(error: BaseException) -> bool:
+    """Whether the same may work when it is tried again: a serialization failure or a deadlock."""
+    return isinstance(error, asyncpg.PostgresError) and error.sqlstate in AGAIN
+
+
+def without_nul(words: str | None) -> str | None:
+    """Text as PostgreSQL can keep it: the one character that it has no place for is replaced by its picture."""
+    return None if words is None else words.replace("\x00", "\u2400")
+
+
+TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+"""What a statement can raise."""
+
+
+class Link:
+    """One connection at a time, used by one at a time; after any trouble with it the next use makes another.
+
+    Where nobody answers, those who wait in line do not try one after the other: for as long as an attempt took, and for
+    QUIET_MAX_S at most, its failure is theirs.
+    """
+
+    def __init__(self, url: str, *, hints: Mapping[str, str] = HINTS, connect_s: float = CONNECT_S) -> None:
+        """Connect there, when it is first needed."""
+        self._url = url
+        self._connect_s = connect_s
+        self._refusal = ""
+        self._quiet_until = 0.0
+        self._settings = {**SESSION, **hints}
+        self._alone = asyncio.Lock()
+        self._db: Db | None = None
+        self.waiting = 0
+
+    async def use(self, work: Callable[[Db], Awaitable[T]], *, writing: bool = False) -> T:
+        """Run a work on the connection; StoreFailed when the database could not do it.
+
+        A read, and whatever comes before the connection is there, has certainly changed nothing.
+        """
+        self.waiting += 1
+        try:
+            async with self._alone:
+                return await self._used(work, writing=writing)
+        finally:
+            self.waiting -= 1
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        db, self._db = self._db, None
+        if db is not None:
+            with suppress(*TROUBLE):
+                await db.close(timeout=1.0)
+
+    async def _used(self, work: Callable[[Db], Awaitable[T]], *, writing: bool) -> T:
+        for attempt in range(RETRIES_MAX):
+            db = await self._connected()
+            try:
+                return await work(db)
+            except TROUBLE as error:
+                if not isinstance(error, asyncpg.PostgresError) or db.is_closed() or db.is_in_transaction():
+                    self._drop(db)
+                if again(error) and attempt < RETRIES_MAX - 1:
+                    continue
+                raise failed(error, committing=writing) from error
+            except BaseException:
+                # A work of our own refuses, or the task was cancelled in the middle: only the first leaves it usable.
+                if db.is_closed() or db.is_in_transaction() or asyncio.current_task().cancelling():  # type: ignore[union-attr]
+                    self._drop(db)
+                raise
+        raise AssertionError  # the last attempt returns or raises
+
+    async def _connected(self) -> Db:
+        if self._db is not None and not self._db.is_closed():
+            return self._db
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        if began < self._quiet_until:
+            raise StoreFailed(self._refusal, "not_applied")
+        try:
+            async with asyncio.timeout(self._connect_s):
+                db: Db = await asyncpg.connect(
+                    self._url, timeout=self._connect_s, command_timeout=COMMAND_S, server_settings=dict(self._settings)
+                )
+        except (*TROUBLE, ValueError) as error:
+            failure = failed(error, committing=False)
+            self._refusal, self._quiet_until = str(failure), clock() + min(clock() - began, QUIET_MAX_S)
+            raise failure from error
+        try:
+            await _check(db)
+        except BaseException:
+            db.terminate()
+            raise
+        self._db = db
+        return db
+
+    def _drop(self, db: Db) -> None:
+        db.terminate()
+        if self._db is db:
+            self._db = None
+
+
+async def _check(db: Db) -> None:
+    """Read back what durability rests on; SchemaMismatch when the server does not do it."""
+    if db.get_server_version().major < VERSION_MIN:
+        raise SchemaMismatch(f"PostgreSQL {VERSION_MIN} or newer is needed; this is {db.get_server_version().major}.")
+    try:
+        wanted = {"synchronous_commit": ("on", "remote_apply"), "fsync": ("on",), "transaction_read_only": ("off",)}
+        for name, values in wanted.items():
+            found = await db.fetchval("SELECT current_setting($1)", name)
+            if found not in values:
+                if name == "transaction_read_only":
+                    raise StoreFailed("The database only reads: it is a standby.", "not_applied")
+                raise SchemaMismatch(f"PostgreSQL has {name} = {found}, and needs {values[0]}: writes are not safe.")
+    except TROUBLE as error:
+        raise failed(error, committing=False) from error

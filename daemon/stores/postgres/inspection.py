@@ -1,0 +1,66 @@
+"""Looking at a PostgreSQL database without joining those who use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import get_args
+
+from daemon.keys.consistency import announcement
+from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm
+from daemon.stores.migrations import POSTGRES, pending, read_migrations
+from daemon.stores.postgres.company_log import last_logged
+from daemon.stores.postgres.connection import Db, Link
+from daemon.stores.postgres.migrations import applied
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What there is to say: how many migrations, how many are missing, who is alive, and what nobody sees to.
+
+    `wrapping` are the keys that the companies' keys are wrapped by, and `keys` those that were used last.
+    """
+
+    server: str
+    schema: int
+    missing: int
+    daemons: Mapping[str, float]
+    runs: Mapping[str, int]
+    nobodys: int
+    moving: str | None
+    wrapping: frozenset[str] = frozenset()
+    keys: Mapping[KeyPurpose, KeysForm] = field(default_factory=dict)
+
+
+async def look(url: str) -> Facts:
+    """Look; StoreFailed or SchemaMismatch say why the database cannot be used."""
+    link = Link(url)
+    try:
+        return await link.use(_looked)
+    finally:
+        await link.close()
+
+
+async def _looked(db: Db) -> Facts:
+    server = ".".join(str(part) for part in db.get_server_version()[:2])
+    found = await applied(db)
+    missing = len(pending(read_migrations(POSTGRES), found))
+    if not found:
+        return Facts(server, 0, missing, {}, {}, 0, None)
+    daemons = await db.fetch(
+        "SELECT name || ' (epoch ' || epoch || ')', extract(epoch FROM until - clock_timestamp())::float8 FROM daemons"
+    )
+    runs = await db.fetch("SELECT status, count(*) FROM runs GROUP BY status ORDER BY status")
+    nobodys = await db.fetchval(
+        "SELECT count(*) FROM runs WHERE NOT resting "
+        "AND NOT EXISTS (SELECT 1 FROM daemons WHERE daemons.epoch = runs.epoch)"
+    )
+    moving = await db.fetchval("SELECT source FROM moves WHERE NOT done")
+    wrapping = frozenset(row[0] for row in await db.fetch("SELECT DISTINCT key_id FROM company_keys"))
+    standing = (dict(map(tuple, daemons)), dict(map(tuple, runs)), nobodys, moving)
+    return Facts(server, len(found), missing, *standing, wrapping, await _keys(db))
+
+
+async def _keys(db: Db) -> dict[KeyPurpose, KeysForm]:
+    found = {purpose: await last_logged(db, SERVICE, announcement(purpose)) for purpose in get_args(KeyPurpose)}
+    return {purpose: last.after for purpose, last in found.items() if isinstance(last, KeysChanged)}

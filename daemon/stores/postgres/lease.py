@@ -1,0 +1,194 @@
+"""Who is alive, by the database's clock, and whose work is taken over by whom.
+
+A daemon's lease is a row. Each commit holds on to the row (FOR KEY SHARE); whoever finds the lease run out deletes it,
+which waits for the commits under way and lets none follow. So a daemon that was frozen can write nothing when it wakes,
+and what is taken from it is taken once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import structlog
+
+from actors.ports import StoreFailed
+from daemon.model import DiskFull, StoreState
+from daemon.stores.postgres.connection import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from daemon.stores.postgres.connection import Db
+
+CLAIM_MAX = 256
+RENEWALS = 5
+LEAVE_S = 2.0
+_log = structlog.get_logger("penstock")
+
+_ALIVE = "SELECT epoch FROM daemons WHERE epoch = $1 FOR KEY SHARE"
+_EPOCH = "UPDATE epochs SET last = last + 1 WHERE sole RETURNING last"
+_JOIN = (
+    "INSERT INTO daemons (epoch, name, held_from, until) "
+    "VALUES ($1, $2, clock_timestamp(), clock_timestamp() + make_interval(secs => $3))"
+)
+_RENEW = (
+    "UPDATE daemons SET until = clock_timestamp() + make_interval(secs => $2), "
+    "held_from = CASE WHEN until < clock_timestamp() THEN clock_timestamp() ELSE held_from END "
+    "WHERE epoch = $1 RETURNING epoch"
+)
+# Whoever was cut off itself, as all are while the database restarts, first waits until the others have had their turn.
+_BURY = (
+    "DELETE FROM daemons WHERE epoch IN (SELECT epoch FROM daemons WHERE until < clock_timestamp() AND epoch <> $1 "
+    "AND EXISTS (SELECT 1 FROM daemons AS own WHERE own.epoch = $1 AND own.until > clock_timestamp() "
+    "AND own.held_from < clock_timestamp() - make_interval(secs => $2)) FOR UPDATE SKIP LOCKED) RETURNING epoch"
+)
+_OTHERS = "SELECT EXISTS (SELECT 1 FROM daemons WHERE epoch <> $1 AND until > clock_timestamp())"
+# The epochs that some outstanding work is held by, each found by one step in the index.
+_HOLDERS = """
+WITH RECURSIVE holders AS (
+    (SELECT epoch FROM runs WHERE NOT resting ORDER BY epoch LIMIT 1)
+    UNION ALL
+    SELECT (SELECT runs.epoch FROM runs WHERE NOT resting AND runs.epoch > holders.epoch ORDER BY runs.epoch LIMIT 1)
+    FROM holders WHERE holders.epoch IS NOT NULL
+)
+SELECT epoch FROM holders WHERE epoch IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM daemons WHERE daemons.epoch = holders.epoch
+)
+"""
+_CLAIM = """
+UPDATE runs SET epoch = $1, claimed = version FROM (
+    SELECT company_id, id FROM runs
+    WHERE NOT resting AND epoch = ANY($2::bigint[])
+    ORDER BY company_id, id LIMIT $3 FOR UPDATE SKIP LOCKED
+) AS left_over
+WHERE runs.company_id = left_over.company_id AND runs.id = left_over.id
+RETURNING runs.company_id, runs.id
+"""
+
+
+class Fenced(StoreFailed):
+    """This daemon's lease has ended, and its work is another's: it may write nothing more."""
+
+    def __init__(self) -> None:
+        """Say so; nothing was applied."""
+        super().__init__("Another daemon has taken over from this one; nothing was written.", "not_applied")
+
+
+async def join(db: Db, name: str, lease_s: float) -> int:
+    """Begin a life with an epoch that no other ever had."""
+    async with db.transaction():
+        epoch: int = await db.fetchval(_EPOCH)
+        await db.execute(_JOIN, epoch, name, lease_s)
+    return epoch
+
+
+async def renew(db: Db, epoch: int, lease_s: float) -> bool:
+    """Hold the lease for that long from now; False when it is gone."""
+    return await db.fetchval(_RENEW, epoch, lease_s) is not None
+
+
+async def bury(db: Db, epoch: int, held_s: float) -> Sequence[int]:
+    """End the leases that have run out, if this one has been held for that long; returns whose."""
+    return [row[0] for row in await db.fetch(_BURY, epoch, held_s)]
+
+
+async def alive(db: Db, epoch: int) -> None:
+    """Hold on to this daemon's lease until the transaction ends; Fenced when it is gone."""
+    if await db.fetchval(_ALIVE, epoch) is None:
+        raise Fenced
+
+
+async def leave(db: Db, epoch: int) -> None:
+    """End this life, so that others need not wait."""
+    await db.execute("DELETE FROM daemons WHERE epoch = $1", epoch)
+
+
+async def peers(db: Db) -> frozenset[int]:
+    """The epochs of all who have a lease."""
+    return frozenset(row[0] for row in await db.fetch("SELECT epoch FROM daemons"))
+
+
+async def accompanied(db: Db, epoch: int) -> bool:
+    """Whether anybody else's lease has not run out."""
+    found: bool = await db.fetchval(_OTHERS, epoch)
+    return found
+
+
+async def claim(db: Db, epoch: int) -> Sequence[tuple[str, str]]:
+    """Take over runs that are not at rest and whose daemon is gone, at most CLAIM_MAX at a time; returns which."""
+    gone = [row[0] for row in await db.fetch(_HOLDERS)]
+    if not gone:
+        return []
+    async with db.transaction():
+        await alive(db, epoch)
+        rows = await db.fetch(_CLAIM, epoch, gone, CLAIM_MAX)
+    return sorted((row[0], row[1]) for row in rows)
+
+
+class Lease:
+    """This daemon's lease: renewed on a connection of its own, a few times within its length."""
+
+    def __init__(self, url: str, name: str, lease_s: float, lost: Callable[[], None]) -> None:
+        """`lost` is called once, when another daemon has taken over from this one."""
+        self._link = Link(url)
+        self._name = name
+        self._lease_s = lease_s
+        self._lost = lost
+        self._until = 0.0
+        self._over = False
+        self.epoch = 0
+        self.seen: StoreState = "ok"
+
+    @property
+    def held(self) -> bool:
+        """Whether nobody can have taken over yet, by this machine's own clock."""
+        return not self._over and asyncio.get_running_loop().time() < self._until
+
+    async def join(self) -> None:
+        """Begin a life."""
+        began = asyncio.get_running_loop().time()
+        self.epoch = await self._link.use(lambda db: join(db, self._name, self._lease_s), writing=True)
+        self._until = began + self._lease_s
+        _log.info("lease_held", epoch=self.epoch, name=self._name)
+
+    @property
+    def every_s(self) -> float:
+        """How often the lease is to be renewed."""
+        return self._lease_s / RENEWALS
+
+    async def keep(self) -> None:
+        """Renew and bury once; a lease that has ended stays so."""
+        if self._over:
+            return
+        try:
+            async with asyncio.timeout(self._lease_s):
+                await self.renew()
+        except (StoreFailed, TimeoutError) as failure:
+            self.seen = "full" if isinstance(failure, DiskFull) else "failed"
+            _log.warning("lease_not_renewed", reason=str(failure) or "it took too long")
+
+    async def renew(self) -> None:
+        """Renew once, and end the leases of others that have run out."""
+        began = asyncio.get_running_loop().time()
+        if not await self._link.use(lambda db: renew(db, self.epoch, self._lease_s)):
+            self.fence()
+            return
+        self._until, self.seen = began + self._lease_s, "ok"
+        for epoch in await self._link.use(lambda db: bury(db, self.epoch, self._lease_s / 2)):
+            _log.warning("daemon_gone", epoch=epoch, hint="its outstanding work is taken over")
+
+    def fence(self) -> None:
+        """Take note that this daemon may do nothing more."""
+        if not self._over:
+            self._over = True
+            _log.error("lease_lost", epoch=self.epoch, hint="this daemon stops; start it again")
+            self._lost()
+
+    async def close(self) -> None:
+        """End this life, unless it was ended already; where the database is not to be reached the lease runs out."""
+        with suppress(StoreFailed, TimeoutError):
+            async with asyncio.timeout(LEAVE_S):
+                await self._link.use(lambda db: leave(db, self.epoch))
+        await self._link.close()

@@ -1,0 +1,46 @@
+"""The schema of a PostgreSQL database, brought up to date by whichever daemon comes first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from daemon.model import SchemaMismatch
+from daemon.stores.migrations import POSTGRES, Applied, pending, read_migrations
+
+if TYPE_CHECKING:
+    from daemon.stores.postgres.connection import Db
+
+_LOCK = 7_305_810_204_190_051  # any number that is only ours
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS migrations ("
+    "number bigint NOT NULL PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at text NOT NULL)"
+)
+
+
+async def applied(db: Db) -> list[Applied]:
+    """The migrations that the database remembers; none when it is not ours."""
+    if await db.fetchval("SELECT to_regclass('migrations')") is None:
+        return []
+    rows = await db.fetch("SELECT number, name, checksum FROM migrations ORDER BY number")
+    return [Applied(*row) for row in rows]
+
+
+async def migrate(db: Db, at: str) -> None:
+    """Apply what is missing, all in one transaction; SchemaMismatch when the database is not one of ours."""
+    known = read_migrations(POSTGRES)
+    if not pending(known, await applied(db)):
+        return
+    async with db.transaction():
+        await db.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
+        await db.execute(_TABLE)
+        for migration in pending(known, await applied(db)):
+            await db.execute(migration.sql)
+            row = (migration.number, migration.name, migration.checksum, at)
+            await db.execute("INSERT INTO migrations VALUES ($1, $2, $3, $4)", *row)
+
+
+async def check_moved(db: Db) -> None:
+    """SchemaMismatch as long as not all of an installation that is moved here has come."""
+    source = await db.fetchval("SELECT source FROM moves WHERE NOT done")
+    if source is not None:
+        raise SchemaMismatch(f"The move from {source} to this database is not finished: call penstock migrate again.")

@@ -1,0 +1,228 @@
+"""Copies of a database: taken beside a running service, looked at, and put in the database's place."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from daemon.model import SchemaMismatch
+from daemon.stores.migrations import pending, read_migrations
+from daemon.stores.sqlite import connection, inspection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+PAGES = 256
+PAUSE_S = 0.01
+PARTIAL = ".partial"
+ENDINGS = ("-wal", "-shm", "-journal")
+
+
+class CopyRefused(Exception):
+    """A copy cannot be made, trusted or put in place; the text says why and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a copy holds: `schema` is the number of its last migration, `last_at` when its last commit was made."""
+
+    schema: int
+    runs: dict[str, int]
+    last_at: str | None
+    size_bytes: int
+
+
+def back_up(database: Path, target: Path, *, replace: bool = False, pause_s: float = PAUSE_S) -> Holding:
+    """Copy a database as it is at one moment, whether or not a service uses it; the copy appears whole or not at all.
+
+    CopyRefused, and nothing changed, when that cannot be done.
+    """
+    _check_place(database, target, replace=replace)
+    with _sentences(f"{database} cannot be backed up"), _beside(target) as copy:
+        _copy_online(database, copy, pause_s)
+        holding = examined(copy)
+        _flush(copy)
+        copy.replace(target)
+        _flush(target.parent)
+    return holding
+
+
+def restore(
+    file: Path, database: Path, now: Callable[[], datetime], *, replace: bool = False
+) -> tuple[Holding, Path | None]:
+    """Put a copy in a database's place, and the earlier one aside under the name that is returned.
+
+    Wherever it is cut off, either the earlier database or the copy is in place, whole. StoreFailed while a service uses
+    the folder; CopyRefused, and the database as it was, when the copy cannot be used.
+    """
+    if not file.is_file():
+        raise CopyRefused(f"There is no file {file}.")
+    if _logs(file):
+        raise CopyRefused(f"{file} has a log beside it: it is a database in use and no backup. Make one of it first.")
+    with _sentences(f"{file} cannot be restored"), _held(database.parent):
+        _check_free(database, replace=replace)
+        with _beside(database) as copy:
+            _copy_file(file, copy)
+            holding = examined(copy)
+            _give_away(copy)
+            _flush(copy)
+            aside = _put_aside(database, now()) if database.exists() else None
+            copy.replace(database)
+            _flush(database.parent)
+    return holding, aside
+
+
+def examined(copy: Path) -> Holding:
+    """What a closed copy holds; CopyRefused when it is damaged or none that this version of the service can use."""
+    with closing(sqlite3.connect(f"{_uri(copy)}?immutable=1", uri=True, isolation_level=None)) as db:
+        wrong = inspection.damage(db) or inspection.orphans(db)
+        if wrong:
+            raise CopyRefused(f"The copy is damaged: {wrong[0]}.")
+        applied = inspection.applied(db)
+        if not applied:
+            raise CopyRefused("The copy is no database of Penstock.")
+        pending(read_migrations(), applied)
+        return Holding(applied[-1].number, inspection.statuses(db), inspection.last_at(db), copy.stat().st_size)
+
+
+def _check_place(database: Path, target: Path, *, replace: bool) -> None:
+    if not database.is_file():
+        raise CopyRefused(f"There is no database at {database}.")
+    if not target.parent.is_dir():
+        raise CopyRefused(f"There is no folder {target.parent}.")
+    if target.parent.resolve() == database.parent.resolve():
+        raise CopyRefused(f"{target} lies in the data folder: put the backup elsewhere, best on another disk.")
+    if target.is_dir() or (target.exists() and not replace):
+        raise CopyRefused(f"{target} is there already; choose another name, or say --replace.")
+
+
+def _check_free(database: Path, *, replace: bool) -> None:
+    if database.exists() and not replace:
+        raise CopyRefused(f"{database} is there already; say --replace to put it aside.")
+    if not database.exists() and _logs(database):
+        logs = " and ".join(_logs(database))
+        raise CopyRefused(f"{logs} stands in {database.parent} without its database: move it to where that is.")
+
+
+def _copy_online(database: Path, copy: Path, pause_s: float) -> None:
+    """Copy in small pieces, each made durable before the next, so that a running service hardly waits for the disk.
+
+    The whole copy is of one moment: the reading transaction stays open, and the log keeps what is written meanwhile.
+    """
+    descriptor = os.open(copy, os.O_RDWR)
+    try:
+        with inspection.looking(database) as live, closing(sqlite3.connect(copy, isolation_level=None)) as copied:
+            for pragma in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
+                copied.execute(f"PRAGMA {pragma}").fetchall()
+
+            def piece(_status: int, remaining: int, _total: int) -> None:
+                os.fdatasync(descriptor)
+                if remaining:
+                    time.sleep(pause_s)
+
+            live.backup(copied, pages=PAGES, progress=piece)
+    finally:
+        os.close(descriptor)
+
+
+def _copy_file(file: Path, copy: Path) -> None:
+    with file.open("rb") as source, copy.open("r+b") as target:
+        while piece := source.read(1024 * 1024):
+            target.write(piece)
+
+
+def _put_aside(database: Path, now: datetime) -> Path:
+    """Give the database a second name, its log folded into it, and return that; the first one stays until replaced."""
+    for earlier in database.parent.glob(f"{database.name}.replaced-*"):
+        if earlier.samefile(database):  # a restore was cut off here
+            earlier.unlink()
+    _fold_log(database)
+    aside = database.with_name(f"{database.name}.replaced-{now.astimezone(UTC):%Y%m%dT%H%M%S%fZ}")
+    os.link(database, aside)
+    _flush(database.parent)
+    return aside
+
+
+def _fold_log(database: Path) -> None:
+    """Move the log into the database and let go of it: beside another database it would be taken for that one's."""
+    try:
+        with closing(sqlite3.connect(f"{_uri(database)}?mode=rw", uri=True, isolation_level=None)) as db:
+            for pragma in ("synchronous = FULL", "journal_mode = DELETE"):
+                db.execute(f"PRAGMA {pragma}").fetchall()
+        detail = "it is in use"
+    except sqlite3.Error as error:
+        detail = str(error)
+    if _logs(database):
+        raise CopyRefused(
+            f"The log of the earlier database cannot be moved into it: {detail}. "
+            f"Move {' and '.join((database.name, *_logs(database)))} elsewhere, together, and restore again."
+        )
+    for ending in ENDINGS:
+        _beside_it(database, ending).unlink(missing_ok=True)
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[Path]:
+    """A file for its owner alone beside the target; gone afterwards, unless it was put in the target's place."""
+    copy = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PARTIAL}")
+    os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+    try:
+        yield copy
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+@contextmanager
+def _held(folder: Path) -> Iterator[None]:
+    """The data folder for this process alone, made where there is none, without what a kill has left of a copy."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with connection.locked(folder):
+        _give_away(folder / connection.LOCK_NAME)
+        for left in folder.glob(f".*{PARTIAL}"):
+            left.unlink()
+        yield
+
+
+def _give_away(path: Path) -> None:
+    """Let what root makes in a folder belong to the folder's owner, whose service has to open it."""
+    if os.geteuid() == 0:
+        owner = path.parent.stat()
+        os.chown(path, owner.st_uid, owner.st_gid)
+
+
+@contextmanager
+def _sentences(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, SchemaMismatch, OSError) as error:
+        raise CopyRefused(f"{what}: {error}") from error
+
+
+def _flush(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _beside_it(database: Path, ending: str) -> Path:
+    return database.with_name(database.name + ending)
+
+
+def _logs(database: Path) -> list[str]:
+    """The names of the logs beside a database that hold something."""
+    logs = [_beside_it(database, ending) for ending in ("-wal", "-journal")]
+    return [log.name for log in logs if log.exists() and log.stat().st_size]
+
+
+def _uri(path: Path) -> str:
+    return f"file:{quote(str(path.resolve()))}"

@@ -1,0 +1,170 @@
+"""Connections to one SQLite database: one that writes and checkpoints, others that only read, each checked at open."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
+
+import aiosqlite
+
+from actors.ports import StoreFailed
+from daemon.model import FolderInUse, SchemaMismatch
+from daemon.stores.sqlite.errors import at_opening, lacks_index
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from pathlib import Path
+
+T = TypeVar("T")
+
+SQLITE_MIN = (3, 37, 0)
+DATABASE = "penstock.db"
+LOCK_NAME = "penstock.lock"
+FULL = 2
+IN_MEMORY = 2
+STATEMENTS_MAX = 256
+
+_SHARED: Mapping[str, str | int] = {
+    "synchronous": FULL,
+    "foreign_keys": 1,
+    "busy_timeout": 5_000,
+    "wal_autocheckpoint": 0,
+    "temp_store": IN_MEMORY,
+}
+WRITER_PRAGMAS: Mapping[str, str | int] = {
+    "journal_mode": "wal",
+    **_SHARED,
+    "journal_size_limit": 64 * 1024 * 1024,
+    "cache_size": -16 * 1024,
+}
+READER_PRAGMAS: Mapping[str, str | int] = {**_SHARED, "query_only": 1}
+
+
+class Connection(aiosqlite.Connection):
+    """A connection with its own thread, to which a whole piece of work goes in one hop."""
+
+    waiting = 0
+
+    async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        """Run a work in the connection's thread; `waiting` counts those that have not come back."""
+        self.waiting += 1
+        try:
+            done: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]
+            return done
+        finally:
+            self.waiting -= 1
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the data folder for this process alone; FolderInUse when another one has it."""
+    descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            detail = f"Another process uses the data folder {folder}; stop that one, or choose another folder."
+            raise FolderInUse(detail, "not_applied") from error
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def in_use(folder: Path) -> bool:
+    """Whether a process holds the data folder; nothing is made there to find out."""
+    try:
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def create(path: Path) -> None:
+    """Make the database file, unless it is there, for its owner alone; SQLite gives its other files the same mode."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+
+
+@asynccontextmanager
+async def writer(path: Path, *, alone: bool = False) -> AsyncIterator[Connection]:
+    """The connection that writes; on the way out it moves the whole log into the database."""
+    async with _open(path, alone=alone) as connection:
+        with at_opening(path):
+            await connection.run(partial(configure, pragmas=WRITER_PRAGMAS))
+        try:
+            yield connection
+        finally:
+            # What cannot be moved now stays in the log, and the next opening finds it there.
+            with suppress(sqlite3.Error):
+                await connection.run(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
+
+
+@asynccontextmanager
+async def reader(path: Path, *, alone: bool = False) -> AsyncIterator[Connection]:
+    """A connection that can only read."""
+    async with _open(path, alone=alone) as connection:
+        with at_opening(path):
+            await connection.run(partial(configure, pragmas=READER_PRAGMAS))
+        yield connection
+
+
+@asynccontextmanager
+async def opening(path: Path) -> AsyncIterator[tuple[Connection, bool]]:
+    """The connection that writes, and whether this process has the database alone.
+
+    It has where the disk has no room even for the index of the log, a file that SQLite makes: then the index stands in
+    memory, where other processes cannot read it.
+    """
+    async with AsyncExitStack() as stack:
+        alone = False
+        try:
+            writing = await stack.enter_async_context(writer(path))
+        except StoreFailed as failed:
+            if not lacks_index(failed):
+                raise
+            alone = True
+            writing = await stack.enter_async_context(writer(path, alone=True))
+        yield writing, alone
+
+
+@asynccontextmanager
+async def _open(path: Path, *, alone: bool) -> AsyncIterator[Connection]:
+    if sqlite3.sqlite_version_info < SQLITE_MIN:
+        wanted = ".".join(map(str, SQLITE_MIN))
+        raise SchemaMismatch(f"SQLite {wanted} or newer is needed; Python uses {sqlite3.sqlite_version} here.")
+    connection = Connection(partial(_connected, path, alone=alone), 64)
+    with at_opening(path):
+        await connection
+    try:
+        yield connection
+    finally:
+        await connection.close()
+
+
+def _connected(path: Path, *, alone: bool) -> sqlite3.Connection:
+    address = f"file:{quote(str(path.absolute()))}{'?vfs=unix-excl' if alone else ''}"
+    return sqlite3.connect(address, uri=True, isolation_level=None, cached_statements=STATEMENTS_MAX)
+
+
+def configure(db: sqlite3.Connection, pragmas: Mapping[str, str | int]) -> None:
+    """Set each pragma and read it back; SchemaMismatch when one did not take."""
+    for name, wanted in pragmas.items():
+        db.execute(f"PRAGMA {name} = {wanted}").fetchall()
+        _check(db, name, wanted)
+    _check(db, "journal_mode", "wal")
+
+
+def _check(db: sqlite3.Connection, name: str, wanted: str | int) -> None:
+    row: tuple[Any, ...] = db.execute(f"PRAGMA {name}").fetchone()
+    if row != (wanted,):
+        raise SchemaMismatch(f"SQLite did not take {name} = {wanted}, it has {row[0]}: writes would not be safe.")

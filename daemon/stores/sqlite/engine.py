@@ -1,0 +1,189 @@
+"""SQLite under the group-commit writer: batches, migrations and checkpoints on the one connection that writes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from actors.failpoints import reach
+from actors.ports import StoreFailed
+from daemon.model import DiskFull
+from daemon.stores.migrations import Applied, Migration, pending
+from daemon.stores.sqlite.errors import Log, check_room, is_broken, is_full, named, not_written
+from daemon.stores.sqlite.journal import Append, append_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from daemon.stores.sqlite.connection import Connection
+
+LOG_BYTES_MAX = 4 * 1024 * 1024
+
+_log = structlog.get_logger()
+
+Work = Callable[[sqlite3.Connection], Any]
+Settled = tuple[Any, Exception | None]
+
+
+class SqliteEngine:
+    """Runs a batch in one transaction and one hop, and keeps the write-ahead log short between batches."""
+
+    def __init__(self, connection: Connection, path: Path, free_bytes_min: int = 0) -> None:
+        self._connection = connection
+        self._folder = path.parent
+        self._log = Log(path)
+        self._free_bytes_min = free_bytes_min
+        self._full = False
+        self._checkpoint_due = False
+
+    async def apply(self, works: Sequence[Work]) -> Sequence[Settled]:
+        """Commit the works together; StoreFailed says whether a failed batch can have been applied."""
+        return await self._connection.run(partial(self._apply, works))
+
+    async def rest(self) -> None:
+        """Move the log into the database when it has grown long; readers are not disturbed and not waited for."""
+        if self._checkpoint_due:
+            try:
+                await self._connection.run(_checkpoint)
+            except sqlite3.Error as error:
+                if is_broken(error):
+                    raise not_written(error) from error
+                _log.warning("store_checkpoint_failed", detail=named(error))
+
+    def _apply(self, works: Sequence[Work], db: sqlite3.Connection) -> Sequence[Settled]:
+        try:
+            check_room(self._folder, self._free_bytes_min)
+            settled = commit_together(db, works, self._log.untouched)
+        except DiskFull as full:
+            self._turned(full=True, detail=str(full))
+            raise
+        self._turned(full=False)
+        self._checkpoint_due = self._log.is_long(LOG_BYTES_MAX)
+        return settled
+
+    def _turned(self, *, full: bool, detail: str = "") -> None:
+        """Say so when the disk has become full, and when it has room again; not each time somebody tries."""
+        if full and not self._full:
+            _log.error("disk_full", detail=detail, hint="reads go on, and writes as soon as there is room")
+        elif self._full and not full:
+            _log.warning("disk_has_room_again")
+        self._full = full
+
+
+def _checkpoint(db: sqlite3.Connection) -> None:
+    reach("before-checkpoint")
+    db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    reach("after-checkpoint")
+
+
+def commit_together(
+    db: sqlite3.Connection, works: Sequence[Work], untouched: Callable[[], bool] = lambda: False
+) -> Sequence[Settled]:
+    """Run the works in one transaction; StoreFailed when it was rolled back or nobody knows.
+
+    `untouched` is asked after a commit for which there was no room: whether nothing of it has come to the disk.
+    """
+    try:
+        reach("before-begin")
+        db.execute("BEGIN IMMEDIATE")
+        reach("after-begin")
+        settled: list[Settled] = []
+        for appends, group in groupby(works, _is_append):
+            alike = list(group)
+            settled += _settle_appends(db, alike) if appends else [_attempt(db, work) for work in alike]
+    except sqlite3.Error as error:
+        _roll_back(db)
+        raise not_written(error) from error
+    try:
+        reach("before-commit")
+        db.execute("COMMIT")
+        reach("after-commit")
+    except sqlite3.Error as error:
+        with suppress(sqlite3.Error):
+            db.execute("ROLLBACK")
+        if is_full(error) and untouched():
+            raise not_written(error) from error
+        raise StoreFailed(f"The database could not commit: {named(error)}.", "unknown") from error
+    return settled
+
+
+def _is_append(work: Work) -> bool:
+    return isinstance(work, Append)
+
+
+def _settle_appends(db: sqlite3.Connection, appends: list[Any]) -> Sequence[Settled]:
+    """Write appends all at once, as nearly always goes well; else one by one, to see which does not fit."""
+    if _attempt(db, partial(append_all, appends=appends)) == (None, None):
+        return [(None, None)] * len(appends)
+    return [_attempt(db, append) for append in appends]
+
+
+def _attempt(db: sqlite3.Connection, work: Work) -> Settled:
+    """Run one work so that it can fail alone; only a failure of the database is everybody's."""
+    db.execute("SAVEPOINT work")
+    try:
+        value = work(db)
+    except sqlite3.IntegrityError as error:
+        refusal: Exception = StoreFailed(f"The database refused the row: {error}.", "not_applied")
+    except sqlite3.Error:
+        raise
+    except Exception as error:  # noqa: BLE001 - a work's own exception goes to whoever submitted it
+        refusal = error
+    else:
+        db.execute("RELEASE work")
+        return value, None
+    db.execute("ROLLBACK TO work")
+    db.execute("RELEASE work")
+    return None, refusal
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    """Undo the transaction, unless SQLite has done so itself, as it does when the disk is full."""
+    try:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        raise StoreFailed(f"The database could not roll back: {error}.", "unknown") from error
+
+
+def migrate(db: sqlite3.Connection, known: Sequence[Migration], at: str) -> None:
+    """Bring the schema up to date, each migration in a transaction of its own; SchemaMismatch when it does not fit."""
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS migrations ("
+        "number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
+    )
+    rows = db.execute("SELECT number, name, checksum FROM migrations ORDER BY number")
+    for migration in pending(known, [Applied(*row) for row in rows]):
+        reach("before-migration")
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            for statement in statements(migration.sql):
+                db.execute(statement)
+            reach("migration-unrecorded")
+            row = (migration.number, migration.name, migration.checksum, at)
+            db.execute("INSERT INTO migrations VALUES (?, ?, ?, ?)", row)
+            db.execute("COMMIT")
+        except BaseException:
+            _roll_back(db)
+            raise
+        reach("after-migration")
+
+
+def statements(script: str) -> list[str]:
+    """The statements of a script, one by one: sqlite3's own executescript would commit in between."""
+    found, current = [], ""
+    for line in script.splitlines(keepends=True):
+        current += line
+        if sqlite3.complete_statement(current):
+            found.append(current.strip())
+            current = ""
+    if current.strip():
+        raise ValueError(f"the script ends within a statement: {current.strip()[:40]}")
+    return found

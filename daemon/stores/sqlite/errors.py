@@ -1,0 +1,150 @@
+"""What an error of SQLite means, and what its log says: whether a failed commit left anything, and how long it is."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import structlog
+
+from actors.ports import StoreFailed
+from daemon.model import DiskFull, SchemaMismatch, StoreBroken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PRIMARY = 0xFF
+CHECKED_BYTES_MAX = 512 * 1024 * 1024
+_log = structlog.get_logger()
+# After one of these nobody knows what the next write would meet: the disk, its mount or the file is not what it was.
+BROKEN = frozenset(
+    {
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_PROTOCOL,
+    }
+)
+WAL_HEADER_BYTES = 32
+FRAME_HEADER_BYTES = 24
+PAGE_BYTES = 4096
+# The head of the index: last frame of the log, size of the database, checksum, salts (sqlite.org/walformat.html).
+_INDEX = struct.Struct("=14xHI12x8s")
+
+
+def is_full(error: sqlite3.Error) -> bool:
+    """Whether there was no room."""
+    return getattr(error, "sqlite_errorcode", 0) & PRIMARY == sqlite3.SQLITE_FULL
+
+
+def is_broken(error: sqlite3.Error) -> bool:
+    """Whether the disk or the file is not what it was, so that this process must not go on writing."""
+    return getattr(error, "sqlite_errorcode", 0) & PRIMARY in BROKEN
+
+
+def named(error: sqlite3.Error) -> str:
+    """An error with SQLite's own name for it, which says more than its sentence."""
+    return f"{error} ({getattr(error, 'sqlite_errorname', 'unnamed')})"
+
+
+def not_written(error: sqlite3.Error) -> StoreFailed:
+    """What it means that a transaction failed before its commit, and was rolled back."""
+    if is_full(error):
+        return DiskFull(f"There is no room for this: {named(error)}.", "not_applied")
+    if is_broken(error):
+        return StoreBroken(f"The database could not write: {named(error)}.", "not_applied")
+    return StoreFailed(f"The database could not write: {error}.", "not_applied")
+
+
+@contextmanager
+def at_opening(path: Path) -> Iterator[None]:
+    """Turn what SQLite says while a database is opened into StoreFailed or SchemaMismatch, which name the file."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if getattr(error, "sqlite_errorcode", 0) & PRIMARY == sqlite3.SQLITE_NOTADB:
+            raise SchemaMismatch(f"{path} cannot be used: {named(error)}.") from error
+        raise StoreFailed(f"{path} cannot be used: {named(error)}.", "not_applied") from error
+
+
+def lacks_index(failed: StoreFailed) -> bool:
+    """Whether a database could not be opened because there was no room for the index of its log."""
+    return getattr(failed.__cause__, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE
+
+
+def stopped_short(path: Path) -> bool:
+    """Whether whoever used this database last has left it without closing it."""
+    log = path.with_name(path.name + "-wal")
+    return log.exists() and log.stat().st_size > 0
+
+
+def check_sound(db: sqlite3.Connection) -> None:
+    """StoreFailed when a page of the database is not what it should be; a very large one is left unchecked."""
+    (pages,), (page_bytes,) = db.execute("PRAGMA page_count").fetchone(), db.execute("PRAGMA page_size").fetchone()
+    if pages * page_bytes > CHECKED_BYTES_MAX:
+        _log.warning("database_not_checked", reason="it is large", bytes=pages * page_bytes)
+        return
+    (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        finding = " ".join(found.split())
+        raise StoreFailed(f"The database is damaged: {finding}. Restore a backup.", "not_applied")
+
+
+class Log:
+    """The write-ahead log beside a database, looked at without SQLite."""
+
+    def __init__(self, database: Path) -> None:
+        """Look at the log of that database."""
+        self._log = database.with_name(database.name + "-wal")
+        self._index = database.with_name(database.name + "-shm")
+        self._open_index: int | None = None
+
+    def untouched(self) -> bool:
+        """Whether a commit that has just failed left nothing in the log; False when that is not certain.
+
+        A transaction takes effect only if all its frames are there. SQLite writes them one behind the other, and the
+        index goes on only after a commit; so nothing was written if the place behind the last frame of the index does
+        not carry the salts of this round of the log.
+        """
+        if not self._index.exists():
+            return False
+        if self._open_index is None:
+            # Never closed: to close any descriptor of this file would drop the locks that SQLite holds on it.
+            self._open_index = os.open(self._index, os.O_RDONLY)
+        page_bytes, frames, salts = _INDEX.unpack(os.pread(self._open_index, _INDEX.size, 0))
+        page_bytes = 65_536 if page_bytes == 1 else page_bytes
+        place = WAL_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + page_bytes)
+        log = os.open(self._log, os.O_RDONLY)
+        try:
+            return os.pread(log, len(salts), place + 8) != bytes(salts)
+        finally:
+            os.close(log)
+
+    def is_long(self, bytes_max: int) -> bool:
+        """Whether the log has reached that length in its present round.
+
+        The file alone does not say: after a checkpoint SQLite writes over it from the front, with new salts. A frame
+        that carries the salts of the header is of this round (sqlite.org/fileformat2.html#walformat).
+        """
+        frame = WAL_HEADER_BYTES + bytes_max // PAGE_BYTES * (PAGE_BYTES + FRAME_HEADER_BYTES)
+        log = os.open(self._log, os.O_RDONLY)
+        try:
+            return os.pread(log, 8, 16) == os.pread(log, 8, frame + 8)
+        finally:
+            os.close(log)
+
+
+def check_room(folder: Path, bytes_min: int) -> None:
+    """DiskFull when an ordinary user may write less than that there."""
+    found = os.statvfs(folder)
+    free = found.f_bavail * found.f_frsize
+    if free < bytes_min:
+        raise DiskFull(
+            f"{folder} has {free} bytes free, of {bytes_min} that must be; nothing was written.", "not_applied"
+        )

@@ -1,0 +1,116 @@
+"""Looking at a database without ever writing to it, whether or not a service uses it."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from actors.ports import StoreFailed
+from daemon.model import TemplateDocument
+from daemon.stores.migrations import Applied
+from daemon.stores.sqlite import journal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from actors.core.run import Run
+
+DAMAGE_MAX = 10
+PAGE = 500
+
+
+@contextmanager
+def looking(database: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that sees the database as it is at one moment, and can neither write to it nor checkpoint its log.
+
+    SQLite opens the file for reading, so it cannot do so at close either, when the last connection folds the log.
+    """
+    with closing(sqlite3.connect(read_only(database), uri=True, isolation_level=None)) as db:
+        for pragma in ("query_only = 1", "busy_timeout = 5000", "temp_store = 2"):
+            db.execute(f"PRAGMA {pragma}").fetchall()
+        db.execute("BEGIN")
+        db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+        yield db
+
+
+def read_only(database: Path) -> str:
+    """The address of a database that is only read."""
+    return f"file:{quote(str(database.resolve()))}?mode=ro"
+
+
+def damage(db: sqlite3.Connection) -> Sequence[str]:
+    """What SQLite finds wrong with its file, the first few; nothing in a sound one."""
+    try:
+        found = [str(text) for (text,) in db.execute(f"PRAGMA integrity_check({DAMAGE_MAX})")]
+    except sqlite3.DatabaseError as error:
+        return [str(error)]
+    return [] if found == ["ok"] else found
+
+
+def orphans(db: sqlite3.Connection) -> Sequence[str]:
+    """Rows that refer to others that are not there, the first few."""
+    rows = db.execute("PRAGMA foreign_key_check").fetchmany(DAMAGE_MAX)
+    return [f"row {row} of {table} refers to a row of {parent} that is not there" for table, row, parent, _ in rows]
+
+
+def applied(db: sqlite3.Connection) -> Sequence[Applied]:
+    """The migrations that the database remembers; none when it is not ours."""
+    known = db.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'").fetchone()
+    if known != (1,):
+        return []
+    return [Applied(*row) for row in db.execute("SELECT number, name, checksum FROM migrations ORDER BY number")]
+
+
+def statuses(db: sqlite3.Connection) -> dict[str, int]:
+    """How many runs stand where."""
+    return dict(db.execute("SELECT status, count(*) FROM runs GROUP BY status ORDER BY status").fetchall())
+
+
+def last_at(db: sqlite3.Connection) -> str | None:
+    """When the last commit of a run was made; None without any run."""
+    (at,) = db.execute("SELECT max(updated_at) FROM runs").fetchone()
+    return None if at is None else str(at)
+
+
+def wrapping_keys(db: sqlite3.Connection) -> Sequence[str]:
+    """The ids of the keys that wrap the companies' keys."""
+    return [str(key_id) for (key_id,) in db.execute("SELECT DISTINCT key_id FROM company_keys")]
+
+
+def templates(db: sqlite3.Connection) -> Iterator[TemplateDocument]:
+    """Every template that was ever loaded."""
+    for row in db.execute("SELECT digest, vertical, version, document FROM templates ORDER BY vertical, version"):
+        yield TemplateDocument(*row)
+
+
+def contradictory(db: sqlite3.Connection) -> Sequence[tuple[str, str]]:
+    """The (id, why) of runs of which the table says what no run can be, the first few."""
+    rows = db.execute(
+        "SELECT id, iif(status = 'parked', 'it is parked at no gate', 'it executes and is at rest') FROM runs "
+        "WHERE (status = 'executing' AND resting = 1) OR (status = 'parked' AND parked = '') LIMIT ?",
+        (DAMAGE_MAX,),
+    )
+    return rows.fetchall()
+
+
+def open_runs(db: sqlite3.Connection) -> Iterator[tuple[str, Run | None]]:
+    """Every run that is not at an end, by id; without the run where it cannot be read."""
+    after = ("", "")
+    while rows := db.execute(_OPEN, (*after, PAGE)).fetchall():
+        keys = [(str(company_id), str(run_id)) for company_id, run_id in rows]
+        for key in keys:
+            try:
+                run = journal.load_all(db, [key]).get(key)
+            except (ValueError, StoreFailed):
+                run = None
+            yield key[1], run
+        after = keys[-1]
+
+
+_OPEN = (
+    "SELECT company_id, id FROM runs WHERE (company_id, id) > (?, ?) AND status IN ('executing', 'parked', 'failed') "
+    "ORDER BY company_id, id LIMIT ?"
+)

@@ -1,0 +1,114 @@
+"""Histories of the form before hash chains, written anew a bounded number at a time; a second pass finds nothing."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from daemon.model import ConnectorChange
+from daemon.model.audit_events import Logged
+from daemon.model.chain import HistoryBroken, extended, genesis
+from daemon.runtime.json_codec import canonical_lines
+from daemon.stores import codec
+from daemon.stores.rows import change_of_row
+from daemon.stores.sqlite.company_log import log
+from daemon.stores.sqlite.connectors import add_change
+
+if TYPE_CHECKING:
+    import sqlite3
+
+REWRITE_MAX = 256
+
+_OLD = (
+    "SELECT position, company_id, run_id, version, first_seq, events FROM commits "
+    "WHERE head IS NULL ORDER BY position LIMIT ?"
+)
+_HEAD = "SELECT head FROM commits WHERE company_id = ? AND run_id = ? AND version = ?"
+_UNLOGGED = (
+    "SELECT company_id, tool_id, number, version, at, by, secret, before, after, via FROM connector_changes AS one "
+    "WHERE NOT EXISTS (SELECT 1 FROM commits WHERE company_id = one.company_id AND run_id = one.company_id) "
+    "ORDER BY company_id, at, tool_id, number"
+)
+# From before there were changes: nobody has changed them since.
+_UNCHANGED = (
+    "SELECT company_id, connector, sealed_secret IS NOT NULL, updated_at, updated_by FROM connectors AS one "
+    "WHERE NOT EXISTS (SELECT 1 FROM connector_changes WHERE company_id = one.company_id AND tool_id = one.tool_id) "
+    "AND NOT EXISTS (SELECT 1 FROM commits WHERE company_id = one.company_id AND run_id = one.company_id)"
+)
+VIA = "upgrade"
+
+
+def upgrade(db: sqlite3.Connection) -> int:
+    """Bring what there is into the form of today; returns how many commits and changes were of another."""
+    done = 0
+    while (rewritten := _together(db, _rewrite)) > 0:
+        done += rewritten
+        db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+    return done + _together(db, _log_changes)
+
+
+def _together(db: sqlite3.Connection, work: Any) -> int:
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        done = int(work(db))
+        db.execute("COMMIT")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    return done
+
+
+def _rewrite(db: sqlite3.Connection) -> int:
+    """The next commits as canonical lines, each with its head; the earlier ones of a run come first."""
+    rows = db.execute(_OLD, (REWRITE_MAX,)).fetchall()
+    for position, company_id, run_id, version, first, old in rows:
+        try:
+            events, exact = canonical_lines(_listed(json.loads(old)))
+            lines = events.split(b"\n")
+        except (ValueError, TypeError) as error:
+            raise HistoryBroken(run_id, first, f"a commit cannot be read: {error}") from error
+        if first + len(lines) - 1 != version:
+            raise HistoryBroken(run_id, first, f"a commit up to {version} holds {len(lines)} events")
+        head = genesis(company_id, run_id)
+        if first > 1:
+            before = db.execute(_HEAD, (company_id, run_id, first - 1)).fetchone()
+            if before is None or before[0] is None:
+                raise HistoryBroken(run_id, first - 1, "the commit before is missing")
+            head = before[0]
+        row = (extended(head, lines), exact, events, position)
+        db.execute("UPDATE commits SET head = ?, exact = ?, events = ? WHERE position = ?", row)
+    return len(rows)
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list) or not value:
+        raise ValueError("it has no head, and is not of the form before")
+    return value
+
+
+def _log_changes(db: sqlite3.Connection) -> int:
+    """The changes of connectors from before there was a log, and connectors from before there were changes."""
+    rows, unchanged = db.execute(_UNLOGGED).fetchall(), db.execute(_UNCHANGED).fetchall()
+    for row in rows:
+        log(db, Logged(row[0], codec.connector_changed(change_of_row(row))))
+    for row in unchanged:
+        add_change(db, _found(*row))
+    return len(rows) + len(unchanged)
+
+
+def _found(company_id: str, connector: bytes, sealed: int, at: str, by: str) -> ConnectorChange:
+    """The change that made a connector what it is, as far as anybody can say."""
+    made = codec.decode_connector(connector)
+    return ConnectorChange(
+        company_id=company_id,
+        tool_id=made.tool_id,
+        number=1,
+        version=made.version,
+        at=datetime.fromisoformat(at),
+        by=by,
+        secret="set" if sealed else "none",
+        before=None,
+        after=made,
+        via=VIA,
+    )

@@ -1,0 +1,1 @@
+"""Process templates: documents, schemas, CEL conditions, and those that are shipped."""

@@ -1,0 +1,290 @@
+"""The catalog: template documents become templates, and nothing ungovernable gets in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any, TypeVar
+
+import jsonschema_rs
+import yaml
+from pydantic import ValidationError
+
+from actors.core.canonical import canonical, digest
+from actors.core.template import DryRun, Edge, Node, Template, problems
+from actors.failpoints import reach
+from daemon.model import DiskFull, TemplateDocument, TemplateShelf
+from daemon.templates.cel import compile_condition, compile_output_condition
+from daemon.templates.documents import Case, Document, Step, misplaced
+from daemon.templates.input_schema import InputsSchema, leaves
+
+PINNED_MAX = 64
+T = TypeVar("T")
+
+
+class TemplateRefused(Exception):
+    """A template document that must not be loaded: where it comes from, and a sentence for each thing wrong with it."""
+
+    def __init__(self, source_name: str, sentences: Iterable[str]) -> None:
+        """Keep both, and make one text of them."""
+        self.source_name = source_name
+        self.sentences = list(sentences)
+        super().__init__(f"{source_name}: {'; '.join(self.sentences)}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A template and what people need to know to start a run of it; `document` is its canonical JSON."""
+
+    template: Template
+    description: str
+    inputs_schema: dict[str, Any]
+    example: dict[str, Any]
+    document: str
+    _inputs: InputsSchema = field(repr=False, compare=False)
+
+    def input_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
+        """What is there and breaks the schema: JSON pointers that begin with `/inputs`, and a sentence for each."""
+        return self._inputs.errors(inputs)
+
+    def example_errors(self) -> list[tuple[str, str]]:
+        """What breaks the schema in the example, which has to have all that is required."""
+        return self._inputs.all_errors(self.example)
+
+
+class Catalog:
+    """The templates that can be started, and every earlier version that a run may be pinned to."""
+
+    def __init__(self, entries: Iterable[Entry], shelf: TemplateShelf, pinned_max: int = PINNED_MAX) -> None:
+        """Take the entries; of each vertical the highest version is the current one."""
+        self._all = tuple(entries)
+        self._current: dict[str, Entry] = {}
+        for entry in sorted(self._all, key=lambda e: (e.template.vertical, e.template.version)):
+            self._current[entry.template.vertical] = entry
+        self._templates = {entry.template.digest: entry.template for entry in self._all}
+        self._shelf = shelf
+        self._unkept = [
+            TemplateDocument(one.template.digest, one.template.vertical, one.template.version, one.document)
+            for one in self._all
+        ]
+        self._pinned: OrderedDict[str, Template] = OrderedDict()
+        self._pinned_max = pinned_max
+
+    async def open(self) -> None:
+        """Keep every document; SchemaMismatch when a version was changed after it had been loaded once.
+
+        Those for which the disk has no room are kept before the next run starts.
+        """
+        kept = await asyncio.gather(*(self._shelf.template_document(one.digest) for one in self._unkept))
+        self._unkept = [one for one, found in zip(self._unkept, kept, strict=True) if found is None]
+        with suppress(DiskFull):
+            await self.keep()
+        reach("templates-kept")
+
+    async def keep(self) -> None:
+        """Keep the documents that are not kept yet: no run may be pinned to one of them before."""
+        if self._unkept:
+            # At once, so that the store can make them one commit.
+            await asyncio.gather(*map(self._shelf.keep_template, self._unkept))
+            self._unkept = []
+
+    @property
+    def entries(self) -> Sequence[Entry]:
+        """The current version of each template, by vertical."""
+        return tuple(self._current.values())
+
+    def current(self, vertical: str) -> Entry | None:
+        """The version that a new run of this vertical gets; None when there is no such template."""
+        return self._current.get(vertical)
+
+    async def pinned(self, digest: str) -> Template:
+        """The template of that digest, old versions included; KeyError when it was never loaded."""
+        if (template := self._templates.get(digest)) is not None:
+            return template
+        if digest in self._pinned:
+            self._pinned.move_to_end(digest)
+            return self._pinned[digest]
+        kept = await self._shelf.template_document(digest)
+        if kept is None:
+            raise KeyError(digest)
+        template = load_json(kept.document).template
+        if template.digest != digest:
+            raise ValueError(f"the stored template {digest} has the content of {template.digest}")
+        self._pinned[digest] = template
+        while len(self._pinned) > self._pinned_max:
+            self._pinned.popitem(last=False)
+        return template
+
+
+def shipped() -> list[Entry]:
+    """The templates that come with the service."""
+    return load_folder(resources.files("daemon.templates") / "shipped")
+
+
+def load_folder(folder: Traversable) -> list[Entry]:
+    """The templates of all YAML files in a folder, by file name; two files never hold the same version."""
+    entries: list[Entry] = []
+    sources: dict[tuple[str, int], str] = {}
+    for file in sorted(folder.iterdir(), key=lambda f: f.name):
+        if not file.name.endswith((".yaml", ".yml")):
+            continue
+        try:
+            text = file.read_text(encoding="utf-8")
+        except UnicodeDecodeError as failed:
+            raise TemplateRefused(file.name, ["unreadable: the file is not UTF-8"]) from failed
+        entry = load_text(text, file.name)
+        name = (entry.template.vertical, entry.template.version)
+        if name in sources:
+            sentence = f"duplicate_version: {sources[name]} holds version {name[1]} of {name[0]} as well"
+            raise TemplateRefused(file.name, [sentence])
+        sources[name] = file.name
+        entries.append(entry)
+    return entries
+
+
+def load_text(text: str, source_name: str) -> Entry:
+    """The template of a YAML text; TemplateRefused when anything about it is wrong."""
+    raw = _read(text, source_name)
+    try:
+        entry = load_json(canonical(Document.model_validate(raw).normalised()))
+    except ValidationError as failed:
+        raise TemplateRefused(source_name, _sentences(failed, raw)) from failed
+    except TemplateRefused as refused:
+        raise TemplateRefused(source_name, refused.sentences) from refused
+    except (ValueError, RecursionError) as failed:
+        raise TemplateRefused(source_name, [f"malformed at the document: {failed}"]) from failed
+    wrong = [*map(str, problems(entry.template)), *_example_problems(entry)]
+    if wrong:
+        raise TemplateRefused(source_name, wrong)
+    return entry
+
+
+def load_json(document: str) -> Entry:
+    """The template of a canonical document, as it was when it was loaded first: later rules do not touch it."""
+    value = json.loads(document)
+    parsed = Document.model_validate(value)
+    wrong = [*misplaced(parsed)]
+    nodes = tuple(_node(step, parsed.inputs_schema, wrong) for step in parsed.steps)
+    edges = tuple(edge for step in parsed.steps for edge in _edges(step, wrong))
+    validator = _validator(parsed.inputs_schema, wrong)
+    if wrong or validator is None:
+        raise TemplateRefused(parsed.vertical, wrong)
+    inputs = InputsSchema(validator)
+    template = Template(
+        vertical=parsed.vertical,
+        version=parsed.version,
+        digest=digest(value),
+        title=parsed.title,
+        start=parsed.start or parsed.steps[0].id,
+        nodes=nodes,
+        edges=edges,
+        inputs=inputs,
+    )
+    return Entry(template, parsed.description, parsed.inputs_schema, parsed.example, document, inputs)
+
+
+def _read(text: str, source_name: str) -> Any:
+    try:
+        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader that is stricter still
+    except (yaml.YAMLError, ValueError, RecursionError) as failed:
+        raise TemplateRefused(source_name, [f"unreadable: {' '.join(str(failed).split())}"]) from failed
+
+
+def _node(step: Step, inputs_schema: dict[str, Any], wrong: list[str]) -> Node:
+    return Node(
+        id=step.id,
+        kind=step.kind,
+        label=step.label,
+        tier=step.tier or "low",
+        flow=step.flow,
+        tool=step.tool,
+        effect=step.effect,
+        needs=tuple(one for key in step.needs for one in leaves(key, inputs_schema)),
+        dry_run=tuple(_dry_run(step, case, wrong) for case in step.dry_run),
+        signal_when=_compiled(compile_output_condition, step, step.signal_when, wrong),
+        role=step.role,
+        outcome=step.outcome,
+    )
+
+
+def _dry_run(step: Step, case: Case, wrong: list[str]) -> DryRun:
+    return DryRun(case.output, case.signal, _compiled(compile_condition, step, case.when, wrong))
+
+
+def _edges(step: Step, wrong: list[str]) -> Iterator[Edge]:
+    match step.next:
+        case str(target):
+            yield Edge(step.id, target)
+        case tuple(targets):
+            yield from (Edge(step.id, target) for target in targets)
+        case dict(branches):
+            yield from (Edge(step.id, target, branch) for branch, target in branches.items())
+        case _:
+            pass
+    for way in step.branches:
+        yield Edge(step.id, way.to, way.branch, _compiled(compile_condition, step, way.when, wrong))
+
+
+def _compiled(compiler: Callable[[str], T], step: Step, text: str | None, wrong: list[str]) -> T | None:
+    try:
+        return None if text is None else compiler(text)
+    except ValueError as failed:
+        wrong.append(f"condition_refused at {step.id}: {failed}")
+        return None
+
+
+def _validator(schema: dict[str, Any], wrong: list[str]) -> jsonschema_rs.Draft202012Validator | None:
+    if schema.get("type") != "object":
+        wrong.append("schema_refused at inputs_schema: the inputs are of type object")
+    try:
+        return jsonschema_rs.Draft202012Validator(schema, retriever=_nothing_remote, mask="the value")
+    except ValueError as failed:
+        wrong.append(f"schema_refused at inputs_schema: {str(failed).partition(chr(10))[0]}")
+        return None
+
+
+def _nothing_remote(uri: str) -> Any:
+    raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
+
+
+def _example_problems(entry: Entry) -> Iterator[str]:
+    for pointer, detail in entry.example_errors():
+        yield f"example_refused at example{pointer.removeprefix('/inputs')}: {detail}"
+
+
+def _sentences(failed: ValidationError, raw: Any) -> Iterator[str]:
+    """One sentence per finding, naming the step by its id where it has one."""
+    for error in failed.errors(include_url=False, include_input=False):
+        match error["loc"]:
+            case ("steps", int(index), *path):
+                place = _step_id(raw, index)
+            case path:
+                place = "the document"
+        where = ".".join(str(part) for part in path)
+        yield f"malformed at {place}: {where + ': ' if where else ''}{error['msg']}"
+
+
+def _step_id(raw: Any, index: int) -> str:
+    step = raw["steps"][index]
+    name = step.get("id") if isinstance(step, dict) else None
+    return name if isinstance(name, str) else f"step {index + 1}"
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML in which a key appears once in its mapping."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
+        """Refuse a repeated key before YAML lets the last one win."""
+        seen: set[str] = set()
+        for key, _ in node.value:
+            name = key.value if isinstance(key, yaml.ScalarNode) else ""
+            if name in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {name} appears twice", key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep=deep)

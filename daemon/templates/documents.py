@@ -1,0 +1,106 @@
+"""The form of a template document: what its author may write, and the one way in which it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+
+from actors.core.governance import ROLES
+from actors.core.template import Flow, Kind, Tier, ToolEffect
+
+_COMMON = frozenset({"id", "kind", "label", "tier"})
+_BELONGS = {
+    "task": _COMMON | {"tool", "effect", "needs", "dry_run", "signal_when", "role", "next", "branches"},
+    "gate": _COMMON | {"role", "next", "branches"},
+    "gateway": _COMMON | {"flow", "needs", "role", "next", "branches"},
+    "end": _COMMON | {"outcome", "next"},
+}
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+def _list(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _word(value: Any) -> Any:
+    return "task" if value == "agent" else value
+
+
+class Case(_Model):
+    """A dry-run answer of a tool, and when it is the one."""
+
+    when: str | None = None
+    output: dict[str, JsonValue]
+    signal: bool = False
+
+
+class Way(_Model):
+    """A labelled way out of a step."""
+
+    branch: str | None = None
+    when: str | None = None
+    to: str
+
+
+Cases = Annotated[tuple[Case, ...], BeforeValidator(_list)]
+Ways = Annotated[tuple[Way, ...], BeforeValidator(_list)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_list)]
+Next = Annotated[str | tuple[str, ...] | dict[str, str] | None, BeforeValidator(_list)]
+
+
+class Step(_Model):
+    """One step: the fields of all kinds, so that each rule can name the step that breaks it."""
+
+    id: str
+    kind: Annotated[Kind, BeforeValidator(_word)]
+    label: Annotated[str, Field(min_length=1)]
+    tier: Tier | None = None
+    flow: Flow | None = None
+    tool: Annotated[str, Field(min_length=1)] | None = None
+    effect: ToolEffect | None = None
+    role: str | None = None
+    needs: Names = ()
+    dry_run: Cases = ()
+    signal_when: str | None = None
+    next: Next = None
+    branches: Ways = ()
+    outcome: Annotated[str, Field(min_length=1)] | None = None
+
+    def normalised(self) -> dict[str, Any]:
+        """The step as it is kept: with its tier, without what says nothing."""
+        default = "high" if self.kind == "gate" else "low"
+        return {**self.model_dump(mode="json", exclude_defaults=True), "tier": self.tier or default}
+
+
+class Document(_Model):
+    """A template document."""
+
+    vertical: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
+    version: Annotated[int, Field(ge=1)]
+    title: Annotated[str, Field(min_length=1)]
+    description: Annotated[str, Field(min_length=1)]
+    start: str | None = None
+    inputs_schema: dict[str, JsonValue]
+    example: dict[str, JsonValue]
+    steps: Annotated[tuple[Step, ...], BeforeValidator(_list), Field(min_length=1)]
+
+    def normalised(self) -> dict[str, Any]:
+        """The document as a JSON object in which two writings of the same template are the same."""
+        whole = self.model_dump(mode="json", exclude={"steps", "start"})
+        return {**whole, "start": self.start or self.steps[0].id, "steps": [step.normalised() for step in self.steps]}
+
+
+def misplaced(document: Document) -> Iterator[str]:
+    """What stands at a step of a kind that does not know it, and roles that nobody has."""
+    for step in document.steps:
+        for name in sorted(step.model_fields_set - _BELONGS[step.kind]):
+            yield f"misplaced_field at {step.id}: a step of kind {step.kind} has no {name}"
+        if step.role is not None and step.role not in ROLES:
+            yield f"unknown_role at {step.id}: {step.role} is none of {', '.join(ROLES)}"
+        if step.kind == "end" and step.outcome is None:
+            yield f"end_without_outcome at {step.id}: an end says how the process ended"

@@ -1,0 +1,124 @@
+"""The verification of an export: with its lines and the public keys alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from actors.core.canonical import canonical
+from daemon.audit import export
+from daemon.model.chain import HistoryBroken, Walk, genesis, hash_of_text
+from daemon.model.evidence import Checkpoint, checkpoint, leaf
+from daemon.verification.findings import (
+    Finding,
+    Tally,
+    Tree,
+    titled,
+    wrong_against,
+    wrong_previous,
+    wrong_root,
+    wrong_signature,
+)
+
+ENTRY = {"events", "first_seq", "head", "number", "stream", "version"}
+
+
+def verify_export(
+    lines: Iterable[bytes],
+    keys: Mapping[str, bytes],
+    against: Sequence[Checkpoint] = (),
+    tally: Tally | None = None,
+) -> Iterator[Finding]:
+    """Whatever is wrong with an export; nothing when it is as it was written."""
+    reading = _Export(keys, Tally() if tally is None else tally)
+    for number, line in enumerate(lines, 1):
+        try:
+            value = json.loads(line)
+            sound = canonical(value).encode() + b"\n" == line
+        except (ValueError, TypeError, RecursionError) as error:
+            yield Finding("line", f"line {number}", f"it is no JSON: {error}")
+            continue
+        if not sound:
+            yield Finding("line", f"line {number}", "it is not the canonical JSON of what it says")
+        try:
+            yield from reading.take(number, value)
+        except (ValueError, TypeError, KeyError) as error:
+            yield Finding("line", f"line {number}", f"it is none of an export: {error!r}")
+    yield from reading.end(against)
+
+
+class _Export:
+    """An export on the way from line to line."""
+
+    def __init__(self, keys: Mapping[str, bytes], tally: Tally) -> None:
+        self._keys = keys
+        self._tally = tally
+        self._company: str | None = None
+        self._size = 0
+        self._walks: dict[str, Walk] = {}
+        self._tree = Tree()
+        self._later: Checkpoint | None = None
+
+    def take(self, number: int, value: Any) -> Iterator[Finding]:
+        """The next line."""
+        if number == 1:
+            if set(value) != {"company", "format", "size"} or value["format"] != export.FORMAT:
+                yield Finding("manifest", "line 1", f"it is not the manifest of a {export.FORMAT} export")
+            self._company, self._size = str(value["company"]), int(value["size"])
+        elif set(value) == {"checkpoint"}:
+            yield from self._checkpoint(checkpoint(value["checkpoint"]))
+        elif set(value) - {"changes"} == ENTRY and self._later is None:
+            yield from self._entry(value)
+        else:
+            yield Finding("line", f"line {number}", "it is neither a commit nor a checkpoint, or out of place")
+
+    def _entry(self, value: dict[str, Any]) -> Iterator[Finding]:
+        stream, version, first = value["stream"], value["version"], value["first_seq"]
+        where = f"{stream}, events {first} to {version}"
+        if value["number"] != self._tree.size:
+            what = f"it is number {value['number']} where {self._tree.size} was expected: one is missing or moved"
+            yield Finding("order", where, what)
+        head = hash_of_text(value["head"])
+        walk = self._walks.setdefault(stream, Walk(stream, genesis(self._company or "", stream)))
+        try:
+            walk.take(first, version, head, "\n".join(map(canonical, value["events"])).encode())
+        except HistoryBroken as broken:
+            yield Finding("chain", f"{stream}, event {broken.seq}", broken.what)
+            walk.seq, walk.head = version, head
+        if value.get("changes", []) != export.changes(first, value["events"]):
+            yield Finding("changes", where, "the changes are not those of its events")
+        self._tree.append(leaf(stream, version, head))
+        self._tally["commits"] += 1
+        self._tally["events"] += len(value["events"])
+
+    def _checkpoint(self, one: Checkpoint) -> Iterator[Finding]:
+        """The newest comes first, so each is the one before that which stands above it."""
+        if one.company != self._company:
+            yield Finding("checkpoint", titled(one), f"the export is of the company {self._company!r}")
+        if self._later is None and one.size != self._size:
+            yield Finding("checkpoint", titled(one), f"the export has {self._size} commits: the last one is missing")
+        if self._later is not None:
+            yield from wrong_previous(self._later, one)
+        yield from wrong_signature(one, self._keys)
+        yield from wrong_root(one, self._tree.size, self._tree.node)
+        self._later = one
+        self._tally["checkpoints"] += 1
+
+    def end(self, against: Sequence[Checkpoint]) -> Iterator[Finding]:
+        """What can be said when all lines are read."""
+        if self._company is None:
+            yield Finding("manifest", "line 1", "the export is empty")
+            return
+        if self._tree.size != self._size:
+            what = f"{self._size} commits were announced, and {self._tree.size} are here"
+            yield Finding("manifest", f"company {self._company!r}", what)
+        if self._later is not None:
+            yield from wrong_previous(self._later, None)
+        elif self._tree.size:
+            yield Finding("checkpoint", f"company {self._company!r}", "no checkpoint covers the commits")
+        for one in against:
+            if one.company != self._company:
+                yield Finding("against", titled(one), f"the export is of the company {self._company!r}")
+            else:
+                yield from wrong_against(one, self._keys, self._tree.size, self._tree.node)

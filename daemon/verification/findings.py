@@ -1,0 +1,103 @@
+"""What a verification finds: what kind of thing is wrong, where, and in which way."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from daemon.model import merkle
+from daemon.model.chain import text_of_hash
+from daemon.model.evidence import Checkpoint
+
+Tally = Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it was written."""
+
+    kind: str
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        """The finding in one line."""
+        return f"{self.kind}: {self.where}: {self.what}"
+
+
+class Tree:
+    """Complete nodes in memory, for whoever has the leaves and nothing else."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self.size = 0
+        self._levels: list[bytearray] = []
+
+    def append(self, leaf: bytes) -> None:
+        """Append a leaf."""
+        for level, _, digest in merkle.completed(self.size, leaf, self.node):
+            if level == len(self._levels):
+                self._levels.append(bytearray())
+            self._levels[level] += digest
+        self.size += 1
+
+    def node(self, level: int, number: int) -> bytes:
+        """A complete node."""
+        width = len(merkle.EMPTY)
+        return bytes(self._levels[level][number * width : (number + 1) * width])
+
+
+def wrong_signature(one: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Finding]:
+    """What is wrong with a checkpoint in itself."""
+    where = titled(one)
+    if one.key_id not in keys:
+        yield Finding("signature", where, f"the key {one.key_id} is not among those to trust")
+    elif not one.genuine(keys):
+        yield Finding("signature", where, "the signature does not fit what it signs")
+
+
+def wrong_root(one: Checkpoint, size: int, node: merkle.Node) -> Iterator[Finding]:
+    """What shows that a checkpoint is not of this tree."""
+    if not 0 < one.size <= size:
+        yield Finding("checkpoint", titled(one), f"it covers {one.size} commits, and there are {size}")
+        return
+    try:
+        root = text_of_hash(merkle.root(one.size, node))
+    except (KeyError, IndexError):
+        yield Finding("checkpoint", titled(one), "a node of the tree below it is missing")
+        return
+    if root != one.root:
+        yield Finding(
+            "checkpoint", titled(one), "its root is not that of the commits: one of them was changed or moved"
+        )
+
+
+def wrong_against(one: Checkpoint, keys: Mapping[str, bytes], size: int, node: merkle.Node) -> Iterator[Finding]:
+    """What shows that a tree does not go on from a checkpoint that was kept elsewhere."""
+    yield from wrong_signature(one, keys)
+    if one.size > size:
+        what = f"the kept checkpoint covers {one.size} commits and here are {size}: the history was rolled back"
+        yield Finding("rolled_back", titled(one), what)
+    elif any(True for _ in wrong_root(one, size, node)):
+        yield Finding("rewritten", titled(one), "the history here is not the one that the kept checkpoint covers")
+
+
+def wrong_previous(one: Checkpoint, before: Checkpoint | None) -> Iterator[Finding]:
+    """What shows that a checkpoint does not follow the one before it."""
+    if before is not None and one.size <= before.size:
+        yield Finding("checkpoint", titled(one), f"it comes after one of size {before.size}")
+    if one.previous != (None if before is None else before.root):
+        yield Finding(
+            "checkpoint", titled(one), "it does not name the checkpoint before: one is missing or was changed"
+        )
+
+
+def titled(one: Checkpoint) -> str:
+    """A checkpoint in a finding."""
+    return f"company {one.company!r}, checkpoint of size {one.size}"
+
+
+def called(stream: str) -> str:
+    """A stream in a finding; the service's own log has no name that shows."""
+    return stream or "''"

@@ -1,0 +1,146 @@
+"""The verification of one run's evidence: with its file and the public keys alone."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from actors.core.canonical import canonical
+from daemon.audit.changes import change_of
+from daemon.audit.run_evidence import EVENT, RunEvidence, chained, read
+from daemon.model import merkle
+from daemon.model.chain import extended, genesis, hash_of_text, text_of_hash
+from daemon.model.evidence import Checkpoint
+from daemon.verification.findings import Finding, Tally, titled, wrong_signature
+
+BEGINNING_BYTES = 64
+_BEGINS = re.compile(rb'\s*\{\s*"(?:events|checkpoint|head|leaf|proof|run_id|version)"\s*:')
+
+
+def is_run(beginning: bytes) -> bool:
+    """Whether a file that begins so is the evidence of one run, and no export."""
+    return _BEGINS.match(beginning) is not None
+
+
+def verify_run(
+    raw: bytes,
+    keys: Mapping[str, bytes],
+    against: Sequence[Checkpoint] = (),
+    tally: Tally | None = None,
+) -> Iterator[Finding]:
+    """Whatever is wrong with the evidence of a run; nothing when it is whole and as the service wrote it."""
+    try:
+        document = json.loads(raw)
+        said = read(document)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        yield Finding("form", "the file", f"it is no evidence of a run: {error!r}")
+        return
+    chain = _Chain(said, document["events"])
+    yield from chain.findings()
+    yield from _covered(said, document["leaf"])
+    yield from wrong_signature(said.checkpoint, keys)
+    if replace(said, events=chain.written).written() != raw:
+        yield Finding("form", f"run {said.run_id}", "the file is not byte for byte what the service wrote")
+    for one in against:
+        yield from _against(said.checkpoint, one, keys)
+    if tally is not None:
+        tally["events"] += len(chain.written)
+        tally["checkpoints"] += 1
+
+
+def sentence(raw: bytes) -> str:
+    """What the evidence of a run shows once it is found sound."""
+    said = read(json.loads(raw))
+    top = said.checkpoint
+    return (
+        f"run {said.run_id} of company {top.company}, from its start to event {said.version}, as of {top.at}: "
+        f"unchanged since a checkpoint over {top.size} commits was signed with the key {top.key_id}"
+    )
+
+
+def comparable(raw: bytes, against: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
+    """The kept checkpoints that say something of a run's evidence; ValueError when there are some, and none does.
+
+    A run's evidence proves its own checkpoint alone: what was signed before or after that takes all leaves to compare.
+    """
+    try:
+        top = read(json.loads(raw)).checkpoint
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return against
+    found = [one for one in against if one.company != top.company or one.size == top.size]
+    if against and not found:
+        raise ValueError(
+            f"none of the kept checkpoints is of size {top.size} as that of this run: verify an export against them"
+        )
+    return found
+
+
+@dataclass(slots=True)
+class _Chain:
+    """The events of a run on the way from its start to its head."""
+
+    said: RunEvidence
+    events: Any
+    written: list[bytes] = field(default_factory=list)
+
+    def findings(self) -> Iterator[Finding]:
+        """Whatever shows that these are not all events of the run, in their order and as they were."""
+        where = f"run {self.said.run_id}"
+        try:
+            first, head = self._begun()
+            for seq, one in enumerate(self.events, first):
+                before = head
+                line = canonical(one["event"]).encode()
+                head = extended(before, [line])
+                yield from self._event(seq, one, before, head)
+                self.written.append(chained(seq, line, before, head))
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            yield Finding("chain", f"{where}, event {len(self.written) + 1}", f"it is no event of a run: {error!r}")
+            return
+        last = first + len(self.written) - 1
+        if first > 1 or last != self.said.version:
+            what = f"it holds the events {first} to {last} of {self.said.version}: a page is no evidence of a whole run"
+            yield Finding("part", where, what)
+        elif head != self.said.head:
+            yield Finding("chain", where, "its head is not the hash of its last event")
+
+    def _begun(self) -> tuple[int, bytes]:
+        """The number of the first event and the hash before it: that of the stream's own name where it is whole."""
+        own = genesis(self.said.checkpoint.company, self.said.run_id)
+        if not self.events or self.events[0]["seq"] == 1:
+            return 1, own
+        return int(self.events[0]["seq"]), hash_of_text(self.events[0]["previous"])
+
+    def _event(self, seq: int, one: Any, before: bytes, head: bytes) -> Iterator[Finding]:
+        where = f"run {self.said.run_id}, event {seq}"
+        if set(one) != EVENT or one["seq"] != seq:
+            yield Finding("chain", where, "an event is missing, moved, or has other members")
+        if (one["previous"], one["hash"]) != (text_of_hash(before), text_of_hash(head)):
+            yield Finding("chain", where, "the hash chain does not fit the event")
+        if one["change"] != change_of(one["event"]):
+            yield Finding("changes", where, "the change is not that of its event")
+
+
+def _covered(said: RunEvidence, leaf: Mapping[str, Any]) -> Iterator[Finding]:
+    """What shows that the checkpoint does not cover the run's last commit."""
+    where, top = f"run {said.run_id}, leaf {said.number}", said.checkpoint
+    if leaf.get("hash") != text_of_hash(said.leaf):
+        yield Finding("leaf", where, "it is not the leaf of the run's last commit")
+    try:
+        proven = merkle.includes(said.number, top.size, said.leaf, said.proof, hash_of_text(top.root))
+    except ValueError:
+        proven = False
+    if not proven:
+        yield Finding("proof", where, f"it does not lead to the root of the {titled(top)}")
+
+
+def _against(top: Checkpoint, kept: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Finding]:
+    """What shows that a checkpoint is not the one that was kept elsewhere."""
+    yield from wrong_signature(kept, keys)
+    if kept.company != top.company:
+        yield Finding("against", titled(kept), f"the run is of the company {top.company!r}")
+    elif kept.root != top.root:
+        yield Finding("rewritten", titled(kept), "the history here is not the one that the kept checkpoint covers")

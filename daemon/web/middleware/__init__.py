@@ -1,0 +1,1 @@
+"""Middlewares: one job each."""

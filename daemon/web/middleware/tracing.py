@@ -1,0 +1,39 @@
+"""Requests as spans, each in the trace of its caller where that names one."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from aiohttp import hdrs, web
+from aiohttp.typedefs import Middleware
+
+from daemon.observability.tracing import Tracer
+from daemon.web.bodies import sent_traceparent
+from daemon.web.middleware.access_log import HEALTH, route_of
+from daemon.web.parameters import ID
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+OTHER = "_OTHER"
+_FAULT = 500
+
+
+def traced(tracer: Tracer) -> Middleware:
+    """A middleware that makes requests spans, but for those that ask how the service is."""
+
+    @web.middleware
+    async def spanned(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path == HEALTH:
+            return await handler(request)
+        method, route = request.method if request.method in hdrs.METH_ALL else OTHER, route_of(request)
+        with tracer.span(f"{method} {route}", "server", sent_traceparent(request)) as span:
+            span.note("http.request.method", method)
+            span.note("http.route", route)
+            if ID.fullmatch(run_id := request.match_info.get("run_id", "")):
+                span.note("penstock.run_id", run_id)
+            response = await handler(request)
+            span.note("http.response.status_code", response.status)
+            if response.status >= _FAULT:
+                span.failed(str(response.status))
+            return response
+
+    return spanned

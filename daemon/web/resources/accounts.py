@@ -1,0 +1,113 @@
+"""Accounts: register, log in, log out, who am I."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from actors.ports import Receipt
+from daemon.identity.accounts import Session
+from daemon.model import EmailTaken
+from daemon.runtime.json_codec import dumps, loads
+from daemon.web import cookies, render
+from daemon.web.bodies import idempotency_key, read
+from daemon.web.idempotency import ONCE, Slip
+from daemon.web.middleware.admission import aside
+from daemon.web.middleware.auth import principal_of, request_id_of
+from daemon.web.problems import Problem, email_taken
+from daemon.web.rate_limits import RATE_LIMITS
+from daemon.web.responses import JSON, Reply, json_reply, problem_reply
+from daemon.web.schemas import Login, Nothing, Registration
+from daemon.web.services import SERVICES, Services
+
+PATH = "/auth/register"
+
+
+async def register(request: web.Request) -> web.Response:
+    """POST /auth/register."""
+    services, of_page = request.app[SERVICES], cookies.of_page(request)
+    await request.app[RATE_LIMITS].registration(request)
+    body, raw = await read(request, Registration, body_s=services.settings.body_s)
+    key, once = idempotency_key(request), request.app[ONCE]
+    if of_page:
+        session = await _register(services, body, None)
+        return cookies.opened(request, _session(session), 201, services.settings.token_ttl_s)
+    if key is None:
+        session = await _register(services, body, None)
+        return Reply(201, dumps(_session(session)), {"Content-Type": JSON}).response()
+
+    async def execute(slip: Slip) -> Reply:
+        try:
+            return Reply(201, dumps(_session(await _register(services, body, slip))), {"Content-Type": JSON})
+        except EmailTaken:
+            refusal = problem_reply(email_taken(), request_id_of(request))
+            await once.keep(slip.answered(refusal))
+            return refusal
+
+    async def finish(receipt: Receipt, _slip: Slip) -> Reply:
+        return await _again(services, body, receipt)
+
+    public = {name: value for name, value in raw.items() if name != "password"}
+    return (await once.answer(("", PATH, key), public, execute, finish, shared=False)).response()
+
+
+async def log_in(request: web.Request) -> web.Response:
+    """POST /auth/login."""
+    services, of_page = request.app[SERVICES], cookies.of_page(request)
+    body, _ = await read(request, Login, body_s=services.settings.body_s)
+    await request.app[RATE_LIMITS].login(request, body.email)
+    with aside():
+        session = await services.identity.log_in(body.email, body.password)
+    if of_page:
+        return cookies.opened(request, _session(session), 200, services.settings.token_ttl_s)
+    return json_reply(_session(session))
+
+
+async def log_out(request: web.Request) -> web.Response:
+    """POST /auth/logout."""
+    services = request.app[SERVICES]
+    await read(request, Nothing, body_s=services.settings.body_s, optional=True)
+    await services.identity.log_out(principal_of(request))
+    gone = web.Response(status=204)
+    return cookies.closed(request, gone) if cookies.token_of(request) else gone
+
+
+async def me(request: web.Request) -> web.Response:
+    """GET /auth/me."""
+    return json_reply(render.account(await request.app[SERVICES].identity.account(principal_of(request))))
+
+
+async def _register(services: Services, body: Registration, slip: Slip | None) -> Session:
+    def receipt(session: Session) -> Receipt | None:
+        """What is kept of the session: all but the token, which can be signed again from its claims."""
+        if slip is None:
+            return None
+        claims, key_id = services.identity.claims(session.token)
+        kept = {"claims": claims, "key_id": key_id, "session": {**_session(session), "token": None}}
+        return Receipt(*slip.place, slip.fingerprint, body=dumps(kept))
+
+    with aside():
+        return await services.identity.register(body.company_name, body.email, body.password, body.name, receipt)
+
+
+async def _again(services: Services, body: Registration, receipt: Receipt) -> Reply:
+    """The session of an earlier registration, byte for byte, for who still knows its password."""
+    with aside():
+        confirmed = await services.identity.confirms(body.email, body.password)
+    if not confirmed:
+        raise Problem(
+            "idempotency_key_reused", "This Idempotency-Key was used with another body; a new request needs a new key."
+        )
+    kept: dict[str, Any] = loads(receipt.body)
+    session = {**kept["session"], "token": services.identity.signed(kept["claims"], kept["key_id"])}
+    return Reply(201, dumps(session), {"Content-Type": JSON, "Idempotency-Replayed": "true"})
+
+
+def _session(session: Session) -> dict[str, Any]:
+    return {
+        "token": session.token,
+        "token_type": "bearer",
+        "expires_at": session.expires_at,
+        **render.account(session.account),
+    }

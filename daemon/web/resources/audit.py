@@ -1,0 +1,152 @@
+"""The evidence: checkpoints, keys, a run's chain with its proof, and the export of everything."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from actors.core.governance import may_decide
+from actors.core.run import Run
+from actors.ports import StoreFailed
+from daemon.audit import export
+from daemon.audit.run_evidence import evidence, walked
+from daemon.model.chain import Walk, genesis
+from daemon.model.evidence import Checkpoint, Entry, Proven
+from daemon.web.bodies import page_limit
+from daemon.web.middleware.admission import aside
+from daemon.web.middleware.auth import principal_of, request_id_of
+from daemon.web.problems import SERVER, Problem
+from daemon.web.resources.runs import find
+from daemon.web.responses import JSON, from_number, json_reply, next_page, page_reply, to_cursor
+from daemon.web.services import SERVICES
+
+MANAGER = "manager"
+PAGE = 32
+TRIES = 5
+
+
+async def checkpoints(request: web.Request) -> web.Response:
+    """GET /audit/checkpoints."""
+    company_id = _auditor(request)
+    limit, before = page_limit(request), from_number(request, "checkpoints")
+    found = await request.app[SERVICES].store.checkpoints(company_id, before, limit + 1)
+    return page_reply(request, found, limit, "checkpoints", name=lambda last: last.size, show=Checkpoint.document)
+
+
+async def keys(request: web.Request) -> web.Response:
+    """GET /audit/keys."""
+    return json_reply(request.app[SERVICES].sealer.keys())
+
+
+async def log(request: web.Request) -> web.Response:
+    """GET /audit/log."""
+    company_id = _auditor(request)
+    limit, before = page_limit(request), from_number(request, "log")
+    # One commit more than events are shown: its head is what the others are chained to.
+    found = await request.app[SERVICES].store.logged(company_id, before, limit + 1)
+    newest, shown = _newest(company_id, found, limit, before)
+    last = newest - len(shown) + 1
+    more = next_page(request, to_cursor("log", str(last))) if last > 1 and shown else {}
+    return web.Response(body=b"[%s]" % b",".join(shown), headers={**more, "Content-Type": JSON})
+
+
+def _newest(company_id: str, found: Sequence[Entry], limit: int, before: int | None) -> tuple[int, Sequence[bytes]]:
+    """The number of the newest event before another, and at most `limit` events from there back."""
+    if not found:
+        return 0, ()
+    *newer, oldest = found
+    if oldest.first_seq == 1:
+        walk, commits = Walk(company_id, genesis(company_id, company_id)), found
+    else:
+        walk, commits = Walk(company_id, oldest.head or b"", oldest.version), newer
+    begun = walk.seq
+    events = list(walked(walk, reversed(commits)))[: None if before is None else before - 1 - begun]
+    return begun + len(events), events[::-1][:limit]
+
+
+async def run(request: web.Request) -> web.Response:
+    """GET /process-runs/{run_id}/audit."""
+    found = await find(request)
+    page = _page(request, found.id)
+    proven = await _proven(request, found, page)
+    body = await asyncio.to_thread(_shown, found.id, proven, page)
+    until = proven.last.version if page.limit is None else page.after + page.limit
+    more = next_page(request, to_cursor(f"audit-{found.id}", str(until))) if until < proven.last.version else {}
+    return web.Response(body=body, headers={**more, "Content-Type": JSON})
+
+
+async def everything(request: web.Request) -> web.StreamResponse:
+    """GET /audit/export."""
+    services, company_id = request.app[SERVICES], _auditor(request)
+    await services.sealer.seal(company_id)
+    last = await services.store.checkpoints(company_id, None, 1)
+    size = last[0].size if last else 0
+    headers = {
+        "Content-Type": "application/x-ndjson",
+        "Cache-Control": "no-store",
+        "X-Request-ID": request_id_of(request),
+        "Server": SERVER,
+    }
+    response = web.StreamResponse(headers=headers)
+    await response.prepare(request)
+    await response.write(export.manifest(company_id, size))
+    try:
+        await _write(request, response, company_id, size)
+    except StoreFailed as failed:  # half an export must not look like a whole one: the connection breaks
+        raise ConnectionAbortedError(str(failed)) from failed
+    return response
+
+
+async def _write(request: web.Request, response: web.StreamResponse, company_id: str, size: int) -> None:
+    """All commits below a size, then all checkpoints up to it, a bounded number at a time."""
+    store = request.app[SERVICES].store
+    for first in range(0, size, PAGE):
+        found = await store.entries(company_id, first, min(first + PAGE, size))
+        with aside():
+            await response.write(b"".join(export.entry_line(one) for one in found))
+    before = size + 1
+    while page := await store.checkpoints(company_id, before, PAGE):
+        with aside():
+            await response.write(b"".join(export.checkpoint_line(one) for one in page))
+        before = page[-1].size
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """Which events are asked for: those behind a place, at most so many."""
+
+    after: int
+    limit: int | None
+
+
+def _page(request: web.Request, run_id: str) -> _Page:
+    """The page that is asked for; without `limit` and `cursor` it is everything."""
+    if request.query.keys().isdisjoint({"limit", "cursor"}):
+        return _Page(0, None)
+    return _Page(from_number(request, f"audit-{run_id}") or 0, page_limit(request))
+
+
+async def _proven(request: web.Request, run: Run, page: _Page) -> Proven:
+    """The chain of a run under a checkpoint; sealed anew as long as the run moves on meanwhile."""
+    services = request.app[SERVICES]
+    for _ in range(TRIES):
+        await services.sealer.seal(run.company_id)
+        proven = await services.store.proven(run.company_id, run.id, page.after, page.limit)
+        if proven is not None:
+            return proven
+    raise StoreFailed("The run moves faster than it can be sealed.", "not_applied")
+
+
+def _shown(run_id: str, proven: Proven, page: _Page) -> bytes:
+    return evidence(run_id, proven, page.after, page.limit).written()
+
+
+def _auditor(request: web.Request) -> str:
+    """The company whose evidence is asked for by somebody who may see all of it."""
+    principal = principal_of(request)
+    if not may_decide(principal.role, MANAGER):
+        raise Problem("forbidden", f"This needs the role {MANAGER}.", {"required": MANAGER})
+    return principal.company_id

@@ -1,0 +1,135 @@
+"""Connectors: keep, read, forget, try."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from aiohttp import web
+
+from actors.core.calls import Connector
+from daemon.model import StoredConnector, Targets
+from daemon.templates.cel import compile_rule
+from daemon.web import render
+from daemon.web.bodies import page_limit, read
+from daemon.web.middleware.admission import aside
+from daemon.web.middleware.auth import principal_of
+from daemon.web.parameters import TOOL_ID
+from daemon.web.problems import invalid, not_found
+from daemon.web.responses import from_cursor, from_number, json_reply, page_reply
+from daemon.web.schemas import ConnectorDefinition, ConnectorTarget, ConnectorTrial
+from daemon.web.services import SERVICES
+
+_TOOL_ID = re.compile(TOOL_ID)
+
+
+async def index(request: web.Request) -> web.Response:
+    """GET /connectors/."""
+    limit, after = page_limit(request), from_cursor(request, "connectors") or ""
+    stored = await request.app[SERVICES].toolbox.all(principal_of(request).company_id)
+    found = [tool_id for tool_id in sorted(stored) if tool_id > after]
+    return page_reply(
+        request, found, limit, "connectors", name=str, show=lambda tool_id: render.connector(stored[tool_id])
+    )
+
+
+async def show(request: web.Request) -> web.Response:
+    """GET /connectors/{tool_id}."""
+    toolbox = request.app[SERVICES].toolbox
+    one = await toolbox.stored(principal_of(request).company_id, request.match_info["tool_id"])
+    if one is None:
+        raise not_found()
+    return json_reply(render.connector(one))
+
+
+async def put(request: web.Request) -> web.Response:
+    """PUT /connectors/{tool_id}."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    tool_id = _tool_id(request)
+    body, _ = await read(request, ConnectorDefinition, body_s=services.settings.body_s)
+    connector = _connector(tool_id, body)
+    _checked(connector, services.targets)
+    _secret_checked(connector, body.auth_token)
+    earlier = await services.toolbox.stored(principal.company_id, tool_id)
+    if connector.auth_type != "none" and body.auth_token is None and (earlier is None or not earlier.sealed_secret):
+        raise invalid(("/auth_token", f"is required by auth_type {connector.auth_type}, and none is stored"))
+    stored, new = await services.toolbox.put(
+        principal.company_id, connector, body.auth_token, principal.email, via=principal.via
+    )
+    return json_reply(render.connector(stored), 201 if new else 200)
+
+
+async def delete(request: web.Request) -> web.Response:
+    """DELETE /connectors/{tool_id}."""
+    toolbox, principal = request.app[SERVICES].toolbox, principal_of(request)
+    if not await toolbox.delete(
+        principal.company_id, request.match_info["tool_id"], principal.email, via=principal.via
+    ):
+        raise not_found()
+    return web.Response(status=204)
+
+
+async def changes(request: web.Request) -> web.Response:
+    """GET /connectors/{tool_id}/changes."""
+    limit, before = page_limit(request), from_number(request, "changes")
+    toolbox, company_id = request.app[SERVICES].toolbox, principal_of(request).company_id
+    found = await toolbox.changes(company_id, request.match_info["tool_id"], before, limit + 1)
+    if found is None:
+        raise not_found()
+    return page_reply(request, found, limit, "changes", name=lambda last: last.number, show=render.connector_change)
+
+
+async def test(request: web.Request) -> web.Response:
+    """POST /connectors/{tool_id}/test."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    tool_id = _tool_id(request)
+    body, _ = await read(request, ConnectorTrial, body_s=services.settings.body_s)
+    trial = _connector(tool_id, body)
+    if "auth_type" not in body.model_fields_set:
+        trial = _as_stored(trial, await services.toolbox.stored(principal.company_id, tool_id))
+    _checked(trial, services.targets)
+    _secret_checked(trial, body.auth_token)
+    with aside():
+        refusal = await services.targets.refusal(trial.base_url)
+        if refusal is not None:
+            raise invalid(("/base_url", refusal))
+        result = await services.tester.test(principal.company_id, trial, body.auth_token)
+    return json_reply(result)
+
+
+def _tool_id(request: web.Request) -> str:
+    tool_id = request.match_info["tool_id"]
+    if not _TOOL_ID.fullmatch(tool_id):
+        raise invalid(("/tool_id", "has 1 to 128 letters, digits, dots, underscores and dashes"))
+    return tool_id
+
+
+def _connector(tool_id: str, body: ConnectorTarget) -> Connector:
+    if body.signal_rule is not None:
+        try:
+            compile_rule(body.signal_rule)
+        except ValueError as error:
+            raise invalid(("/signal_rule", str(error))) from None
+    fields = body.model_dump(exclude={"auth_token"})
+    return Connector(tool_id=tool_id, version=0, **fields)
+
+
+def _as_stored(trial: Connector, stored: StoredConnector | None) -> Connector:
+    """The trial, identified as the stored connector is; whether its secret may go there is for the tester to say."""
+    if stored is None:
+        return trial
+    return replace(trial, auth_type=stored.connector.auth_type, auth_header=stored.connector.auth_header)
+
+
+def _secret_checked(connector: Connector, secret: str | None) -> None:
+    """422 for a secret that would be sent nowhere."""
+    if secret is not None and connector.auth_type == "none":
+        raise invalid(("/auth_token", "is sent only with an auth_type: bearer, header or basic"))
+
+
+def _checked(connector: Connector, targets: Targets) -> None:
+    """422 for what can never be called; whether it may be called from here is asked when it is."""
+    if (mistake := targets.mistake(connector.base_url)) is not None:
+        raise invalid(("/base_url", mistake))
+    if (mistake := targets.mistake(f"http://host.invalid/{connector.path}")) is not None:
+        raise invalid(("/path", mistake))

@@ -1,0 +1,162 @@
+"""What happened, as a list or live: in one run, and in all runs of the company."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Sequence
+
+from aiohttp import web
+
+from daemon.engine.feed import Bell, Follower
+from daemon.model import Recorded
+from daemon.model.event_log import BEGINNING, Place, shown_placed
+from daemon.web import render
+from daemon.web.bodies import number, page_limit
+from daemon.web.middleware.auth import principal_of
+from daemon.web.problems import etag, invalid
+from daemon.web.resources.runs import find
+from daemon.web.responses import from_cursor, list_reply, next_page, page_reply, within_bytes
+from daemon.web.services import SERVICES
+from daemon.web.sse import BEAT, frame, notice, soon, stream, wants_stream
+from daemon.web.standing import as_read
+
+PAGE = 200
+_SEQ = re.compile(r"[0-9]{1,18}")
+
+
+async def index(request: web.Request) -> web.StreamResponse:
+    """GET /process-runs/{run_id}/events."""
+    run = await find(request)
+    if wants_stream(request):
+        return await OfRun(request, run.company_id, run.id).serve()
+    kind = f"events-{run.id}"
+    limit, cursor = page_limit(request), from_cursor(request, kind, _SEQ)
+    after = number(request, "after", 0) if cursor is None else int(cursor)
+    found = await request.app[SERVICES].store.history(run.company_id, run.id, after, limit + 1)
+    return page_reply(request, found, limit, kind, name=lambda last: last.seq, show=render.event)
+
+
+async def everything(request: web.Request) -> web.StreamResponse:
+    """GET /events."""
+    services, company_id = request.app[SERVICES], principal_of(request).company_id
+    after = _after(request)
+    if wants_stream(request):
+        with services.feed.listen(company_id) as bell:
+            begun = await services.store.present(company_id) if after is None else after
+            return await stream(request, _of_company(request, company_id, begun, bell))
+    limit = page_limit(request)
+    found = await services.store.happened(company_id, after or BEGINNING, limit + 1)
+    items = within_bytes(found[:limit], shown_placed)
+    further = str(found[len(items) - 1].place) if len(found) > len(items) else None
+    return list_reply(items, None if further is None else next_page(request, further, "after"))
+
+
+async def _of_company(request: web.Request, company_id: str, begun: Place, bell: Bell) -> AsyncGenerator[bytes, None]:
+    """What happens in a company behind a place, without an end.
+
+    The first frame says where it begins: a reader who is cut off before there was an event goes on from there.
+    """
+    store, sent = request.app[SERVICES].store, begun
+    yield b"id: %s\n\n" % str(begun).encode()
+    while True:
+        while found := await store.happened(company_id, sent, PAGE):
+            sent = found[-1].place
+            yield b"".join(frame(str(one.place), one.event.type, shown_placed(one)) for one in found)
+        if await soon(bell.next) is None:
+            yield BEAT
+        if bell.reconnected:
+            bell.reconnected = False
+            yield notice("connectors_changed", {"type": "connectors_changed"})
+
+
+class OfRun:
+    """The history of a run as server-sent events: what is recorded first, then what comes, without a gap."""
+
+    def __init__(self, request: web.Request, company_id: str, run_id: str) -> None:
+        """Begin behind the event that the reader has seen last."""
+        self._request = request
+        self._services = request.app[SERVICES]
+        self._key = (company_id, run_id)
+        self._sent = _last_seen(request)
+        self._ended = False
+        self._gates: dict[tuple[str, int], str] = {}
+
+    async def serve(self) -> web.StreamResponse:
+        """Send until nothing more can come or the reader has gone; 204 when there will never be more."""
+        with self._services.feed.follow(*self._key) as follower:
+            run = await find(self._request)
+            self._ended = run.ended is not None
+            first = await self._recorded()  # after the run was read, so that an end in between is not passed over
+            if self._is_over and not first:
+                return web.Response(status=204)
+            return await stream(self._request, self._frames(first, follower))
+
+    async def _frames(self, first: Sequence[Recorded], follower: Follower) -> AsyncGenerator[bytes, None]:
+        while first:
+            yield self._framed(first)
+            first = await self._recorded()
+        if not self._is_over and (changed := await self._changed_gates()):
+            yield changed
+        while not self._is_over:
+            item = await soon(follower.next)
+            if item is None:
+                yield BEAT
+                continue
+            run, events = item
+            if run is None:
+                yield await self._changed_gates()
+                continue
+            before = run.version - len(events)
+            while before > self._sent and (missed := await self._recorded()):  # committed elsewhere
+                yield self._framed(missed)
+            yield self._framed([Recorded(before + place, event) for place, event in enumerate(events, 1)])
+            self._ended = run.ended is not None
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether nothing more can come; a call that was out when its run was ended is still waited for."""
+        return self._ended and not self._services.is_out(*self._key)
+
+    async def _changed_gates(self) -> bytes:
+        """The frames of the open gates that stand otherwise than was told last; they are no part of the history."""
+        committed = await find(self._request)
+        run, tag = await as_read(self._services, committed)
+        frames = []
+        for opened, visit in zip(committed.parked, run.parked, strict=True):
+            key, was, now = (visit.step_id, visit.visit), opened.gate, visit.gate
+            if was is not None and now is not None and self._gates.get(key, was.digest) != now.digest:
+                self._gates[key] = now.digest
+                changed = {"type": "gate_changed", "run_id": run.id, "gate": render.gate(visit), "etag": etag(tag)}
+                frames.append(notice("gate_changed", changed))
+        return b"".join(frames)
+
+    async def _recorded(self) -> Sequence[Recorded]:
+        return await self._services.store.history(*self._key, self._sent, PAGE)
+
+    def _framed(self, found: Sequence[Recorded]) -> bytes:
+        """The frames of those that were not sent yet."""
+        fresh = [recorded for recorded in found if recorded.seq > self._sent]
+        self._sent = max((recorded.seq for recorded in fresh), default=self._sent)
+        return b"".join(frame(str(one.seq), one.event.type, render.event(one)) for one in fresh)
+
+
+def _last_seen(request: web.Request) -> int:
+    text = request.headers.get("Last-Event-ID")
+    if text is None:
+        return number(request, "after", 0)
+    if not _SEQ.fullmatch(text):
+        raise invalid(("", "Last-Event-ID has to be the id of an event"))
+    return int(text)
+
+
+def _after(request: web.Request) -> Place | None:
+    """The place that the reader has come to; None for one who has not begun."""
+    seen = request.headers.get("Last-Event-ID") if wants_stream(request) else None
+    text = request.query.get("after") if seen is None else seen
+    if text is None:
+        return None
+    place = BEGINNING if text == "0" else Place.parse(text)
+    if place is None:
+        where, name = ("/after", "") if seen is None else ("", "Last-Event-ID ")
+        raise invalid((where, f"{name}has to be the id of an event, or 0 for the beginning"))
+    return place

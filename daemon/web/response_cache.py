@@ -1,0 +1,45 @@
+"""The runs that were answered last, as they look on the wire: who reads one again gets the same bytes."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from actors.core.run import Run
+from daemon.runtime.json_codec import dumps
+from daemon.web import render
+
+KEPT_BYTES_MAX = 16 * 1024 * 1024
+
+
+class Rendered:
+    """Renders each version of a run once, for as long as there is room for what came of it.
+
+    Only what is committed may come here: of two decisions on the same version of a run one is never made durable.
+    """
+
+    def __init__(self, bytes_max: int = KEPT_BYTES_MAX) -> None:
+        """Begin with none."""
+        self._kept: dict[tuple[str, str], tuple[int, bytes]] = {}
+        self._free_bytes = bytes_max
+
+    def body(self, run: Run) -> bytes:
+        """A committed run as JSON."""
+        key = (run.company_id, run.id)
+        kept = self._kept.get(key)
+        if kept is not None and kept[0] == run.version:
+            return kept[1]
+        body = dumps(render.run(run))
+        self._drop(key)
+        self._kept[key] = (run.version, body)
+        self._free_bytes -= len(body)
+        while self._free_bytes < 0:
+            self._drop(next(iter(self._kept)))
+        return body
+
+    def _drop(self, key: tuple[str, str]) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._free_bytes += len(kept[1])
+
+
+RENDERED = web.AppKey("rendered", Rendered)

@@ -1,0 +1,129 @@
+"""Answers: JSON bodies with the headers that the contract promises."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from aiohttp import web
+
+from actors.core.run import Run
+from actors.core.values import value
+from actors.ports import Receipt
+from daemon.runtime.json_codec import dumps
+from daemon.web.problems import Problem, etag
+
+T = TypeVar("T")
+JSON = "application/json; charset=utf-8"
+NUMBER = re.compile(r"[1-9][0-9]{0,17}")
+PAGE_BYTES_MAX = 4 * 1024 * 1024
+NOT_EMPTY = re.compile(r".+", re.DOTALL)
+
+
+@value
+class Reply:
+    """An answer before it is on the wire, so that it can be kept and given again byte for byte."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def response(self) -> web.Response:
+        """The answer for the wire."""
+        return web.Response(status=self.status, body=self.body, headers=self.headers)
+
+
+def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    """A JSON answer."""
+    return web.Response(body=dumps(value), status=status, headers={**(headers or {}), "Content-Type": JSON})
+
+
+def run_reply(run: Run, body: bytes, status: int, *, tag: str | None = None, created: bool = False) -> Reply:
+    """A run as an answer, with its entity tag (its version unless another is given), and if created its address."""
+    headers = {"Content-Type": JSON, "ETag": etag(tag or str(run.version))}
+    if created:
+        headers["Location"] = f"/process-runs/{run.id}"
+    return Reply(status, body, headers)
+
+
+def problem_reply(problem: Problem, request_id: str) -> Reply:
+    """A refusal as an answer."""
+    headers = {**problem.headers, "Content-Type": "application/problem+json"}
+    return Reply(problem.status, problem.body(request_id), headers)
+
+
+def kept(receipt: Receipt) -> Reply:
+    """The answer that a receipt keeps, marked as given again."""
+    headers = {**json.loads(receipt.headers), "Idempotency-Replayed": "true"}
+    return Reply(receipt.status or web.HTTPOk.status_code, receipt.body, headers)
+
+
+def page_reply(
+    request: web.Request,
+    found: Sequence[T],
+    limit: int,
+    kind: str,
+    *,
+    name: Callable[[T], object],
+    show: Callable[[T], Any],
+) -> web.Response:
+    """A page of that kind of list; one entry more than fits was found where there is another, behind the last one."""
+    items = within_bytes(found[:limit], show)
+    further = to_cursor(kind, str(name(found[len(items) - 1]))) if len(found) > len(items) else None
+    return list_reply(items, None if further is None else next_page(request, further))
+
+
+def list_reply(items: Sequence[bytes], headers: dict[str, str] | None = None) -> web.Response:
+    """Entries as a JSON array."""
+    body = b"[%s]" % b",".join(items)
+    return web.Response(body=body, status=web.HTTPOk.status_code, headers={**(headers or {}), "Content-Type": JSON})
+
+
+def within_bytes(found: Iterable[T], show: Callable[[T], Any]) -> list[bytes]:
+    """The first entries as JSON, at least one where there are any, and as many as a page has bytes for."""
+    items: list[bytes] = []
+    size = 0
+    for one in found:
+        item = dumps(show(one))
+        size += len(item)
+        if items and size > PAGE_BYTES_MAX:
+            break
+        items.append(item)
+    return items
+
+
+def next_page(request: web.Request, cursor: str, name: str = "cursor") -> dict[str, str]:
+    """The header that announces a further page (RFC 8288); `name` is the parameter that leads there."""
+    query = {**request.query, name: cursor}
+    return {"Link": f'<{request.path}?{urlencode(query)}>; rel="next"'}
+
+
+def to_cursor(kind: str, last: str) -> str:
+    """An opaque cursor behind the last entry of a page of that kind of list."""
+    return base64.urlsafe_b64encode(f"{kind}:{last}".encode()).decode().rstrip("=")
+
+
+def from_number(request: web.Request, kind: str) -> int | None:
+    """The number of the last entry of the page before, if there was one."""
+    last = from_cursor(request, kind, NUMBER)
+    return None if last is None else int(last)
+
+
+def from_cursor(request: web.Request, kind: str, form: re.Pattern[str] = NOT_EMPTY) -> str | None:
+    """The last entry of the page before, if there was one; `form` is how entries of that kind are named."""
+    cursor = request.query.get("cursor")
+    if cursor is None:
+        return None
+    try:
+        text = base64.b64decode(cursor.encode() + b"=" * (-len(cursor) % 4), b"-_", validate=True).decode()
+    except ValueError:
+        text = ""
+    found, _, last = text.partition(":")
+    if found != kind or not form.fullmatch(last):
+        raise Problem("malformed_cursor", "The cursor is none that this list has given; begin again without one.")
+    return last

@@ -1,0 +1,1 @@
+"""Sockets, connections and requests in flight."""

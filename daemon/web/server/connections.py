@@ -1,0 +1,162 @@
+"""Connections: aiohttp's, with bounds on their number and on readers, and refusals in the contract's form."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from contextlib import suppress
+from typing import Any, cast
+
+from aiohttp import web
+from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, LineTooLong
+
+from daemon.observability.throttled_log import ThrottledLog
+from daemon.runtime.ids import new_id
+from daemon.settings import Settings
+from daemon.web.problems import SERVER, Problem, unsupported_encoding
+
+LINGER_S = 1.0
+MOVED_BYTES_LEAST = 48 * 1024
+KERNEL_BYTES_MAX = 128 * 1024
+_NO_LINGER = struct.pack("ii", 1, 0)
+
+
+class Connections:
+    """Makes the connections of a server, and holds what they share."""
+
+    def __init__(self, server: web.Server, settings: Settings, connections_max: int) -> None:
+        """Begin with no connection."""
+        self.unread_s = settings.unread_s
+        self.unread_bytes_free = settings.unread_bytes_max
+        self.free = connections_max
+        self.full = ThrottledLog("too_many_connections")
+        self._server = server
+        self._idle_s = settings.idle_connection_s
+
+    def __call__(self) -> Connection:
+        """A protocol for a new connection."""
+        # This one time-out of aiohttp's ends silent connections, unfinished heads and idle connections.
+        how = {"keepalive_timeout": self._idle_s, "lingering_time": LINGER_S, "access_log": None}
+        return Connection(self._server, self, loop=asyncio.get_running_loop(), **how)
+
+
+class Connection(web.RequestHandler):
+    """One connection; a reader that does not read its answers ends it."""
+
+    __slots__ = ("_shared", "_stalled", "_unread", "_wire", "asked")
+
+    def __init__(self, server: web.Server, shared: Connections, **how: Any) -> None:
+        """Belong to a server."""
+        super().__init__(server, **how)
+        self.asked = False
+        self._shared = shared
+        self._wire: asyncio.Transport | None = None
+        self._stalled: asyncio.TimerHandle | None = None
+        self._unread = 0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin, unless there are too many."""
+        self._wire = cast("asyncio.Transport", transport)
+        self._shared.free -= 1
+        if self._shared.free < 0:
+            self._shared.full.warn()
+            self._wire.abort()
+            return
+        self._wire.set_write_buffer_limits(high=0)  # so that a pause means: something is not read
+        with suppress(OSError):
+            _socket(self._wire).setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES_MAX)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Give back what it held of what all connections share."""
+        self._shared.free += 1
+        self._all_read()
+        self._wire = None
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take note that something has been asked."""
+        self.asked = True
+        super().data_received(data)
+
+    def pause_writing(self) -> None:
+        """Begin to wait for the reader."""
+        super().pause_writing()
+        if self._wire is None:
+            return
+        self._unread = self._wire.get_write_buffer_size()
+        if self._unread > self._shared.unread_bytes_free:
+            self._reset()
+        self._shared.unread_bytes_free -= self._unread
+        self._stalled = asyncio.get_running_loop().call_later(self._shared.unread_s, self._unmoved, self._unread)
+
+    def resume_writing(self) -> None:
+        """Everything is read."""
+        self._all_read()
+        super().resume_writing()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,  # noqa: ARG002 - it repeats what was sent
+    ) -> web.StreamResponse:
+        """Answer what the parser refuses in the contract's form; nothing of what was sent is repeated."""
+        if isinstance(exc, ConnectionError):  # the caller has gone; there is nobody to answer
+            raise exc
+        if request.writer.output_size > 0:
+            raise ConnectionResetError("the answer was cut off in the middle")
+        request_id = new_id()
+        response = self._refusal(status, exc).response(request_id)
+        response.headers.update({"X-Request-ID": request_id, "Server": SERVER})
+        response.force_close()
+        if exc is not None:
+            exc.__traceback__ = None  # its frames hold what arrived, and the error itself: a ring
+        return response
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """Log an error, unless it is about bytes that a caller sent: with those anybody could fill the log."""
+        if not isinstance(kw.get("exc_info"), HttpProcessingError | web.RequestPayloadError):
+            super().log_exception(*args, **kw)
+
+    def _refusal(self, status: int, exc: BaseException | None) -> Problem:
+        if status != web.HTTPBadRequest.status_code:
+            self.log_exception("unforeseen", exc_info=exc)
+            return Problem("internal_error", "Something went wrong here; the request id helps to find out what.")
+        if isinstance(exc, ContentEncodingError):
+            return unsupported_encoding()
+        if isinstance(exc, LineTooLong):
+            return Problem("malformed_request", "A line of the request or a header is too long.")
+        return Problem("malformed_request", "The request is no HTTP that can be understood.")
+
+    def _all_read(self) -> None:
+        """Nothing is left to be read."""
+        if self._stalled is not None:
+            self._stalled.cancel()
+            self._stalled = None
+        self._shared.unread_bytes_free += self._unread
+        self._unread = 0
+
+    def _unmoved(self, unread: int) -> None:
+        """Look whether the reader reads."""
+        if self._wire is None:
+            return
+        left = self._wire.get_write_buffer_size()
+        if left > unread - MOVED_BYTES_LEAST:
+            self._reset()
+        else:
+            self._stalled = asyncio.get_running_loop().call_later(self._shared.unread_s, self._unmoved, left)
+
+    def _reset(self) -> None:
+        """Drop the connection with all that is unread: a plain close would leave that with the kernel, for minutes."""
+        if self._wire is None:
+            return
+        with suppress(OSError):
+            _socket(self._wire).setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self._wire.abort()
+
+
+def _socket(wire: asyncio.Transport) -> socket.socket:
+    return cast("socket.socket", wire.get_extra_info("socket"))

@@ -1,0 +1,69 @@
+"""Server-sent events: one way to send them, whatever they are about."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing, suppress
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from actors.ports import StoreFailed
+from daemon.runtime.json_codec import dumps
+from daemon.web.middleware.admission import aside
+from daemon.web.middleware.auth import counts_still, request_id_of
+from daemon.web.problems import SERVER
+
+BEAT_S = 15.0
+BEAT = b": still here\n\n"
+T = TypeVar("T")
+
+
+def wants_stream(request: web.Request) -> bool:
+    """Whether the caller asks for events as they come."""
+    return request.method == "GET" and "text/event-stream" in request.headers.get("Accept", "").lower()
+
+
+def frame(event_id: str, name: str, data: Any) -> bytes:
+    """One event as it is sent."""
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (event_id.encode(), name.encode(), dumps(data))
+
+
+def notice(name: str, data: Any) -> bytes:
+    """Something that is no part of any history: without an id, so that a reader's place stays where it is."""
+    return b"event: %s\ndata: %s\n\n" % (name.encode(), dumps(data))
+
+
+async def soon(following: Callable[[], Awaitable[T]]) -> T | None:
+    """What comes next; None when it is time for a sign of life. EOFError when nothing more will come."""
+    try:
+        async with asyncio.timeout(BEAT_S):
+            return await following()
+    except TimeoutError:
+        return None
+
+
+async def stream(request: web.Request, frames: AsyncGenerator[bytes, None]) -> web.StreamResponse:
+    """Send frames as they come, until there are no more or the reader has gone; a slow reader makes them wait.
+
+    Whose token counts no longer is sent nothing more.
+    """
+    response = web.StreamResponse(
+        headers={
+            "Content-Type": "text/event-stream",
+            "Cache-Control": "no-store",
+            "X-Accel-Buffering": "no",
+            "X-Request-ID": request_id_of(request),
+            "Server": SERVER,
+        }
+    )
+    await response.prepare(request)
+    with aside(), suppress(ConnectionResetError, EOFError, StoreFailed):
+        async with aclosing(frames):
+            async for part in frames:
+                if not counts_still(request):
+                    break
+                if part:
+                    await response.write(part)
+    return response

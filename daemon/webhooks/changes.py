@@ -1,0 +1,31 @@
+"""The changes of webhooks as events of their company's log; nothing of a secret is in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from daemon.model.audit_events import WebhookChanged, WebhookForm
+from daemon.model.webhooks import Webhook
+
+SERVICE_VIA = "service"
+
+
+def changed(before: Webhook | None, after: Webhook | None, at: datetime, by: str, via: str) -> WebhookChanged:
+    """Somebody made, changed or deleted a webhook."""
+    one = after or before
+    assert one is not None  # noqa: S101 - one of them is there
+    return WebhookChanged(after=_form(after), at=at, before=_form(before), by=by, via=via, webhook_id=one.id)
+
+
+def disabled(before: Webhook, reason: str, at: datetime) -> WebhookChanged:
+    """The service disabled a webhook."""
+    return changed(before, replace(before, enabled=False, reason=reason), at, "", SERVICE_VIA)
+
+
+def _form(one: Webhook | None) -> WebhookForm | None:
+    if one is None:
+        return None
+    return WebhookForm(
+        description=one.description, enabled=one.enabled, events=one.events, reason=one.reason, url=one.url
+    )

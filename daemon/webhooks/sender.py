@@ -1,0 +1,75 @@
+"""What webhooks are sent: signed by Standard Webhooks, through the same client and guard as every other call.
+
+https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from actors.core.calls import Connector, Request
+from actors.core.canonical import canonical
+from daemon.connectors.http import Answer, HttpConnector, SendFailed
+from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
+
+PREFIX = "whsec_"
+SECRET_BYTES = 32
+TIMEOUT_S = 15.0
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One attempt to tell a webhook something: where to, what, and the secret that signs it, still sealed."""
+
+    company_id: str
+    webhook_id: str
+    url: str
+    sealed_secret: bytes
+    message_id: str
+    body: dict[str, Any]
+
+
+class Notices:
+    """Opens a webhook's secret at the moment of the attempt, signs, and sends once."""
+
+    def __init__(self, http: HttpConnector, vault: Vault, now: Callable[[], datetime]) -> None:
+        """Send with `http`, open secrets with `vault`; `now` is the clock, in UTC."""
+        self._http = http
+        self._vault = vault
+        self._now = now
+
+    async def send(self, notice: Notice) -> Answer:
+        """Send a notice; SendFailed when there is no answer."""
+        try:
+            secret = await self._vault.open(notice.company_id, notice.webhook_id, WEBHOOK_SECRET, notice.sealed_secret)
+        except SealBroken as broken:
+            raise SendFailed("secret_unreadable", str(broken)) from None
+        request = Request(tool=notice.webhook_id, mode="live", method="POST", url=notice.url, body=notice.body)
+        connector = Connector(notice.webhook_id, 0, notice.url, "POST", "", retries=0)
+        stamp = int(self._now().timestamp())
+        # The client writes the body as canonical JSON, so these are the bytes that are sent.
+        headers = {
+            "webhook-id": notice.message_id,
+            "webhook-timestamp": str(stamp),
+            "webhook-signature": signature(secret, notice.message_id, stamp, canonical(notice.body).encode()),
+        }
+        return await self._http.send(request, secret=None, connector=connector, headers=headers, timeout_s=TIMEOUT_S)
+
+
+def new_secret() -> str:
+    """A fresh secret in the form of the specification."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
+
+
+def signature(secret: str, message_id: str, stamp: int, body: bytes) -> str:
+    """The symmetric signature of a message: HMAC-SHA256 over its id, the time of the attempt in seconds, its body."""
+    key = base64.b64decode(secret.removeprefix(PREFIX))
+    digest = hmac.new(key, f"{message_id}.{stamp}.".encode() + body, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"

@@ -1,0 +1,133 @@
+"""The book of webhooks: how people make, change, try and forget them, one change at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from actors.ports import Receipt, StoreFailed
+from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
+from daemon.model.audit_events import Logged
+from daemon.model.webhooks import TEST_TYPE, Delivery, Tested, Wanted, Webhook, WebhookShelf
+from daemon.runtime.ids import new_id
+from daemon.webhooks.attempt import Notify, attempt, message
+from daemon.webhooks.changes import changed
+from daemon.webhooks.sender import new_secret
+
+
+class Book:
+    """The webhooks of all companies, their secrets sealed."""
+
+    def __init__(
+        self,
+        shelf: WebhookShelf,
+        vault: Vault,
+        notify: Notify,
+        look: Callable[[str, str], None],
+        now: Callable[[], datetime],
+    ) -> None:
+        """Keep webhooks on the shelf; `look` takes (company_id, webhook_id) of one that may have something to do."""
+        self._shelf = shelf
+        self._vault = vault
+        self._notify = notify
+        self._look = look
+        self._now = now
+        self._change = asyncio.Lock()
+
+    async def all(self, company_id: str) -> Sequence[Webhook]:
+        """A company's webhooks by id."""
+        return await self._shelf.webhooks_of(company_id)
+
+    async def one(self, company_id: str, webhook_id: str) -> Webhook | None:
+        """A company's webhook."""
+        return await self._shelf.webhook(company_id, webhook_id)
+
+    async def create(self, wanted: Wanted, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
+        """Make a webhook; returns it and its secret. TooMany when the company has as many as it may."""
+        async with self._change:
+            webhook_id, secret, at = new_id(), new_secret(), self._now()
+            webhook = Webhook(
+                company_id=wanted.company_id,
+                id=webhook_id,
+                url=wanted.url,
+                events=wanted.events,
+                description=wanted.description,
+                sealed_secret=await self._sealed(wanted.company_id, webhook_id, secret),
+                created_at=at,
+                updated_at=at,
+                updated_by=wanted.by,
+            )
+            logged = Logged(wanted.company_id, changed(None, webhook, at, wanted.by, wanted.via))
+            await self._shelf.add_webhook(webhook, logged, made(webhook))
+        self._look(*webhook.key)
+        return webhook, secret
+
+    async def reveal(self, company_id: str, webhook_id: str, sealed: bytes) -> str:
+        """The secret of a webhook, for the answer that is given again."""
+        try:
+            return await self._vault.open(company_id, webhook_id, WEBHOOK_SECRET, sealed)
+        except SealBroken as broken:
+            raise StoreFailed(f"The secret cannot be opened: {broken}", "not_applied") from None
+
+    async def change(self, wanted: Wanted, webhook_id: str) -> Webhook | None:
+        """Change a webhook and enable it; None when there is none."""
+        async with self._change:
+            before = await self._shelf.webhook(wanted.company_id, webhook_id)
+            if before is None:
+                return None
+            after = replace(
+                before,
+                url=wanted.url,
+                events=wanted.events,
+                description=wanted.description,
+                updated_at=self._now(),
+                updated_by=wanted.by,
+                enabled=True,
+                reason=None,
+                failures=0,
+            )
+            event = changed(before, after, after.updated_at, wanted.by, wanted.via)
+            await self._shelf.put_webhook(after, Logged(wanted.company_id, event))
+        self._look(*after.key)
+        return after
+
+    async def delete(self, company_id: str, webhook_id: str, by: str, via: str) -> bool:
+        """Forget a webhook; False when there was none."""
+        async with self._change:
+            before = await self._shelf.webhook(company_id, webhook_id)
+            if before is None:
+                return False
+            event = changed(before, None, self._now(), by, via)
+            return await self._shelf.delete_webhook(company_id, webhook_id, Logged(company_id, event))
+
+    async def test(self, company_id: str, webhook_id: str) -> Tested | None:
+        """Send it a signed test, once and now; None when there is none."""
+        webhook = await self._shelf.webhook(company_id, webhook_id)
+        if webhook is None:
+            return None
+        body = message(TEST_TYPE, self._now(), {"webhook_id": webhook_id})
+        result = await attempt(self._notify, webhook, f"msg_test_{new_id()}", body)
+        return Tested(result.ok, result.status_code, result.latency_ms, result.error)
+
+    async def deliveries(
+        self, company_id: str, webhook_id: str, before: int | None, limit: int
+    ) -> Sequence[Delivery] | None:
+        """The deliveries of a webhook, newest first; None when there is no such webhook."""
+        if await self._shelf.webhook(company_id, webhook_id) is None:
+            return None
+        return await self._shelf.deliveries(company_id, webhook_id, before, limit)
+
+    async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str) -> Delivery | None:
+        """Have an event delivered again; None when there is no such delivery."""
+        found = await self._shelf.redeliver(company_id, webhook_id, delivery_id, self._now())
+        if found is not None:
+            self._look(company_id, webhook_id)
+        return found
+
+    async def _sealed(self, company_id: str, webhook_id: str, secret: str) -> bytes:
+        try:
+            return await self._vault.seal(company_id, webhook_id, WEBHOOK_SECRET, secret)
+        except SealBroken as broken:
+            raise StoreFailed(f"The secret cannot be sealed: {broken}", "not_applied") from None

@@ -1,0 +1,64 @@
+"""What comes back from outside never shows a secret again, in whatever form it was echoed."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode, urlsafe_b64encode
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+import pytest
+
+from actors.core.calls import Connector
+from daemon.connectors.auth import Masker, excerpt, secrets_of
+
+SECRET = 'k\u00e4y-"7f/+ ?Zz9\\x'
+RAW = SECRET.encode()
+ECHOES = [
+    SECRET,
+    json.dumps(SECRET),
+    b64encode(RAW).decode(),
+    urlsafe_b64encode(RAW).decode().rstrip("="),
+    RAW.hex(),
+    RAW.hex().upper(),
+    quote(SECRET),
+    quote(SECRET, safe="").lower(),
+    quote_plus(SECRET),
+]
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_an_echoed_secret_is_masked(echo: str) -> None:
+    masked = Masker([SECRET]).text(f"before {echo} after")
+    assert echo.strip('"') not in masked
+    assert "***" in masked
+
+
+@pytest.mark.parametrize("before", range(4))
+@pytest.mark.parametrize("after", range(4))
+def test_a_secret_inside_longer_base64_is_masked(before: int, after: int) -> None:
+    whole = b64encode(b"x" * before + RAW + b"y" * after).decode()
+    assert len(Masker([SECRET]).text(whole).replace("***", "")) <= before * 2 + after * 2 + 8
+
+
+def test_names_and_strings_of_json_are_masked_and_numbers_stay() -> None:
+    value: Any = {"a": [f"Bearer {SECRET}", 1, None, True], SECRET: {"b": SECRET}}
+    assert Masker([SECRET]).value(value) == {"a": ["Bearer ***", 1, None, True], "***": {"b": "***"}}
+
+
+def test_without_a_secret_nothing_changes() -> None:
+    value = {"a": ["b"]}
+    assert Masker([]).value(value) is value
+    assert Masker(["abc"]).text("abc") == "abc"
+
+
+def test_the_password_of_a_basic_secret_is_masked_by_itself() -> None:
+    connector = Connector("lab", 1, "http://x.test", "GET", "", auth_type="basic")
+    assert Masker(secrets_of(connector, "user:hunter22")).text("user hunter22") == "user ***"
+
+
+def test_an_excerpt_is_masked_before_it_is_cut() -> None:
+    text = excerpt("x" * 495 + "secret-canary", ["secret-canary"])
+    assert text == "x" * 495 + "***"
+    assert len(excerpt({"a": "y" * 9_000}, []) or "") == 500
+    assert excerpt(None, []) is None

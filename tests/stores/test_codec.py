@@ -1,0 +1,262 @@
+"""The codec: what is read back is what was written, for every run, event and connector there can be."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import fields, is_dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import pytest
+import rfc8785
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from actors.core.calls import Connector, Request
+from actors.core.canonical import canonical
+from actors.core.messages import Event, Failure, RunStarted
+from actors.core.run import Run
+from daemon.model.audit_events import LogEvent
+from daemon.runtime import json_codec
+from daemon.stores import codec
+from tests.histories import decide, start, work
+
+# A busy machine is no finding.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.integers().map(lambda n: n * 10**30) | FLOATS | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
+    max_leaves=8,
+)
+LEAVES: dict[Any, st.SearchStrategy[Any]] = {
+    Any: JSON,
+    str: TEXT,
+    int: st.integers(),
+    bool: st.booleans(),
+    float: FLOATS,
+    type(None): st.none(),
+    datetime: st.datetimes(timezones=st.just(UTC)),
+}
+
+
+def of(hint: Any) -> st.SearchStrategy[Any]:
+    """Every value that a type annotation of the core allows."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint in LEAVES:
+        return LEAVES[hint]
+    if is_dataclass(hint) and isinstance(hint, type):
+        return st.builds(hint, **{name: of(one) for name, one in get_type_hints(hint).items()})
+    if origin is Literal:
+        return st.sampled_from(inner)
+    if origin is tuple:
+        return st.lists(of(inner[0]), max_size=2).map(tuple)
+    if origin is dict:
+        return st.dictionaries(of(inner[0]), of(inner[1]), max_size=3)
+    assert origin is Union or hint.__class__.__name__ == "UnionType", hint
+    return st.one_of([of(one) for one in inner])
+
+
+def shape(kind: Any) -> str:
+    """The fields of a dataclass and of all that it holds, as text."""
+    seen: dict[str, list[str]] = {}
+
+    def look(hint: Any) -> None:
+        if is_dataclass(hint) and isinstance(hint, type) and hint.__name__ not in seen:
+            seen[hint.__name__] = [f"{field.name}: {field.type}" for field in fields(hint)]
+            for one in get_type_hints(hint).values():
+                look(one)
+        for one in get_args(hint):
+            look(one)
+
+    look(kind)
+    return json.dumps(seen, sort_keys=True)
+
+
+@PATIENT
+@given(of(Run))
+def test_every_run_is_read_back_as_it_was_written(run: Run) -> None:
+    written = codec.encode_run(run)
+    read = codec.decode_run(written)
+    assert read == run
+    assert codec.encode_run(read) == written
+
+
+@PATIENT
+@given(of(Run))
+def test_every_run_is_read_that_was_written_with_the_names_of_its_fields(run: Run) -> None:
+    named = json_codec.dumps((run,))
+    assert codec.decode_run(named, codec.NAMED_SCHEMA) == run
+    with pytest.raises(ValueError, match=r".+"):
+        codec.decode_run(named)
+
+
+@pytest.mark.parametrize("schema", [0, 1, codec.SNAPSHOT_SCHEMA + 1])
+def test_a_snapshot_of_a_schema_that_is_not_known_is_not_read(schema: int) -> None:
+    assert not codec.readable(schema)
+    with pytest.raises(ValueError, match=f"schema {schema}"):
+        codec.decode_run(codec.encode_run(start().run), schema)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"run-1"', b'"run-1","more"'),  # one more item
+        (b'"run-1",', b""),  # one item less
+        (b'Z"', b'Q"'),  # no time
+        (b'"Sign', b'["Sign'),  # no JSON
+    ],
+)
+def test_a_snapshot_of_another_shape_is_refused(old: bytes, new: bytes) -> None:
+    written = codec.encode_run(start().run)
+    assert old in written
+    with pytest.raises(ValueError, match=r".+"):
+        codec.decode_run(written.replace(old, new, 1))
+
+
+@PATIENT
+@given(st.lists(of(Event), max_size=4).map(tuple))
+def test_all_events_are_read_back_as_they_were_written(events: tuple[Event, ...]) -> None:
+    assume(events)
+    written = codec.encode_events(events)
+    read = codec.decode_events(*written)
+    assert read == events
+    assert [type(event) for event in read] == [type(event) for event in events]
+    assert codec.encode_events(read) == written
+
+
+@PATIENT
+@given(st.lists(of(Event), min_size=1, max_size=4).map(tuple), st.booleans())
+def test_stored_events_are_canonical_json_whatever_wrote_them(events: tuple[Event, ...], fast: bool) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daemon.runtime.json_codec.FAST", fast and json_codec.FAST)
+        written, _ = codec.encode_events(events)
+    for line in written.split(b"\n"):
+        value = json.loads(line)
+        assert canonical(value).encode() == line
+        with suppress(rfc8785.IntegerDomainError):  # we write integers beyond 2**53 exactly
+            assert rfc8785.dumps(value) == line
+
+
+@pytest.mark.parametrize("fast", [True, False])
+@pytest.mark.parametrize(
+    "value", [-0.0, 1.0, 12_000.0, 1e16, 1e20, 1e21, 5e-324, 2**63, -(2**64), 10**40, 0.1, 1, True]
+)
+def test_numbers_in_events_keep_their_value_and_their_type(value: float, fast: bool) -> None:
+    begun = start(inputs={"value": value, "\U0001f600": [value]})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daemon.runtime.json_codec.FAST", fast and json_codec.FAST)
+        read = codec.decode_events(*codec.encode_events(begun.events))
+    assert isinstance(read[0], RunStarted)
+    assert repr(read[0].inputs) == repr(begun.run.inputs)
+    assert read == begun.events
+
+
+def test_events_whose_exact_form_says_something_else_are_refused() -> None:
+    written, exact = codec.encode_events(start(inputs={"value": 1.0}).events)
+    assert exact is not None
+    with pytest.raises(ValueError, match="something else"):
+        codec.decode_events(written, exact.replace(b"1.0", b"1.5"))
+
+
+@PATIENT
+@given(of(LogEvent))
+def test_every_event_of_the_log_is_read_back_as_it_was_written(event: LogEvent) -> None:
+    written = codec.encode_log(event)
+    assert canonical(json.loads(written)).encode() == written
+    assert codec.encode_log(codec.decode_log(written)[0]) == written
+
+
+@pytest.mark.parametrize("number", [1.0, -0.0, 1e16, 1e21, 5e-324, 1e-7, 123456789012345680000.0, 2**70, 0.1])
+@pytest.mark.parametrize("name", ["a", "\uffff\U0001f600"])
+def test_what_the_fast_encoder_writes_otherwise_is_written_as_the_rfc_says(number: float, name: str) -> None:
+    begun = start(inputs={name: number, "\U00010000": [number], "\uffff": {"x": number}})
+    for line in codec.encode_events(begun.events)[0].split(b"\n"):
+        assert canonical(json.loads(line)).encode() == line
+
+
+def test_the_fields_of_events_are_in_the_order_of_canonical_json() -> None:
+    for kind in (*get_args(Event), *get_args(LogEvent), Request, Failure):
+        for one in get_args(kind) or (kind,):
+            names = [field.name for field in fields(one)]
+            assert names == sorted(names), one
+
+
+@PATIENT
+@given(of(Connector))
+def test_every_connector_is_read_back_as_it_was_written(connector: Connector) -> None:
+    assert codec.decode_connector(codec.encode_connector(connector)) == connector
+
+
+@pytest.mark.parametrize("value", [-0.0, 0.1, 2**63, -(2**64), 10**400, 1.0, 1, True])
+def test_numbers_keep_their_value_and_their_type(value: float) -> None:
+    run = codec.decode_run(codec.encode_run(start(inputs={"value": value}).run))
+    assert repr(run.inputs["value"]) == repr(value)
+
+
+@pytest.mark.parametrize("depth", [150, 195, 200, 220])
+def test_whatever_can_be_written_can_be_read_however_deep_it_is(depth: int) -> None:
+    inputs: dict[str, Any] = {}
+    for _ in range(depth):
+        inputs = {"a": inputs}
+    begun = start(inputs=inputs)
+    assert codec.decode_run(codec.encode_run(begun.run)) == begun.run
+    assert codec.decode_events(*codec.encode_events(begun.events)) == begun.events
+
+
+@pytest.mark.parametrize("data", [b"", b"[", b"[{}]", b'[{"type": "unheard_of"}]', b"\xff"])
+def test_what_is_no_history_is_refused(data: bytes) -> None:
+    for decode in (codec.decode_events, codec.decode_run):
+        with pytest.raises(ValueError, match=r".+"):
+            decode(data)
+
+
+def test_events_name_their_type_each_in_a_line_of_its_own() -> None:
+    written = [json.loads(line) for line in codec.encode_events(start().events)[0].split(b"\n")]
+    assert [event["type"] for event in written] == ["run_started", "step_entered", "gate_opened"]
+
+
+def test_a_history_folds_to_the_run_from_its_beginning_and_from_any_place() -> None:
+    begun = start()
+    ended = decide(begun.run)
+    assert codec.fold((*begun.events, *ended.events)) == ended.run
+    assert codec.fold(ended.events, begun.run) == ended.run
+
+
+def test_an_empty_history_is_no_run() -> None:
+    with pytest.raises(ValueError, match="without a history"):
+        codec.fold(())
+
+
+def test_a_small_run_has_a_snapshot_with_every_commit() -> None:
+    commit = start()
+    for _ in range(20):
+        assert codec.snapshot(commit) == codec.encode_run(commit.run)
+        commit = work(commit.run)
+
+
+def test_a_large_run_has_a_snapshot_whenever_its_history_has_grown_by_a_quarter() -> None:
+    commit, kept = start(inputs={"text": "x" * codec.SNAPSHOT_BYTES_MAX}), []
+    for _ in range(200):
+        if codec.snapshot(commit) is not None:
+            kept.append(commit.run.version)
+        commit = work(commit.run)
+    assert all(later <= earlier * 5 // 4 + 3 for earlier, later in pairwise(kept))
+    assert kept[-1] >= 600 * 3 // 4
+    assert len(kept) < 25
+
+
+def test_a_run_of_another_shape_asks_for_another_snapshot_schema() -> None:
+    known = {5: "ffe39243b4d4b195"}
+    found = hashlib.sha256(shape(Run).encode()).hexdigest()[:16]
+    assert found == known[codec.SNAPSHOT_SCHEMA], "Run has changed: raise SNAPSHOT_SCHEMA and note the new shape here"
+
+
+def test_a_run_that_cannot_be_written_is_refused_before_it_is_stored() -> None:
+    begun = start()
+    with pytest.raises(ValueError, match="surrogates"):
+        codec.encode_run(replace(begun.run, inputs={"half": "\ud800"}))

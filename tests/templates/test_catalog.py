@@ -1,0 +1,360 @@
+"""The catalog: what a template document may say, what is refused and in which words, and which version counts."""
+
+from __future__ import annotations
+
+import json
+import socket
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from actors.core.canonical import digest
+from daemon.model import SchemaMismatch, TemplateDocument
+from daemon.templates.catalog import Catalog, Entry, TemplateRefused, load_folder, load_json, load_text, shipped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEAD = """
+vertical: loan
+version: 1
+title: Loan
+description: A loan.
+inputs_schema: {type: object, required: [amount],
+  properties: {amount: {type: number}, a/b~c: {type: array, items: {type: string}}}}
+example: {amount: 5}
+steps:
+"""
+STEPS = """
+  - {id: pull, kind: task, label: Pull, tool: fetch, effect: read, next: sign,
+     dry_run: [{when: has(inputs.amount) && inputs.amount > 3, output: {big: true, note: null}, signal: true},
+               {output: {}}], signal_when: output.big == true}
+  - {id: sign, kind: gate, label: Sign, role: manager, next: {approved: pay, denied: refused}}
+  - {id: pay, kind: agent, label: Pay, tool: pay, effect: irreversible, next: paid}
+  - {id: paid, kind: end, label: Paid, outcome: paid}
+  - {id: refused, kind: end, label: Refused, outcome: refused}
+"""
+GOOD = HEAD + STEPS
+TASK = "kind: task, label: T, tool: t, effect: read"
+END = "\n  - {id: done, kind: end, label: Done, outcome: done}"
+
+
+class Shelf:
+    """A shelf in memory; the stores have their own contract suite."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, TemplateDocument] = {}
+        self.asked = 0
+
+    async def keep_template(self, document: TemplateDocument) -> None:
+        for kept in self.kept.values():
+            if (kept.vertical, kept.version) == (document.vertical, document.version) and kept != document:
+                raise SchemaMismatch(f"{kept.vertical} {kept.version} is taken")
+        self.kept[document.digest] = document
+
+    async def template_document(self, digest: str) -> TemplateDocument | None:
+        self.asked += 1
+        return self.kept.get(digest)
+
+
+def refusal(text: str) -> list[str]:
+    with pytest.raises(TemplateRefused) as refused:
+        load_text(text, "loan.yaml")
+    assert str(refused.value).startswith("loan.yaml: ")
+    assert refused.value.source_name == "loan.yaml"
+    return refused.value.sentences
+
+
+def steps(*lines: str) -> str:
+    return HEAD + "".join(f"\n  - {{{line}}}" for line in lines) + END
+
+
+def version(number: int, title: str = "Loan") -> Entry:
+    text = GOOD.replace("version: 1", f"version: {number}").replace("title: Loan", f"title: {title}")
+    return load_text(text, f"loan-{number}.yaml")
+
+
+def test_a_document_becomes_a_template() -> None:
+    entry = load_text(GOOD, "loan.yaml")
+    template = entry.template
+    assert (template.vertical, template.version, template.title, template.start) == ("loan", 1, "Loan", "pull")
+    assert template.node("pull").tier == "low"
+    assert template.node("sign").tier == "high"
+    assert template.node("pay").kind == "task"
+    assert template.decisions("sign") == ("approved", "denied")
+    case = template.node("pull").dry_run[0]
+    assert case.when is not None
+    assert (case.when.holds({"amount": 4}, {}), case.output, case.signal) == (True, {"big": True, "note": None}, True)
+    assert (entry.description, entry.example) == ("A loan.", {"amount": 5})
+
+
+def test_formatting_comments_and_spelt_out_defaults_do_not_change_the_digest() -> None:
+    entry = load_text(GOOD, "loan.yaml")
+    other = "# a comment\nstart: pull\n" + GOOD.replace("kind: agent", "kind: task").replace(
+        "{id: pull, kind: task, label: Pull,", "{label: 'Pull', kind: task, tier: low, branches: [], id: pull,"
+    )
+    same = load_text(other, "other.yaml")
+    assert same.template.digest == entry.template.digest == digest(json.loads(entry.document))
+    assert same == entry
+
+
+def test_what_a_document_says_changes_the_digest() -> None:
+    changed = load_text(GOOD.replace("amount > 3", "amount > 4"), "loan.yaml")
+    assert changed.template.digest != load_text(GOOD, "loan.yaml").template.digest
+
+
+def test_a_stored_document_gives_the_same_template_again() -> None:
+    entry = load_text(GOOD, "loan.yaml")
+    assert load_json(entry.document) == entry
+    assert all(load_json(one.document) == one for one in shipped())
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (steps(f"id: Pull, {TASK}, next: done"), "illegal_id at Pull: "),
+        (steps(f"id: a, {TASK}, next: done", f"id: a, {TASK}, next: done"), "duplicate_id at a: "),
+        (steps(f"id: a, {TASK}, next: nowhere"), "unknown_node at nowhere: "),
+        ("start: nowhere" + steps(f"id: a, {TASK}, next: done"), "unknown_node at nowhere: "),
+        (steps("id: a, kind: task, label: A, effect: read, next: done"), "task_without_tool at a: "),
+        (steps("id: a, kind: task, label: A, tool: t, next: done"), "task_without_tool at a: "),
+        (steps("id: a, kind: gateway, label: A, next: done"), "gateway_without_flow at a: "),
+        (steps("id: a, kind: end, label: A, outcome: a, next: done"), "end_with_exit at a: "),
+        (
+            steps(
+                "id: a, kind: gateway, flow: exclusive, label: A, "
+                "branches: [{when: 1 == 1, to: done}, {branch: b, to: done}]"
+            ),
+            "unlabelled_branch at a: ",
+        ),
+        (
+            steps("id: a, kind: gateway, flow: exclusive, label: A, next: [done, done]"),
+            "unlabelled_branch at a: ",
+        ),
+        (
+            steps(
+                "id: a, kind: gateway, flow: exclusive, label: A, "
+                "branches: [{branch: b, when: 1 == 1, to: done}, {branch: b, to: done}]"
+            ),
+            "duplicate_branch at a: ",
+        ),
+        (
+            steps("id: a, kind: gateway, flow: exclusive, label: A, branches: [{branch: b, to: done}]"),
+            "no_choice at a: ",
+        ),
+        (
+            steps(
+                "id: a, kind: gateway, flow: exclusive, label: A, "
+                "branches: [{branch: b, to: done}, {branch: c, to: done}]"
+            ),
+            "branch_without_condition at a: ",
+        ),
+        (steps(f"id: a, {TASK}, branches: [{{when: 1 == 1, to: done}}]"), "condition_off_gateway at a: "),
+        (steps(f"id: a, {TASK}, next: {{denied: done}}"), "no_way_on at a: "),
+        (steps(f"id: a, {TASK}"), "no_way_on at a: "),
+        (
+            steps(f"id: a, {TASK}, next: done, branches: [{{branch: denied, to: done}}, {{branch: denied, to: done}}]"),
+            "duplicate_branch at a: ",
+        ),
+        (steps(f"id: a, {TASK}, next: [b, done]", f"id: b, {TASK}, next: done"), "several_ways_on at a: "),
+        (steps(f"id: a, {TASK}, next: {{perhaps: done}}"), "unknown_branch at a: "),
+        (steps(f"id: a, {TASK}, next: done", f"id: b, {TASK}, next: done"), "unreachable at b: "),
+        (
+            steps(f"id: a, {TASK}, next: {{approved: b, denied: done}}", f"id: b, {TASK}, next: b"),
+            "no_end at b: ",
+        ),
+        (
+            steps("id: a, kind: task, label: A, tool: t, effect: irreversible, next: done"),
+            "ungated_irreversible at a: ",
+        ),
+        (
+            steps(
+                "id: f, kind: gateway, flow: parallel, label: F, next: [a, b]",
+                f"id: a, {TASK}, next: done",
+                f"id: b, {TASK}, next: done",
+            ),
+            "fork_without_join at f: ",
+        ),
+        (
+            steps(
+                "id: a, kind: gate, label: A, next: {approved: j, denied: b}",
+                f"id: b, {TASK}, next: j",
+                "id: j, kind: gateway, flow: parallel, label: J, next: done",
+            ),
+            "join_without_fork at j: ",
+        ),
+    ],
+)
+def test_a_broken_governance_rule_is_named_with_its_node(text: str, sentence: str) -> None:
+    assert any(line.startswith(sentence) for line in refusal(text))
+
+
+def test_a_task_whose_own_tier_is_a_gates_may_be_irreversible() -> None:
+    load_text(steps("id: a, kind: task, tier: high, label: A, tool: t, effect: irreversible, next: done"), "x")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("role: manager", "role: emperor", "unknown_role at sign: emperor is none of member, manager, owner"),
+        ("role: manager", "tool: pen", "misplaced_field at sign: a step of kind gate has no tool"),
+        (
+            "label: Paid, outcome: paid",
+            "label: Paid, outcome: paid, role: owner",
+            "misplaced_field at paid: ",
+        ),
+        ("label: Paid, outcome: paid", "label: Paid", "end_without_outcome at paid: "),
+        ("inputs.amount > 3", "nope > 3", "condition_refused at pull: the expression does not compile"),
+        ("inputs.amount > 3", "inputs.amount >", "condition_refused at pull: "),
+        ("has(inputs.amount) && inputs.amount > 3", "inputs.amount", "condition_refused at pull: "),
+        ("effect: read", "effect: magic", "malformed at pull: effect: "),
+        ("effect: read", "effects: read", "malformed at pull: effects: Extra inputs"),
+        (", signal_when: output.big == true", "", "signal_without_rule at pull: a dry run has signal: true, and no"),
+        ("output.big == true", "output.big == false", "signal_without_rule at pull: a dry run has signal: true, and s"),
+        ("output.big == true", "output.big", "condition_refused at pull: a condition answers true or false"),
+        ("output.big == true", "facts.big == 1", "condition_refused at pull: the expression does not compile"),
+        ("role: manager", "signal_when: 'true'", "misplaced_field at sign: a step of kind gate has no signal_when"),
+        ("signal: true", "signal: 1", "malformed at pull: dry_run.0.signal: "),
+        ("id: sign, ", "", "malformed at step 2: id: Field required"),
+        ("id: sign, ", "id: no, ", "malformed at step 2: id: "),
+        ("kind: gate", "kind: door", "malformed at sign: kind: "),
+        ("label: Sign", "label: ''", "malformed at sign: label: "),
+        ("role: manager", "tier: extreme", "malformed at sign: tier: "),
+        ("version: 1", "version: 0", "malformed at the document: version: "),
+        ("version: 1", "version: true", "malformed at the document: version: "),
+        ("vertical: loan", "vertical: Loan!", "malformed at the document: vertical: "),
+        ("title: Loan", "titel: Loan", "malformed at the document: titel: Extra inputs"),
+        ("amount: 5}", "amount: 5, day: 2026-01-01}", "malformed at the document: example.day"),
+        ("amount: 5}", "amount: .nan}", "malformed at the document: "),
+        ("amount: 5}", "amount: five}", "example_refused at example/amount: the value is not of type"),
+        ("amount: 5}", "other: 5}", 'example_refused at example: "amount" is a required property'),
+        ("{type: object, required", "{type: array, required", "schema_refused at inputs_schema: "),
+        ("{type: number}", "{type: numbr}", "schema_refused at inputs_schema: "),
+        ("{type: number}", "{$ref: 'https://example.com/s.json'}", "schema_refused at inputs_schema: "),
+        ("{type: number}", "{$ref: 'file:///etc/hostname'}", "schema_refused at inputs_schema: "),
+        ("title: Loan", "title: Loan\ntitle: Loan", "unreadable: the key title appears twice"),
+        ("output: {big: true", "output: {big: false, big: true", "unreadable: the key big appears twice"),
+        ("title: Loan", "title: [Loan", "unreadable: "),
+        ("title: Loan", "title: !!python/object/apply:os.getcwd []", "unreadable: "),
+    ],
+)
+def test_a_malformed_document_is_refused_with_a_sentence_that_names_the_place(
+    old: str, new: str, sentence: str
+) -> None:
+    assert old in GOOD
+    assert any(line.startswith(sentence) for line in refusal(GOOD.replace(old, new, 1)))
+
+
+@pytest.mark.parametrize("text", ["", "[]", "steps", "steps: 5", "steps: [5]", "a: &a [*a]", "[" * 5000])
+def test_a_text_that_is_no_template_document_is_refused(text: str) -> None:
+    assert refusal(text)
+
+
+async def test_a_run_goes_on_by_a_version_from_before_the_rule_that_its_hit_needs_today() -> None:
+    shelf, entry = Shelf(), load_text(GOOD, "loan.yaml")
+    document = json.loads(entry.document)
+    del document["steps"][0]["signal_when"]
+    old = TemplateDocument(digest(document), "loan", 1, json.dumps(document))
+    await shelf.keep_template(old)
+    node = (await Catalog([version(2)], shelf).pinned(old.digest)).node("pull")
+    assert (node.dry_run[0].signal, node.signal_when) == (True, None)
+
+
+def test_all_that_is_wrong_is_said_at_once() -> None:
+    text = GOOD.replace("role: manager", "role: emperor").replace("inputs.amount > 3", "nope > 3")
+    assert len(refusal(text)) == 2
+
+
+def test_input_errors_point_at_the_place_and_repeat_no_value() -> None:
+    entry = load_text(GOOD, "loan.yaml")
+    assert entry.input_errors({"amount": 5.5, "more": None}) == []
+    errors = entry.input_errors({"amount": "my-secret", "a/b~c": ["x", 7]})
+    assert sorted(pointer for pointer, _ in errors) == ["/inputs/amount", "/inputs/a~1b~0c/1"]
+    assert all(detail.startswith("the value is not of type") for _, detail in errors)
+
+
+def test_a_missing_member_is_no_error_of_the_inputs_and_one_of_the_example() -> None:
+    entry = load_text(GOOD, "loan.yaml")
+    assert entry.input_errors({}) == []
+    lacking = replace(entry, example={})
+    assert lacking.example_errors() == [("/inputs", '"amount" is a required property')]
+
+
+def test_a_remote_schema_is_refused_without_a_connection() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        there = f"{{$ref: 'http://127.0.0.1:{server.getsockname()[1]}/s.json'}}"
+        assert "nothing is fetched" in refusal(GOOD.replace("{type: number}", there))[0]
+        with pytest.raises(BlockingIOError):
+            server.accept()
+
+
+def test_a_folder_is_loaded_by_file_name_and_other_files_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "b.yaml").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "a.yml").write_text(GOOD.replace("vertical: loan", "vertical: zebra"), encoding="utf-8")
+    (tmp_path / "notes.txt").write_text("not a template", encoding="utf-8")
+    assert [entry.template.vertical for entry in load_folder(tmp_path)] == ["zebra", "loan"]
+
+
+def test_two_files_with_the_same_version_of_a_vertical_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(GOOD, encoding="utf-8")
+    (tmp_path / "b.yaml").write_text(GOOD, encoding="utf-8")
+    with pytest.raises(TemplateRefused, match=r"b\.yaml: duplicate_version: a\.yaml holds version 1 of loan"):
+        load_folder(tmp_path)
+
+
+def test_a_file_that_is_not_utf_8_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"title: \xff")
+    with pytest.raises(TemplateRefused, match=r"a\.yaml: unreadable: the file is not UTF-8"):
+        load_folder(tmp_path)
+
+
+async def test_the_highest_version_of_a_vertical_is_the_current_one() -> None:
+    old, new = version(2), version(10)
+    zebra = load_text(GOOD.replace("vertical: loan", "vertical: airplane"), "a.yaml")
+    catalog = Catalog([new, zebra, old], Shelf())
+    assert catalog.entries == (zebra, new)
+    assert catalog.current("loan") is new
+    assert catalog.current("unknown") is None
+    assert await catalog.pinned(old.template.digest) is old.template
+
+
+async def test_opening_keeps_every_document_and_a_changed_version_is_a_mismatch() -> None:
+    shelf = Shelf()
+    await Catalog([version(1), version(2)], shelf).open()
+    await Catalog([version(1), version(2)], shelf).open()
+    assert sorted(kept.version for kept in shelf.kept.values()) == [1, 2]
+    with pytest.raises(SchemaMismatch):
+        await Catalog([version(1, "Changed")], shelf).open()
+
+
+async def test_a_run_keeps_its_template_after_a_newer_version_took_its_place() -> None:
+    shelf, old = Shelf(), version(1)
+    await Catalog([old], shelf).open()
+    catalog = Catalog([version(2)], shelf)
+    await catalog.open()
+    shelf.asked = 0
+    assert await catalog.pinned(old.template.digest) == old.template
+    assert await catalog.pinned(old.template.digest) == old.template
+    assert shelf.asked == 1
+    with pytest.raises(KeyError):
+        await catalog.pinned("sha256:unknown")
+
+
+async def test_the_cache_of_old_versions_is_bounded() -> None:
+    shelf, old = Shelf(), [version(number) for number in (1, 2, 3)]
+    await Catalog(old, shelf).open()
+    catalog = Catalog([], shelf, pinned_max=2)
+    shelf.asked = 0
+    for entry in (*old, old[2], old[1], old[0]):
+        assert await catalog.pinned(entry.template.digest) == entry.template
+    assert shelf.asked == 4
+
+
+async def test_a_stored_document_that_was_tampered_with_is_not_taken_for_the_template() -> None:
+    shelf, entry = Shelf(), version(1)
+    name = entry.template.digest
+    shelf.kept[name] = TemplateDocument(name, "loan", 1, entry.document.replace("Loan", "Gift"))
+    with pytest.raises(ValueError, match="has the content of"):
+        await Catalog([], shelf).pinned(name)

@@ -1,1 +1,0 @@
-"""Tables and rules: one piece at a time, without IO."""
