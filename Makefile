@@ -13,7 +13,7 @@ PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check ui ui-check screenshots load bench crash cluster throughput effects sim power startup linear tamper attack prefix openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster throughput effects sim power startup linear tamper attack prefix openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -38,6 +38,9 @@ check: .venv/developed ## format, lint, types, imports
 	@$(BIN)/ruff check
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+
+house: .venv/developed ## print the measures of the tree, and fail where a bound is not held
+	@$(BIN)/python -m tests.house
 
 test-ui: .venv/developed ## try the page in Chromium
 	@command -v chromium chromium-browser >/dev/null || { echo "There is no Chromium here: apt-get install chromium" >&2; exit 1; }

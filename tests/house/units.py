@@ -27,7 +27,7 @@ def tool(name: str, capfd: pytest.CaptureFixture[str]) -> str | None:
     path = shutil.which(name)
     if path is None:
         with capfd.disabled():
-            print(f"\n{name} is not on this machine: the units are only compared with a list", file=sys.stderr)  # noqa: T201
+            print(f"\n{name} is not on this machine: the units are only compared with a list", file=sys.stderr)
     return path
 
 
