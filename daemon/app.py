@@ -16,20 +16,20 @@ import structlog
 
 from daemon.audit.sealer import LOOK_S, Sealer
 from daemon.audit.signer import PUBLIC, Signer
-from daemon.connectors.dns import Lookups
+from daemon.connectors.dns import DnsResolver
 from daemon.connectors.egress import EgressGuard, parse_hosts, parse_networks
 from daemon.connectors.http import HttpConnector
-from daemon.connectors.service import Toolbox
+from daemon.connectors.service import ConnectorService
 from daemon.connectors.traced import TracedConnector
-from daemon.connectors.url_policy import Targets
+from daemon.connectors.url_policy import UrlPolicy
 from daemon.engine import passivation
-from daemon.engine.assembly import Engine, Shelves, hearing, put_together
+from daemon.engine.assembly import Engine, Shelves, build_engine, hearing
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
 from daemon.identity.accounts import Identity
 from daemon.identity.passwords import Passwords
 from daemon.keys import consistency
-from daemon.keys.change_log import LOOKED_S, KeyWatch
+from daemon.keys.change_log import LOOKED_S, KeyFileWatcher
 from daemon.keys.keyring import KeyRing, open_ring
 from daemon.keys.rotation import KEYS_CHECKED_S, Rotation
 from daemon.keys.vault import Vault
@@ -42,7 +42,7 @@ from daemon.runtime import exit_codes
 from daemon.runtime.background import Background, Loop
 from daemon.runtime.clock import utc_now
 from daemon.runtime.durable_files import make_folder
-from daemon.runtime.systemd import Supervision, Supervisor
+from daemon.runtime.systemd import SystemdEnvironment, SystemdNotifier
 from daemon.settings import KEY_FILES, Settings, key_files
 from daemon.stores.sqlite.connection import DATABASE
 from daemon.stores.sqlite.store import SqliteStore
@@ -50,14 +50,14 @@ from daemon.templates.catalog import Catalog, load_folder, shipped
 from daemon.web.server.listen import listening
 from daemon.web.server.metrics_endpoint import scraped
 from daemon.web.services import Services
-from daemon.webhooks.service import Book
+from daemon.webhooks.service import WebhookService
 
 STORE_LOOKED_S = 1.0
 _log = structlog.get_logger("penstock")
 
 
 @dataclass(slots=True)
-class Life:
+class Lifecycle:
     """Whether the process goes on: why it stops, and with which code it then ends."""
 
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
@@ -72,12 +72,12 @@ class Life:
 
 async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: None) -> int:
     """Serve until SIGTERM or SIGINT, or until the store fails; returns the exit code."""
-    life = Life()
+    life = Lifecycle()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, life.stop)
-    told = Supervision()
-    supervisor = Supervisor(told)
+    told = SystemdEnvironment()
+    supervisor = SystemdNotifier(told)
     supervisor.say("STATUS=Opening the store and taking up runs")
     async with AsyncExitStack() as stack:
         services, engine = await _open(settings, life, stack)
@@ -100,7 +100,7 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
 
 
 @asynccontextmanager
-async def opened(settings: Settings, life: Life) -> AsyncIterator[Services]:
+async def opened(settings: Settings, life: Lifecycle) -> AsyncIterator[Services]:
     """Every part of the service but its listening socket; on the way out, all that was accepted is finished."""
     async with AsyncExitStack() as stack:
         services, engine = await _open(settings, life, stack)
@@ -109,7 +109,7 @@ async def opened(settings: Settings, life: Life) -> AsyncIterator[Services]:
         await engine.drain(settings.drain_s)
 
 
-async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[Services, Engine]:
+async def _open(settings: Settings, life: Lifecycle, stack: AsyncExitStack) -> tuple[Services, Engine]:
     files, version = key_files(settings), importlib.metadata.version("penstock")
     measured = meters(on=settings.metrics_port is not None, version=version)
     background = Background(stop=partial(life.stop, exit_codes.STORE_FAILED), count=measured.loop_failed)
@@ -120,11 +120,11 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
     stack.push_async_callback(sealer.close)
     catalog = await _catalog(settings, store)
     vault = Vault(keys["secrets"], store, utc_now)
-    toolbox = Toolbox(store, vault, utc_now, shared=shared is not None)
+    toolbox = ConnectorService(store, vault, utc_now, shared=shared is not None)
     guard = EgressGuard(parse_networks(settings.egress_allow), parse_hosts(settings.egress_hosts))
     http, lookups = await _client(settings, guard, tracing, stack)
     dispatching = partial(Dispatcher, http=http, vault=vault)
-    engine = put_together(settings, Shelves(store, shared, catalog, toolbox), dispatching, tracing)
+    engine = build_engine(settings, Shelves(store, shared, catalog, toolbox), dispatching, tracing)
     identity = await _identity(settings, files["tokens"], store, stack)
     background.keep(stack, Loop("timers", engine.timers.post_due, 0.0, vital=True))
     page = await _show(settings, measured, engine, store, stack)
@@ -139,8 +139,8 @@ async def _open(settings: Settings, life: Life, stack: AsyncExitStack) -> tuple[
         catalog=catalog,
         toolbox=toolbox,
         tester=engine.dispatcher,
-        targets=Targets(guard, lookups),
-        webhooks=Book(store, vault, engine.dispatcher.notify, engine.deliverer.look, utc_now),
+        targets=UrlPolicy(guard, lookups),
+        webhooks=WebhookService(store, vault, engine.dispatcher.notify, engine.deliverer.look, utc_now),
         identity=identity,
         feed=engine.feed,
         sealer=sealer,
@@ -179,7 +179,7 @@ def _keep_house(services: Services, engine: Engine, store: Store, stack: AsyncEx
         services.background.keep(stack, loop)
 
 
-def _feed_watchdog(services: Services, supervisor: Supervisor, stack: AsyncExitStack) -> None:
+def _feed_watchdog(services: Services, supervisor: SystemdNotifier, stack: AsyncExitStack) -> None:
     """Twice in the time that systemd allows, tell its watchdog that the process is alive."""
     if supervisor.alive_s is not None:
         half_s = supervisor.alive_s / 2
@@ -188,7 +188,7 @@ def _feed_watchdog(services: Services, supervisor: Supervisor, stack: AsyncExitS
 
 
 async def _store(
-    settings: Settings, life: Life, measured: Meters, background: Background, stack: AsyncExitStack
+    settings: Settings, life: Lifecycle, measured: Meters, background: Background, stack: AsyncExitStack
 ) -> tuple[Store, SharedStore | None]:
     """The store, and the same once more where it is one that other daemons use, too."""
 
@@ -227,7 +227,7 @@ async def _keys(
     rings = {
         purpose: _ring(path, create=getattr(settings, KEY_FILES[purpose]) is None) for purpose, path in files.items()
     }
-    watch = KeyWatch(files, store, utc_now)
+    watch = KeyFileWatcher(files, store, utc_now)
     await watch.begin()
     background.keep(stack, Loop("key-files", watch.look, LOOKED_S, at_once=False))
     return rings
@@ -243,9 +243,9 @@ def _ring(path: Path, *, create: bool) -> KeyRing:
 
 async def _client(
     settings: Settings, guard: EgressGuard, tracing: Tracer | None, stack: AsyncExitStack
-) -> tuple[HttpConnector, Lookups]:
+) -> tuple[HttpConnector, DnsResolver]:
     """The client of all calls, and what looks up the names of their hosts."""
-    lookups, bytes_max = Lookups(), settings.answer_bytes_max
+    lookups, bytes_max = DnsResolver(), settings.answer_bytes_max
     stack.push_async_callback(lookups.close)
     if tracing is None:
         http = HttpConnector(guard, body_bytes_max=bytes_max, resolver=lookups)

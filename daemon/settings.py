@@ -13,7 +13,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from daemon.model.audit_events import KeyPurpose
-from daemon.runtime.systemd import Supervision
+from daemon.runtime.systemd import SystemdEnvironment
 
 KEY_FILES: Mapping[KeyPurpose, str] = {
     "tokens": "jwt_keys_file",
@@ -143,7 +143,7 @@ class Settings(BaseSettings):
     @classmethod
     def _key_files_from_credentials(cls, given: dict[str, Any]) -> dict[str, Any]:
         """Take a credential for a key file that is not set: `jwt_keys_file` is the credential `jwt.keys`."""
-        folder = Supervision().credentials_directory
+        folder = SystemdEnvironment().credentials_directory
         names = [name for name in KEY_FILES.values() if name not in given]
         files = {name: folder / _file_name(name) for name in names if folder}
         return {**given, **{name: file for name, file in files.items() if file.exists()}}

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from daemon.connectors.http import PASSING, Answer, SendFailed
+from daemon.connectors.http import PASSING, HttpResponse, SendFailed
 from daemon.connectors.origin import origin
 
 CIRCUIT_OPEN = "circuit_open"
@@ -29,7 +29,7 @@ class _Circuit:
     trial: object | None = None
 
 
-class Breakers:
+class CircuitBreakers:
     """One breaker for each company and origin; of more than `circuits_max` the longest untouched is forgotten."""
 
     def __init__(
@@ -51,8 +51,8 @@ class Breakers:
         return len(self._circuits)
 
     async def through(
-        self, company_id: str, url: str, send: Callable[[], Awaitable[Answer]], *, counts: bool = True
-    ) -> Answer:
+        self, company_id: str, url: str, send: Callable[[], Awaitable[HttpResponse]], *, counts: bool = True
+    ) -> HttpResponse:
         """What `send` gives; SendFailed `circuit_open` without calling it while the circuit is open.
 
         A failure only opens the circuit when it `counts`: one of a call that is never repeated by itself cannot be

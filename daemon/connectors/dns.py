@@ -21,7 +21,7 @@ THREADS_MAX = 64
 SHARE_MAX = 8
 
 
-class Lookups(AbstractResolver):
+class DnsResolver(AbstractResolver):
     """The system's resolver in so many threads, of which the names of one company take no more than their share.
 
     A look-up cannot be called off: its thread is held until the system gives up, long after whoever asked. The event

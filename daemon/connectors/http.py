@@ -60,7 +60,7 @@ class SendFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpResponse:
     """What the far side answered: JSON where it is JSON, else text; None when it is empty."""
 
     status: int
@@ -70,7 +70,7 @@ class Answer:
 
 
 @dataclass(slots=True)
-class Trip:
+class SendState:
     """One call on its way; `left` as soon as the first byte of it may be on the wire, of which `leaving` hears."""
 
     leaving: Callable[[], None]
@@ -132,10 +132,10 @@ class HttpConnector:
         headers: dict[str, str],
         timeout_s: float,
         leaving: Callable[[], None] = unheard,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send a request once and take the answer; SendFailed when there is none. `leaving` hears of its departure."""
         url, body, all_headers = self._wire(request, connector, secret, headers)
-        trip, begun = Trip(leaving), time.monotonic()
+        trip, begun = SendState(leaving), time.monotonic()
         try:
             async with self._opened().request(
                 request.method or "GET",
@@ -151,7 +151,7 @@ class HttpConnector:
                 raw = await self._read(response)
                 latency_ms = round((time.monotonic() - begun) * 1000)
                 pause_s = retry_after_s(response.headers.get("Retry-After"), self._now())
-                return Answer(response.status, _body(raw, response), latency_ms, pause_s)
+                return HttpResponse(response.status, _body(raw, response), latency_ms, pause_s)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise _failure(error, url, left=trip.left) from None
 
@@ -194,7 +194,7 @@ class HttpConnector:
 
 async def _departed(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
     """Note that a request leaves; aiohttp says so just before it hands the first byte to the connection."""
-    trip: Trip = context.trace_request_ctx
+    trip: SendState = context.trace_request_ctx
     trip.left = True
     trip.leaving()
     reach("request-leaving")

@@ -8,8 +8,8 @@ from typing import Any
 
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, CallFailed, CallReturned, Failure
 from daemon.connectors.auth import Masker, excerpt
-from daemon.connectors.http import PASSING, Answer, SendFailed
-from daemon.connectors.retry import Settled
+from daemon.connectors.http import PASSING, HttpResponse, SendFailed
+from daemon.connectors.retry import CallResult
 
 # A gateway that answers so cannot say what became of the request behind it; 520 to 527 are Cloudflare's.
 UNCLEAR_STATUSES = frozenset({502, 503, 504, *range(520, 528)})
@@ -22,7 +22,7 @@ def succeeded(status: int) -> bool:
 
 
 def returned(
-    call: Call, answer: Answer, signal: Any, *, attempts: int, at: datetime, secrets: Sequence[str]
+    call: Call, answer: HttpResponse, signal: Any, *, attempts: int, at: datetime, secrets: Sequence[str]
 ) -> CallReturned:
     """The answer as the step's output; an empty one is an empty object."""
     masker = Masker(secrets)
@@ -36,23 +36,27 @@ def returned(
     )
 
 
-def output_of(answer: Answer) -> Any:
+def output_of(answer: HttpResponse) -> Any:
     """The body, or an empty object when there is none."""
     return {} if answer.body is None else answer.body
 
 
-def failed(call: Call, settled: Settled, *, at: datetime, maybe_sent: bool, secrets: Sequence[str] = ()) -> CallFailed:
+def failed(
+    call: Call, settled: CallResult, *, at: datetime, maybe_sent: bool, secrets: Sequence[str] = ()
+) -> CallFailed:
     """The failure of a call that is not tried again; `maybe_sent` when any attempt may have reached the far side."""
     result = settled.result
-    status = result.status if isinstance(result, Answer) else result.status_code
-    unknown = not call.repeatable and (status in UNCLEAR_STATUSES if isinstance(result, Answer) else result.maybe_sent)
+    status = result.status if isinstance(result, HttpResponse) else result.status_code
+    unknown = not call.repeatable and (
+        status in UNCLEAR_STATUSES if isinstance(result, HttpResponse) else result.maybe_sent
+    )
     error = Failure(
         code=OUTCOME_UNKNOWN_CODE if unknown else _code(result),
         detail=_detail(call, settled, unknown=unknown),
         step_id=call.step_id,
         attempts=settled.attempts,
         status_code=status,
-        excerpt=excerpt(result.body, secrets) if isinstance(result, Answer) else None,
+        excerpt=excerpt(result.body, secrets) if isinstance(result, HttpResponse) else None,
         maybe_sent=maybe_sent,
     )
     return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, at=at)
@@ -64,20 +68,20 @@ def refused(call: Call, code: str, detail: str, *, at: datetime, unknown: bool =
     return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, at=at)
 
 
-def why_not(answer: Answer) -> str:
+def why_not(answer: HttpResponse) -> str:
     """Why an answer is no success, in one sentence."""
     if 300 <= answer.status < 400:  # noqa: PLR2004 - 3xx
         return f"The far side answered {answer.status}; redirects are not followed."
     return f"The far side answered {answer.status}."
 
 
-def _code(result: Answer | SendFailed) -> str:
-    return CALL_FAILED if isinstance(result, Answer) or result.code in PASSING else result.code
+def _code(result: HttpResponse | SendFailed) -> str:
+    return CALL_FAILED if isinstance(result, HttpResponse) or result.code in PASSING else result.code
 
 
-def _detail(call: Call, settled: Settled, *, unknown: bool) -> str:
+def _detail(call: Call, settled: CallResult, *, unknown: bool) -> str:
     result = settled.result
-    reason = why_not(result) if isinstance(result, Answer) else result.detail
+    reason = why_not(result) if isinstance(result, HttpResponse) else result.detail
     if unknown:
         return f"{reason} Whether {call.request.tool} did it is not known, and it may not be called twice."
     if settled.attempts > 1:

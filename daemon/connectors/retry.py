@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from itertools import count
 
 from daemon.connectors.breaker import CIRCUIT_OPEN
-from daemon.connectors.http import PASSING, Answer, SendFailed
-from daemon.runtime.fair_semaphore import Slots
+from daemon.connectors.http import PASSING, HttpResponse, SendFailed
+from daemon.runtime.fair_semaphore import FairSemaphore
 
 REPEATED_STATUSES = frozenset({408, 425, 429})
 SERVER_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CallLimits:
     """The bounds of outgoing calls; `answered_max` is of how many runs the latest answers are remembered.
 
     After `failures_max` failures in a row a company's calls to an origin are held back for `open_s`.
@@ -47,7 +47,7 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RetryPolicy:
     """How one call may be tried."""
 
     repeatable: bool
@@ -56,41 +56,45 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class CallResult:
     """How it ended after so many attempts; `halted` when another one was due and was not allowed any more."""
 
-    result: Answer | SendFailed
+    result: HttpResponse | SendFailed
     attempts: int
     halted: bool = False
 
 
-class Attempts:
+class Retrier:
     """Sends until there is an answer that counts, or no further attempt is safe or left.
 
     So many calls may be under way at once; one that pauses makes room, so that far sides which are unwell hold
     nobody else up.
     """
 
-    def __init__(self, limits: Limits, clock: Clock) -> None:
+    def __init__(self, limits: CallLimits, clock: Clock) -> None:
         """Pause as `limits` say, on this clock."""
         self._limits = limits
         self._clock = clock
-        self._slots = Slots(limits.calls_max)
+        self._slots = FairSemaphore(limits.calls_max)
 
-    async def once(self, company_id: str, send: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def once(self, company_id: str, send: Callable[[], Awaitable[HttpResponse]]) -> HttpResponse:
         """One attempt, as soon as there is room."""
         async with self._slots.of(company_id):
             return await send()
 
     async def settle(
-        self, company_id: str, send: Callable[[float], Awaitable[Answer]], plan: Plan, go_on: Callable[[], bool]
-    ) -> Settled:
+        self,
+        company_id: str,
+        send: Callable[[float], Awaitable[HttpResponse]],
+        plan: RetryPolicy,
+        go_on: Callable[[], bool],
+    ) -> CallResult:
         """Call `send` with the seconds that it has; `go_on` is asked before each further attempt.
 
         An attempt that has begun is given all its time, or what comes of it would not be known.
         """
         end, sent = math.inf, 0
-        settled: Settled | None = None
+        settled: CallResult | None = None
         for turn in count(1):
             async with self._slots.of(company_id):
                 now = self._clock.monotonic()
@@ -99,7 +103,7 @@ class Attempts:
                     return settled
                 result = await _tried(send, plan.timeout_s)
             sent += not _held_back(result)
-            settled = Settled(result, sent)
+            settled = CallResult(result, sent)
             pause_s = self._pause_s(result, turn)
             late = self._clock.monotonic() + pause_s >= end
             if sent > plan.retries or late or not may_repeat(result, repeatable=plan.repeatable):
@@ -109,7 +113,7 @@ class Attempts:
             await self._clock.sleep(pause_s)
         raise AssertionError("counting never ends")
 
-    def _pause_s(self, result: Answer | SendFailed, turn: int) -> float:
+    def _pause_s(self, result: HttpResponse | SendFailed, turn: int) -> float:
         """Half of the growing pause is certain, the other half is jitter; the far side may ask for more.
 
         When an open circuit is the reason, the pause comes after its time, so that not all come back at once.
@@ -122,21 +126,21 @@ class Attempts:
         return max(own_s, min(asked_s, self._limits.retry_after_max_s))
 
 
-def may_repeat(result: Answer | SendFailed, *, repeatable: bool) -> bool:
+def may_repeat(result: HttpResponse | SendFailed, *, repeatable: bool) -> bool:
     """Whether another attempt is safe and may end better."""
-    if isinstance(result, Answer):
+    if isinstance(result, HttpResponse):
         return repeatable and (result.status in REPEATED_STATUSES or result.status >= SERVER_ERROR)
     if _held_back(result):
         return repeatable
     return result.code in PASSING and (repeatable or not result.maybe_sent)
 
 
-def _held_back(result: Answer | SendFailed) -> bool:
+def _held_back(result: HttpResponse | SendFailed) -> bool:
     """Whether an open circuit kept the attempt from being made."""
     return isinstance(result, SendFailed) and result.code == CIRCUIT_OPEN
 
 
-async def _tried(send: Callable[[float], Awaitable[Answer]], timeout_s: float) -> Answer | SendFailed:
+async def _tried(send: Callable[[float], Awaitable[HttpResponse]], timeout_s: float) -> HttpResponse | SendFailed:
     try:
         return await send(timeout_s)
     except SendFailed as failed:

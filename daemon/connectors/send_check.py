@@ -12,17 +12,17 @@ from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
 from daemon.model import StoredConnector
 
 
-class Shelf(Protocol):
+class ConnectorLookup(Protocol):
     """Where connectors are found as they are now."""
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
         """The company's connector of that tool-id."""
 
 
-class Clearance:
+class SendCheck:
     """Clears calls, one at a time, right before each is sent."""
 
-    def __init__(self, vault: Vault, shelf: Shelf) -> None:
+    def __init__(self, vault: Vault, shelf: ConnectorLookup) -> None:
         """Look connectors up on the shelf, and open their secrets with the vault."""
         self._vault = vault
         self._shelf = shelf

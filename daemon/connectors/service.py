@@ -12,17 +12,17 @@ from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.connectors.origin import same_origin
 from daemon.keys.vault import AUTH_TOKEN, SealBroken, Vault
-from daemon.model import SESSION, ConnectorChange, ConnectorShelf, StoredConnector
+from daemon.model import SESSION, ConnectorChange, ConnectorRepository, StoredConnector
 from daemon.model.audit_events import SecretChange
 
 COMPANIES_MAX = 10_000
 
 
-class Toolbox:
+class ConnectorService:
     """Connectors by company and tool-id; one change at a time, durable before it is seen."""
 
     def __init__(
-        self, shelf: ConnectorShelf, vault: Vault, now: Callable[[], datetime], *, shared: bool = False
+        self, shelf: ConnectorRepository, vault: Vault, now: Callable[[], datetime], *, shared: bool = False
     ) -> None:
         """Keep connectors on the shelf and their secrets sealed; on a `shared` one others change them, too."""
         self._shelf = shelf

@@ -11,14 +11,14 @@ from actors.core.template import Node
 from daemon.connectors.auth import Masker, secrets_of
 from daemon.connectors.http import HttpConnector, SendFailed
 from daemon.connectors.results import succeeded, why_not
-from daemon.connectors.retry import Attempts
-from daemon.connectors.send_check import Clearance
+from daemon.connectors.retry import Retrier
+from daemon.connectors.send_check import SendCheck
 
 
-class Trials:
+class ConnectorTester:
     """Tries connectors, once each, in the same slots as every other call."""
 
-    def __init__(self, http: HttpConnector, cleared: Clearance, attempts: Attempts) -> None:
+    def __init__(self, http: HttpConnector, cleared: SendCheck, attempts: Retrier) -> None:
         """Send with `http`; `cleared` knows the stored secrets."""
         self._http = http
         self._cleared = cleared

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from actors.context import TRACE
-from daemon.connectors.http import Answer, HttpConnector, SendFailed, unheard
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, unheard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ class TracedConnector(HttpConnector):
         headers: dict[str, str],
         timeout_s: float,
         leaving: Callable[[], None] = unheard,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send a request once and return the answer; SendFailed when there is none."""
         with self._tracer.span(f"call {request.method}", "client", TRACE.get()) as span:
             span.note("http.request.method", request.method or "GET")

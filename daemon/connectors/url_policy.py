@@ -13,7 +13,7 @@ from daemon.connectors.origin import BadUrl
 RESOLVE_S = 5.0
 
 
-class Targets:
+class UrlPolicy:
     """Asks the guard about a URL and what its host resolves to; the guard at the connection has the last word."""
 
     def __init__(self, guard: EgressGuard, resolver: AbstractResolver, resolve_s: float = RESOLVE_S) -> None:

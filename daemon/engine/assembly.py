@@ -13,12 +13,12 @@ from actors.core.messages import Outcome
 from actors.directory import Directory
 from actors.failpoints import reach
 from actors.ports import Effects, Journal
-from daemon.connectors.retry import Limits
-from daemon.connectors.service import Toolbox
-from daemon.engine.change_poller import Hearing, Listeners
+from daemon.connectors.retry import CallLimits
+from daemon.connectors.service import ConnectorService
+from daemon.engine.change_poller import ChangePoller, Listeners
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
-from daemon.engine.ownership import LeasedShelf, OwnEffects, SharedJournal
+from daemon.engine.ownership import LeasedConnectors, OwnEffects, SharedJournal
 from daemon.engine.timers import Timers
 from daemon.identity.accounts import Identity
 from daemon.model import SharedStore, Store
@@ -40,7 +40,7 @@ class Shelves:
     store: Store
     shared: SharedStore | None
     catalog: Catalog
-    toolbox: Toolbox
+    toolbox: ConnectorService
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Engine:
         reach("drained")
 
 
-def put_together(
+def build_engine(
     settings: Settings, shelves: Shelves, dispatching: Callable[..., Dispatcher], tracing: Tracer | None
 ) -> Engine:
     """The engine on these shelves; what several daemons share it moves only where it is this one's to move."""
@@ -77,12 +77,12 @@ def put_together(
 
     timers, feed = Timers(post, utc_now), Feed()
     dispatcher = dispatching(
-        shelf=toolbox if shared is None else LeasedShelf(shared),
+        shelf=toolbox if shared is None else LeasedConnectors(shared),
         rule=compile_rule,
         post=post,
         wake=timers.wake,
         now=utc_now,
-        limits=Limits(calls_max=settings.calls_max),
+        limits=CallLimits(calls_max=settings.calls_max),
     )
     journal: Journal = store
     effects: Effects = dispatcher
@@ -107,11 +107,11 @@ def put_together(
     return Engine(directory, dispatcher, timers, feed, deliverer, journal)
 
 
-def hearing(shared: SharedStore, engine: Engine, identity: Identity, toolbox: Toolbox) -> Hearing:
+def hearing(shared: SharedStore, engine: Engine, identity: Identity, toolbox: ConnectorService) -> ChangePoller:
     """What brings to the parts of this daemon what the others have done."""
     journal = engine.journal
-    assert isinstance(journal, SharedJournal)  # noqa: S101 - as `put_together` makes it for a shared store
-    made = Hearing(
+    assert isinstance(journal, SharedJournal)  # noqa: S101 - as `build_engine` makes it for a shared store
+    made = ChangePoller(
         shared,
         Listeners(journal, engine.directory, engine.dispatcher, engine.feed, engine.deliverer, identity, toolbox),
     )

@@ -11,7 +11,7 @@ import structlog
 
 from actors.directory import Directory
 from actors.ports import StoreFailed
-from daemon.connectors.service import Toolbox
+from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
 from daemon.engine.ownership import SharedJournal
@@ -36,11 +36,11 @@ class Listeners:
     feed: Feed
     deliverer: Deliverer
     identity: Identity
-    toolbox: Toolbox
+    toolbox: ConnectorService
 
 
 @dataclass(slots=True)
-class Hearing:
+class ChangePoller:
     """Asks the store for what has changed since it asked last; what it sees for the first time counts as changed."""
 
     news: SharedStore

@@ -20,15 +20,15 @@ from actors.core.template import ConditionFailed
 from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.connectors.auth import secrets_of
-from daemon.connectors.breaker import Breakers
+from daemon.connectors.breaker import CircuitBreakers
 from daemon.connectors.headers import headers_of
-from daemon.connectors.http import Answer, HttpConnector, SendFailed
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.results import failed, output_of, refused, returned, succeeded
-from daemon.connectors.retry import Attempts, Clock, Limits, Plan, Settled
-from daemon.connectors.send_check import Clearance, Shelf
-from daemon.connectors.test_call import Trials
+from daemon.connectors.retry import CallLimits, CallResult, Clock, Retrier, RetryPolicy
+from daemon.connectors.send_check import ConnectorLookup, SendCheck
+from daemon.connectors.test_call import ConnectorTester
 from daemon.keys.vault import Vault
-from daemon.webhooks.sender import Notice, Notices
+from daemon.webhooks.sender import WebhookMessage, WebhookSender
 
 _log = structlog.get_logger()
 
@@ -41,7 +41,7 @@ class SignalRule(Protocol):
 
 
 @dataclass(eq=False, slots=True)
-class Flight:
+class InFlightCall:
     """A call in flight; `trying` while an attempt is made, `halted` when no further attempt may follow.
 
     An attempt is `on_wire` from the first byte of its request: before that nothing of it can have happened. `sent` says
@@ -78,30 +78,30 @@ class Dispatcher:
         *,
         http: HttpConnector,
         vault: Vault,
-        shelf: Shelf,
+        shelf: ConnectorLookup,
         rule: Callable[[str], SignalRule],
         post: Callable[[str, str, Outcome], None],
         wake: Callable[[Wake], None],
         now: Callable[[], datetime],
-        limits: Limits = Limits(),  # noqa: B008 - frozen
+        limits: CallLimits = CallLimits(),  # noqa: B008 - frozen
         clock: Clock = Clock(),  # noqa: B008 - frozen
     ) -> None:
         """Send with `http`, open secrets with `vault`; `post` takes (company_id, run_id, outcome)."""
         self._http, self._rule = http, rule
         self._post, self._wake, self._now = post, wake, now
-        self._cleared = Clearance(vault, shelf)
-        self._notices = Notices(http, vault, now)
+        self._cleared = SendCheck(vault, shelf)
+        self._notices = WebhookSender(http, vault, now)
         self._limits, self._clock = limits, clock
-        self._attempts = Attempts(limits, clock)
-        self._trials = Trials(http, self._cleared, self._attempts)
-        self._breakers = Breakers(
+        self._attempts = Retrier(limits, clock)
+        self._trials = ConnectorTester(http, self._cleared, self._attempts)
+        self._breakers = CircuitBreakers(
             failures_max=limits.failures_max,
             open_s=limits.open_s,
             circuits_max=limits.circuits_max,
             monotonic=clock.monotonic,
             now=now,
         )
-        self._flights: dict[tuple[str, str], dict[str, Flight]] = {}
+        self._flights: dict[tuple[str, str], dict[str, InFlightCall]] = {}
         self._answered: OrderedDict[tuple[str, str], set[str]] = OrderedDict()
         self._draining = False
 
@@ -165,7 +165,7 @@ class Dispatcher:
         """Try a connector without any run; says how it went and never fails because of the target."""
         return await self._trials.test(company_id, trial, secret)
 
-    async def notify(self, notice: Notice) -> Answer:
+    async def notify(self, notice: WebhookMessage) -> HttpResponse:
         """Sign a notice and send it to its webhook, once; SendFailed when there is no answer."""
         return await self._notices.send(notice)
 
@@ -182,18 +182,18 @@ class Dispatcher:
         answered = not recovered and call.key in self._answered.get(run, ())
         if self._draining or answered or call.key in flights:
             return
-        flight = Flight(call, recovered)
+        flight = InFlightCall(call, recovered)
         self._flights.setdefault(run, flights)[call.key] = flight
         flight.task = asyncio.get_running_loop().create_task(self._fly(flight))
         flight.task.add_done_callback(partial(self._landed, flight))
 
-    def _landed(self, flight: Flight, _: object) -> None:
+    def _landed(self, flight: InFlightCall, _: object) -> None:
         run = (flight.call.company_id, flight.call.run_id)
         del self._flights[run][flight.call.key]
         if not self._flights[run]:
             del self._flights[run]
 
-    async def _fly(self, flight: Flight) -> None:
+    async def _fly(self, flight: InFlightCall) -> None:
         call = flight.call
         concern(company_id=call.company_id, run_id=call.run_id, step_id=call.step_id, visit=call.visit)
         if TRACE.get() is None:  # taken up again after a restart
@@ -217,7 +217,7 @@ class Dispatcher:
         if len(self._answered) > self._limits.answered_max:
             self._answered.popitem(last=False)
 
-    def _refused(self, flight: Flight) -> Outcome | None:
+    def _refused(self, flight: InFlightCall) -> Outcome | None:
         """What may not be sent, whatever the connector says."""
         call = flight.call
         if call.request.mode != "live":
@@ -227,7 +227,7 @@ class Dispatcher:
             return refused(call, OUTCOME_UNKNOWN_CODE, detail, at=self._now(), unknown=True)
         return None
 
-    async def _made(self, flight: Flight) -> Outcome | None:
+    async def _made(self, flight: InFlightCall) -> Outcome | None:
         """Make the call as soon as the store says how; it is asked before each attempt, when nothing is on its way."""
         while True:
             try:
@@ -238,26 +238,26 @@ class Dispatcher:
                 return None
             await self._clock.sleep(self._limits.store_pause_s)
 
-    async def _tried(self, flight: Flight) -> Outcome | None:
+    async def _tried(self, flight: InFlightCall) -> Outcome | None:
         """Make the call, as often as that is safe; None when a drain cut it off between two attempts."""
         call = flight.call
         try:
             connector, secret = await self._cleared.of(call.company_id, call.request)
         except SendFailed as none:
-            return failed(call, Settled(none, 0), at=self._now(), maybe_sent=flight.maybe_sent)
-        plan = Plan(call.repeatable, connector.retries, connector.timeout_s)
+            return failed(call, CallResult(none, 0), at=self._now(), maybe_sent=flight.maybe_sent)
+        plan = RetryPolicy(call.repeatable, connector.retries, connector.timeout_s)
         settled = await self._attempts.settle(
             call.company_id, partial(self._attempt, flight), plan, lambda: not (flight.halted or self._draining)
         )
         secrets, result = secrets_of(connector, secret), settled.result
-        if isinstance(result, Answer) and succeeded(result.status):
+        if isinstance(result, HttpResponse) and succeeded(result.status):
             signal, at = self._signal(connector, result), self._now()
             return returned(call, result, signal, attempts=settled.attempts, at=at, secrets=secrets)
         if settled.halted and self._draining and call.repeatable:
             return None
         return failed(call, settled, at=self._now(), maybe_sent=flight.maybe_sent, secrets=secrets)
 
-    async def _attempt(self, flight: Flight, timeout_s: float) -> Answer:
+    async def _attempt(self, flight: InFlightCall, timeout_s: float) -> HttpResponse:
         call = flight.call
         connector, secret = await self._cleared.of(call.company_id, call.request)
         send = partial(
@@ -277,7 +277,7 @@ class Dispatcher:
         finally:
             flight.trying = flight.on_wire = False
 
-    def _signal(self, connector: Connector, answer: Answer) -> Any:
+    def _signal(self, connector: Connector, answer: HttpResponse) -> Any:
         """What the signal rule makes of an answer; a rule without a clear answer is a hit."""
         if connector.signal_rule is None:
             return None

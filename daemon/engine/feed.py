@@ -12,7 +12,7 @@ from actors.core.run import Run
 FOLLOWER_MAX = 1_000
 
 
-class Follower:
+class RunSubscription:
     """One who follows a run: a bounded queue of what was committed, closed when its reader falls too far behind."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Follower:
         self._queue.put_nowait(None)
 
 
-class Bell:
+class CompanySubscription:
     """One who follows a company: told that there is more, not what, since that is read from the journal in its order.
 
     So a reader who is slow never has more than one call waiting. `reconnected` says that connectors have changed since
@@ -77,8 +77,8 @@ class Feed:
 
     def __init__(self) -> None:
         """Begin with nobody."""
-        self._followers: dict[tuple[str, str], set[Follower]] = {}
-        self._bells: dict[str, set[Bell]] = {}
+        self._followers: dict[tuple[str, str], set[RunSubscription]] = {}
+        self._bells: dict[str, set[CompanySubscription]] = {}
         self._told: list[Callable[[Run, Sequence[Event]], None]] = []
         self._closed = False
 
@@ -108,9 +108,9 @@ class Feed:
             bell.ring()
 
     @contextmanager
-    def follow(self, company_id: str, run_id: str) -> Iterator[Follower]:
+    def follow(self, company_id: str, run_id: str) -> Iterator[RunSubscription]:
         """Follow a run from now on."""
-        key, follower = (company_id, run_id), Follower()
+        key, follower = (company_id, run_id), RunSubscription()
         self._followers.setdefault(key, set()).add(follower)
         if self._closed:
             follower.close()
@@ -123,9 +123,9 @@ class Feed:
                 del self._followers[key]
 
     @contextmanager
-    def listen(self, company_id: str) -> Iterator[Bell]:
+    def listen(self, company_id: str) -> Iterator[CompanySubscription]:
         """Follow all runs of a company from now on."""
-        bell = Bell()
+        bell = CompanySubscription()
         self._bells.setdefault(company_id, set()).add(bell)
         if self._closed:
             bell.close()

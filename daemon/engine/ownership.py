@@ -124,7 +124,7 @@ class OwnEffects:
         self._effects.forget(company_id, run_id)
 
 
-class LeasedShelf:
+class LeasedConnectors:
     """Connectors as they are stored right before each call, which is not made unless the lease is held then."""
 
     def __init__(self, shelf: SharedStore) -> None:

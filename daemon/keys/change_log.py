@@ -17,7 +17,7 @@ LOOKED_S = 1.0
 VIA = "service"
 
 
-class KeyWatch:
+class KeyFileWatcher:
     """Looks at the key files; whoever changed one, and whether the service ran then, it stands in the log from then on.
 
     What is written are ids. Nobody can say who it was: a file tells no names. What another daemon has written already

@@ -6,16 +6,16 @@ from daemon.model.connectors import (
     CompanyKey,
     CompanyKeys,
     ConnectorChange,
-    ConnectorShelf,
+    ConnectorRepository,
+    ConnectorService,
+    ConnectorTester,
     StoredConnector,
-    Targets,
-    Tester,
-    Toolbox,
+    UrlPolicy,
 )
 from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBroken
 from daemon.model.repositories import Performs, Rates, Receipts, SharedStore, Store, StoreState
 from daemon.model.runs import ParkedRun, Recorded, RunQuery, Runs
-from daemon.model.templates import TemplateDocument, TemplateShelf
+from daemon.model.templates import TemplateDocument, TemplateRepository
 
 __all__ = [
     "SESSION",
@@ -25,7 +25,9 @@ __all__ = [
     "CompanyKey",
     "CompanyKeys",
     "ConnectorChange",
-    "ConnectorShelf",
+    "ConnectorRepository",
+    "ConnectorService",
+    "ConnectorTester",
     "DiskFull",
     "EmailTaken",
     "FolderInUse",
@@ -43,10 +45,8 @@ __all__ = [
     "StoreBroken",
     "StoreState",
     "StoredConnector",
-    "Targets",
     "TemplateDocument",
-    "TemplateShelf",
-    "Tester",
-    "Toolbox",
+    "TemplateRepository",
+    "UrlPolicy",
     "User",
 ]

@@ -56,7 +56,7 @@ class CompanyKey:
     created_at: datetime
 
 
-class ConnectorShelf(Protocol):
+class ConnectorRepository(Protocol):
     """The connectors of each company, and every change of them."""
 
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
@@ -90,7 +90,7 @@ class CompanyKeys(Protocol):
         """Put other wrappings in place of the earlier ones, all or none."""
 
 
-class Toolbox(Protocol):
+class ConnectorService(Protocol):
     """The connectors as people change and try them."""
 
     async def connectors(self, company_id: str) -> Connectors:
@@ -116,7 +116,7 @@ class Toolbox(Protocol):
         """The changes of a connector, newest first, those numbered below `before`; None for one never known."""
 
 
-class Targets(Protocol):
+class UrlPolicy(Protocol):
     """Whoever knows which addresses connectors may call."""
 
     def mistake(self, text: str) -> str | None:
@@ -126,7 +126,7 @@ class Targets(Protocol):
         """Why a URL may not be called; None when it may, or when its host cannot be found."""
 
 
-class Tester(Protocol):
+class ConnectorTester(Protocol):
     """Whoever can try a connector."""
 
     async def test(self, company_id: str, trial: Connector, secret: str | None) -> dict[str, Any]:

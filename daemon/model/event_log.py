@@ -16,7 +16,7 @@ EventType = Literal[
 _PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """A place between events: behind the nth event, from 1, of the commit at that position.
 
     The commits of a company become visible in the order of their positions, since each is made after the one before:
@@ -27,7 +27,7 @@ class Place(NamedTuple):
     nth: int
 
     @classmethod
-    def parse(cls, text: str) -> Place | None:
+    def parse(cls, text: str) -> Position | None:
         """The place that is written so; None when it is none."""
         found = _PLACE.fullmatch(text) if text.isascii() else None
         return None if found is None else cls(int(found[1]), int(found[2]))
@@ -37,26 +37,26 @@ class Place(NamedTuple):
         return f"{self.position}-{self.nth}"
 
 
-BEGINNING = Place(0, 0)
+BEGINNING = Position(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class CompanyEvent:
     """An event of one of a company's runs, its place among all of them, and in the history of its run."""
 
-    place: Place
+    place: Position
     run_id: str
     seq: int
     event: Event
 
 
-class Placements(Protocol):
+class EventLog(Protocol):
     """Reading what was committed, over all runs of a company."""
 
-    async def present(self, company_id: str) -> Place:
+    async def present(self, company_id: str) -> Position:
         """The place behind everything that a company has committed."""
 
-    async def happened(self, company_id: str, after: Place, limit: int) -> Sequence[Placed]:
+    async def happened(self, company_id: str, after: Position, limit: int) -> Sequence[CompanyEvent]:
         """At most `limit` events of a company's runs behind a place, in order."""
 
 
@@ -70,7 +70,7 @@ def shown_event(seq: int, event: Event) -> dict[str, Any]:
     return {"seq": seq, "type": event.type, **found}
 
 
-def shown_placed(placed: Placed) -> dict[str, Any]:
+def event_json(placed: CompanyEvent) -> dict[str, Any]:
     """An event with its place and its run, as callers see it."""
     event = shown_event(placed.seq, placed.event)
     return {"id": str(placed.place), "run_id": placed.run_id, "seq": placed.seq, "event": event}

@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 from actors.core.run import Run
 from actors.ports import Commit, Journal, Receipt
 from daemon.model.accounts import Accounts
-from daemon.model.connectors import CompanyKeys, ConnectorShelf
-from daemon.model.event_log import Placements
+from daemon.model.connectors import CompanyKeys, ConnectorRepository
+from daemon.model.event_log import EventLog
 from daemon.model.evidence import Evidence
 from daemon.model.runs import Runs
-from daemon.model.templates import TemplateShelf
-from daemon.model.webhooks import WebhookShelf
+from daemon.model.templates import TemplateRepository
+from daemon.model.webhooks import WebhookRepository
 
 StoreState: TypeAlias = Literal["ok", "full", "stalled", "failed"]
 """Whether the store can write, as far as is known without writing; a `stalled` one does not answer."""
@@ -40,13 +40,13 @@ class Store(
     Journal,
     Runs,
     Accounts,
-    ConnectorShelf,
+    ConnectorRepository,
     CompanyKeys,
     Receipts,
-    TemplateShelf,
+    TemplateRepository,
     Evidence,
-    Placements,
-    WebhookShelf,
+    EventLog,
+    WebhookRepository,
     Protocol,
 ):
     """All that is durable, in one place and one transaction domain."""

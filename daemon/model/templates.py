@@ -16,7 +16,7 @@ class TemplateDocument:
     document: str
 
 
-class TemplateShelf(Protocol):
+class TemplateRepository(Protocol):
     """Every template that was ever loaded."""
 
     async def keep_template(self, document: TemplateDocument) -> None:

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from actors.ports import Receipt
 from daemon.model.audit_events import Logged
-from daemon.model.event_log import BEGINNING, Place, Placed
+from daemon.model.event_log import BEGINNING, CompanyEvent, Position
 
 WEBHOOKS_MAX = 20
 """How many a company may have."""
@@ -44,7 +44,7 @@ class Webhook:
     enabled: bool = True
     reason: str | None = None
     failures: int = 0
-    cursor: Place = BEGINNING
+    cursor: Position = BEGINNING
 
     @property
     def key(self) -> tuple[str, str]:
@@ -64,7 +64,7 @@ class Delivery:
     webhook_id: str
     number: int
     id: str
-    place: Place
+    place: Position
     run_id: str
     seq: int
     type: str
@@ -80,7 +80,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class DeliveryQueue:
     """A webhook with what is due of its deliveries, how many are pending, and when the next one is due."""
 
     webhook: Webhook
@@ -90,7 +90,7 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class WebhookTestResult:
     """How a test of a webhook went."""
 
     ok: bool
@@ -99,14 +99,14 @@ class Tested:
     error: str | None
 
 
-class WebhookShelf(Protocol):
+class WebhookRepository(Protocol):
     """The webhooks of each company and their deliveries; a change and its event in the log are one."""
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
         """Keep a new webhook that begins at the present.
 
-        ReceiptTaken when its request was answered already; TooMany when the company has as many as it may, whoever else
-        adds one at the same moment.
+        ReceiptTaken when its request was answered already; TooManyWebhooks when the company has the
+        most it may have, concurrent additions included.
         """
 
     async def put_webhook(self, webhook: Webhook, logged: Logged) -> bool:
@@ -124,10 +124,10 @@ class WebhookShelf(Protocol):
     async def enabled_webhooks(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
         """At most `limit` (company_id, id) of enabled webhooks behind one, in order."""
 
-    async def webhook_queue(self, company_id: str, webhook_id: str, at: datetime, limit: int) -> Queue | None:
+    async def webhook_queue(self, company_id: str, webhook_id: str, at: datetime, limit: int) -> DeliveryQueue | None:
         """A webhook with at most `limit` deliveries that are due at that time, the longest due first."""
 
-    async def enqueue(self, webhook: Webhook, found: Sequence[Placed], cursor: Place, at: datetime) -> None:
+    async def enqueue(self, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: datetime) -> None:
         """Make events deliveries that are due and move the cursor, in one; old settled ones are dropped."""
 
     async def settle_delivery(self, after: Delivery, at: datetime, gone: tuple[str, Logged] | None = None) -> None:
@@ -152,19 +152,19 @@ class Webhooks(Protocol):
     async def one(self, company_id: str, webhook_id: str) -> Webhook | None:
         """A company's webhook."""
 
-    async def create(self, wanted: Wanted, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
-        """Make a webhook; returns it and its secret. TooMany when the company has as many as it may."""
+    async def create(self, wanted: WebhookDraft, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
+        """Make a webhook; returns it and its secret. TooManyWebhooks when the company has as many as it may."""
 
     async def reveal(self, company_id: str, webhook_id: str, sealed: bytes) -> str:
         """The secret of a webhook, for the answer that is given again."""
 
-    async def change(self, wanted: Wanted, webhook_id: str) -> Webhook | None:
+    async def change(self, wanted: WebhookDraft, webhook_id: str) -> Webhook | None:
         """Change a webhook and enable it; None when there is none."""
 
     async def delete(self, company_id: str, webhook_id: str, by: str, via: str) -> bool:
         """Forget a webhook; False when there was none."""
 
-    async def test(self, company_id: str, webhook_id: str) -> Tested | None:
+    async def test(self, company_id: str, webhook_id: str) -> WebhookTestResult | None:
         """Send it a signed test, once and now; None when there is none."""
 
     async def deliveries(
@@ -177,7 +177,7 @@ class Webhooks(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WebhookDraft:
     """What somebody wants a webhook of a company to be."""
 
     company_id: str
@@ -188,7 +188,7 @@ class Wanted:
     via: str
 
 
-class TooMany(Exception):
+class TooManyWebhooks(Exception):
     """The company has as many webhooks as it may."""
 
 

@@ -24,7 +24,7 @@ _KINDS = {"server": trace.SpanKind.SERVER, "internal": trace.SpanKind.INTERNAL, 
 _NOWHERE = Context()
 
 
-class Noted:
+class OtelSpan:
     """A span of OpenTelemetry, as whoever does the work sees it."""
 
     __slots__ = ("_failed", "_span")
@@ -47,7 +47,7 @@ class Noted:
         self._span.set_status(trace.StatusCode.ERROR)
 
 
-class Spans:
+class OtelTracer:
     """A tracer that hands its spans to a thread, which sends them in batches; what it cannot send it drops."""
 
     def __init__(self, to: str, version: str) -> None:
@@ -61,10 +61,10 @@ class Spans:
         self._tracer = self._provider.get_tracer("penstock", version)
 
     @contextmanager
-    def span(self, name: str, kind: Kind, parent: str | None) -> Iterator[Noted]:
+    def span(self, name: str, kind: Kind, parent: str | None) -> Iterator[OtelSpan]:
         """A span for what is done within it; of an error it keeps the name alone, as its text may hold anything."""
         span = self._tracer.start_span(name, _context(parent), _KINDS[kind])
-        noted, token = Noted(span), TRACE.set(_text(span.get_span_context()))
+        noted, token = OtelSpan(span), TRACE.set(_text(span.get_span_context()))
         try:
             yield noted
         except BaseException as error:

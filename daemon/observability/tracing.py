@@ -44,10 +44,10 @@ def tracer(to: str, *, version: str) -> Tracer | None:
     if not to:
         return None
     try:
-        from daemon.observability.spans import Spans  # noqa: PLC0415 - an extra, which most do without
+        from daemon.observability.spans import OtelTracer  # noqa: PLC0415 - an extra, which most do without
     except ModuleNotFoundError:
         raise ValueError(NOT_INSTALLED) from None
-    return Spans(to, version)
+    return OtelTracer(to, version)
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
 
-class Slots:
+class FairSemaphore:
     """So many slots, of which one company takes three quarters at most: the others find a free one at once."""
 
     def __init__(self, count: int) -> None:

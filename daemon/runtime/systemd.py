@@ -24,7 +24,7 @@ SAY_S = 1.0
 _log = structlog.get_logger("penstock")
 
 
-class Supervision(BaseSettings):
+class SystemdEnvironment(BaseSettings):
     """What systemd tells a process that it starts, in variables of its own names; empty for any other process."""
 
     model_config = SettingsConfigDict(extra="ignore", frozen=True, env_ignore_empty=True)
@@ -48,10 +48,10 @@ class Supervision(BaseSettings):
         return range(FIRST_SOCKET, FIRST_SOCKET + (self.listen_fds if self.listen_pid == os.getpid() else 0))
 
 
-class Supervisor:
+class SystemdNotifier:
     """Whoever started the process and wants to hear how it is."""
 
-    def __init__(self, told: Supervision) -> None:
+    def __init__(self, told: SystemdEnvironment) -> None:
         """Speak to the socket that was named, if one was; a leading @ stands for the abstract namespace."""
         address = told.notify_socket
         self._address = "\0" + address[1:] if address.startswith("@") else address

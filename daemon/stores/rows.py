@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from daemon.model import Account, Company, CompanyKey, ConnectorChange, StoredConnector, User
 from daemon.model.chain import HistoryBroken, Walk, genesis
-from daemon.model.event_log import Place, Placed
+from daemon.model.event_log import CompanyEvent, Position
 from daemon.model.evidence import Checkpoint
 from daemon.model.webhooks import Delivery, Webhook
 from daemon.stores import codec
@@ -124,7 +124,7 @@ def checkpoint_of_row(row: tuple[Any, ...]) -> Checkpoint:
     )
 
 
-def events_of_row(company_id: str, row: tuple[Any, ...]) -> Iterator[Placed]:
+def events_of_row(company_id: str, row: tuple[Any, ...]) -> Iterator[CompanyEvent]:
     """The events of a commit, its chain checked; behind the columns of the commit comes the head before it."""
     position, run_id, first, version, head, exact, events, before = row
     if first == 1:
@@ -133,7 +133,7 @@ def events_of_row(company_id: str, row: tuple[Any, ...]) -> Iterator[Placed]:
         raise HistoryBroken(run_id, first - 1, "the commit before is missing or has no head")
     Walk(run_id, before, first - 1).take(first, version, head, events)
     for nth, event in enumerate(codec.decode_events(events, exact), 1):
-        yield Placed(Place(position, nth), run_id, first + nth - 1, event)
+        yield CompanyEvent(Position(position, nth), run_id, first + nth - 1, event)
 
 
 def types(webhook: Webhook) -> str | None:
@@ -158,7 +158,7 @@ def webhook_of_row(row: tuple[Any, ...]) -> Webhook:
         enabled=bool(enabled),
         reason=reason,
         failures=failures,
-        cursor=Place(*cursor),
+        cursor=Position(*cursor),
     )
 
 
@@ -171,7 +171,7 @@ def delivery_of_row(row: tuple[Any, ...]) -> Delivery:
         webhook_id=webhook_id,
         number=number,
         id=message,
-        place=Place(position, nth),
+        place=Position(position, nth),
         run_id=run_id,
         seq=seq,
         type=kind,

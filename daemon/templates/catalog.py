@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from actors.core.canonical import canonical, digest
 from actors.core.template import DryRun, Edge, Node, Template, problems
 from actors.failpoints import reach
-from daemon.model import DiskFull, TemplateDocument, TemplateShelf
+from daemon.model import DiskFull, TemplateDocument, TemplateRepository
 from daemon.templates.cel import compile_condition, compile_output_condition
 from daemon.templates.documents import Case, Document, Step, misplaced
 from daemon.templates.input_schema import InputsSchema, leaves
@@ -61,7 +61,7 @@ class Entry:
 class Catalog:
     """The templates that can be started, and every earlier version that a run may be pinned to."""
 
-    def __init__(self, entries: Iterable[Entry], shelf: TemplateShelf, pinned_max: int = PINNED_MAX) -> None:
+    def __init__(self, entries: Iterable[Entry], shelf: TemplateRepository, pinned_max: int = PINNED_MAX) -> None:
         """Take the entries; of each vertical the highest version is the current one."""
         self._all = tuple(entries)
         self._current: dict[str, Entry] = {}

@@ -24,14 +24,14 @@ from daemon.web.problems import Problem
 from daemon.web.responses import Reply, kept
 from daemon.web.services import SERVICES
 
-Place = tuple[str, str, str]
+Position = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Slip:
     """What a request with a key makes receipts from."""
 
-    place: Place
+    place: Position
     fingerprint: bytes
 
     def answered(self, reply: Reply, run_id: str | None = None) -> Receipt:
@@ -53,11 +53,11 @@ class Once:
     def __init__(self, receipts: Receipts) -> None:
         """Keep receipts there."""
         self._receipts = receipts
-        self._under_way: dict[Place, asyncio.Future[tuple[bytes, Reply] | None]] = {}
+        self._under_way: dict[Position, asyncio.Future[tuple[bytes, Reply] | None]] = {}
 
     async def answer(
         self,
-        place: Place,
+        place: Position,
         body: Any,
         execute: Callable[[Slip], Awaitable[Reply]],
         finish: Callable[[Receipt, Slip], Awaitable[Reply]],

@@ -13,8 +13,8 @@ from actors.directory import Directory
 from daemon.audit.sealer import Sealer
 from daemon.engine.feed import Feed
 from daemon.identity.accounts import Identity
-from daemon.model import Rates, Receipts, Runs, StoreState, Targets, Tester, Toolbox
-from daemon.model.event_log import Placements
+from daemon.model import ConnectorService, ConnectorTester, Rates, Receipts, Runs, StoreState, UrlPolicy
+from daemon.model.event_log import EventLog
 from daemon.model.evidence import Evidence
 from daemon.model.webhooks import Webhooks
 from daemon.observability.tracing import Tracer
@@ -26,7 +26,7 @@ Requested = Callable[[str, str, int], Callable[[float], None]]
 """Who hears of the requests of one method, route and status: of each, how many seconds it took."""
 
 
-class RequestStore(Runs, Receipts, Evidence, Placements, Protocol):
+class RequestStore(Runs, Receipts, Evidence, EventLog, Protocol):
     """The store, as far as requests use it themselves."""
 
     async def ping(self) -> None:
@@ -51,9 +51,9 @@ class Services:
     directory: Directory
     store: RequestStore
     catalog: Catalog
-    toolbox: Toolbox
-    tester: Tester
-    targets: Targets
+    toolbox: ConnectorService
+    tester: ConnectorTester
+    targets: UrlPolicy
     webhooks: Webhooks
     identity: Identity
     feed: Feed

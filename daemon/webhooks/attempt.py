@@ -7,19 +7,19 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
-from daemon.connectors.http import Answer, SendFailed
+from daemon.connectors.http import HttpResponse, SendFailed
 from daemon.connectors.results import succeeded, why_not
 from daemon.model.webhooks import Webhook
 from daemon.runtime.json_codec import dumps
 from daemon.webhooks.backoff import Result
-from daemon.webhooks.sender import Notice
+from daemon.webhooks.sender import WebhookMessage
 
-Notify = Callable[[Notice], Awaitable[Answer]]
+Notify = Callable[[WebhookMessage], Awaitable[HttpResponse]]
 
 
 async def attempt(notify: Notify, webhook: Webhook, message_id: str, body: dict[str, Any]) -> Result:
     """Send a message once; an answer that is too large counts by its status."""
-    notice = Notice(webhook.company_id, webhook.id, webhook.url, webhook.sealed_secret, message_id, body)
+    notice = WebhookMessage(webhook.company_id, webhook.id, webhook.url, webhook.sealed_secret, message_id, body)
     try:
         answer = await notify(notice)
     except SendFailed as failed:

@@ -20,9 +20,9 @@ from actors.ports import StoreFailed
 from daemon.model import Recorded
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
-from daemon.model.event_log import Place, Placed, Placements, shown_placed
-from daemon.model.webhooks import WINDOW_MAX, Delivery, Queue, Webhook, WebhookShelf
-from daemon.runtime.fair_semaphore import Slots
+from daemon.model.event_log import CompanyEvent, EventLog, Position, event_json
+from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook, WebhookRepository
+from daemon.runtime.fair_semaphore import FairSemaphore
 from daemon.webhooks.attempt import Notify, attempt, message
 from daemon.webhooks.backoff import GONE, Result, settled
 from daemon.webhooks.changes import disabled
@@ -33,7 +33,7 @@ REASON_GONE = "The receiver answered 410: it wants no more."
 _log = structlog.get_logger("penstock")
 
 
-class Outbox(WebhookShelf, Placements, Protocol):
+class Outbox(WebhookRepository, EventLog, Protocol):
     """The store, as far as deliveries need it."""
 
     async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
@@ -41,7 +41,7 @@ class Outbox(WebhookShelf, Placements, Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class DeliveryLimits:
     """The bounds of deliveries: attempts under way at once, over all and for each webhook; how many wait in line.
 
     Of all attempts a company has three quarters at most, so that receivers of one that hang leave room for others.
@@ -63,7 +63,7 @@ class Deliverer:
         store: Outbox,
         notify: Notify,
         now: Callable[[], datetime],
-        limits: Limits = Limits(),
+        limits: DeliveryLimits = DeliveryLimits(),
     ) -> None:
         """Send with `notify`; `now` is the clock, in UTC."""
         self._store = store
@@ -71,12 +71,12 @@ class Deliverer:
         self._now = now
         self._limits = limits
         self.sweep_s = limits.sweep_s
-        self._slots = Slots(limits.flights_max)
+        self._slots = FairSemaphore(limits.flights_max)
         self._known: dict[str, set[str]] = {}
         self._asked: set[Key] = set()
         self._working: dict[Key, asyncio.Task[None]] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
-        self._seen: dict[Key, Place] = {}
+        self._seen: dict[Key, Position] = {}
         self._unkept: dict[Key, list[Outcome]] = {}
         self._draining = False
 
@@ -133,7 +133,7 @@ class Deliverer:
         except HistoryBroken:  # its round says so, and holds up no other webhook
             return True
 
-    def _reached(self, hook: Webhook) -> Place:
+    def _reached(self, hook: Webhook) -> Position:
         """The place up to which all events of a webhook have become deliveries, or were passed over."""
         return max(hook.cursor, self._seen.get(hook.key, hook.cursor))
 
@@ -202,7 +202,7 @@ class Deliverer:
             self._later(key, (queue.next_at - self._now()).total_seconds())
         return filled or bool(due)
 
-    async def _filled(self, queue: Queue) -> bool:
+    async def _filled(self, queue: DeliveryQueue) -> bool:
         """Make deliveries of the next events, as long as there is room; whether there were any events."""
         hook, room = queue.webhook, self._limits.window_max - queue.pending
         reached = self._reached(hook)
@@ -249,8 +249,8 @@ class Deliverer:
         if not found:
             return None
         event = found[0].event
-        placed = Placed(delivery.place, delivery.run_id, delivery.seq, event)
-        return message(event.type, event.at, shown_placed(placed))
+        placed = CompanyEvent(delivery.place, delivery.run_id, delivery.seq, event)
+        return message(event.type, event.at, event_json(placed))
 
     def _later(self, key: Key, pause_s: float) -> None:
         """Look again after a pause."""

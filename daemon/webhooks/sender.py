@@ -16,7 +16,7 @@ from typing import Any
 
 from actors.core.calls import Connector, Request
 from actors.core.canonical import canonical
-from daemon.connectors.http import Answer, HttpConnector, SendFailed
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 
 PREFIX = "whsec_"
@@ -25,7 +25,7 @@ TIMEOUT_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class WebhookMessage:
     """One attempt to tell a webhook something: where to, what, and the secret that signs it, still sealed."""
 
     company_id: str
@@ -36,7 +36,7 @@ class Notice:
     body: dict[str, Any]
 
 
-class Notices:
+class WebhookSender:
     """Opens a webhook's secret at the moment of the attempt, signs, and sends once."""
 
     def __init__(self, http: HttpConnector, vault: Vault, now: Callable[[], datetime]) -> None:
@@ -45,7 +45,7 @@ class Notices:
         self._vault = vault
         self._now = now
 
-    async def send(self, notice: Notice) -> Answer:
+    async def send(self, notice: WebhookMessage) -> HttpResponse:
         """Send a notice; SendFailed when there is no answer."""
         try:
             secret = await self._vault.open(notice.company_id, notice.webhook_id, WEBHOOK_SECRET, notice.sealed_secret)

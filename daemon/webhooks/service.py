@@ -10,19 +10,19 @@ from datetime import datetime
 from actors.ports import Receipt, StoreFailed
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.audit_events import Logged
-from daemon.model.webhooks import TEST_TYPE, Delivery, Tested, Wanted, Webhook, WebhookShelf
+from daemon.model.webhooks import TEST_TYPE, Delivery, Webhook, WebhookDraft, WebhookRepository, WebhookTestResult
 from daemon.runtime.ids import new_id
 from daemon.webhooks.attempt import Notify, attempt, message
 from daemon.webhooks.changes import changed
 from daemon.webhooks.sender import new_secret
 
 
-class Book:
+class WebhookService:
     """The webhooks of all companies, their secrets sealed."""
 
     def __init__(
         self,
-        shelf: WebhookShelf,
+        shelf: WebhookRepository,
         vault: Vault,
         notify: Notify,
         look: Callable[[str, str], None],
@@ -44,8 +44,8 @@ class Book:
         """A company's webhook."""
         return await self._shelf.webhook(company_id, webhook_id)
 
-    async def create(self, wanted: Wanted, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
-        """Make a webhook; returns it and its secret. TooMany when the company has as many as it may."""
+    async def create(self, wanted: WebhookDraft, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
+        """Make a webhook; returns it and its secret. TooManyWebhooks when the company has as many as it may."""
         async with self._change:
             webhook_id, secret, at = new_id(), new_secret(), self._now()
             webhook = Webhook(
@@ -71,7 +71,7 @@ class Book:
         except SealBroken as broken:
             raise StoreFailed(f"The secret cannot be opened: {broken}", "not_applied") from None
 
-    async def change(self, wanted: Wanted, webhook_id: str) -> Webhook | None:
+    async def change(self, wanted: WebhookDraft, webhook_id: str) -> Webhook | None:
         """Change a webhook and enable it; None when there is none."""
         async with self._change:
             before = await self._shelf.webhook(wanted.company_id, webhook_id)
@@ -102,14 +102,14 @@ class Book:
             event = changed(before, None, self._now(), by, via)
             return await self._shelf.delete_webhook(company_id, webhook_id, Logged(company_id, event))
 
-    async def test(self, company_id: str, webhook_id: str) -> Tested | None:
+    async def test(self, company_id: str, webhook_id: str) -> WebhookTestResult | None:
         """Send it a signed test, once and now; None when there is none."""
         webhook = await self._shelf.webhook(company_id, webhook_id)
         if webhook is None:
             return None
         body = message(TEST_TYPE, self._now(), {"webhook_id": webhook_id})
         result = await attempt(self._notify, webhook, f"msg_test_{new_id()}", body)
-        return Tested(result.ok, result.status_code, result.latency_ms, result.error)
+        return WebhookTestResult(result.ok, result.status_code, result.latency_ms, result.error)
 
     async def deliveries(
         self, company_id: str, webhook_id: str, before: int | None, limit: int

@@ -18,7 +18,7 @@ from actors.core.messages import Call, CallReturned, Cancel, Command, Effect, Ev
 from actors.core.run import Run
 from actors.directory import Directory
 from actors.ports import Commit, Receipt, StoreFailed, VersionConflict
-from daemon.connectors.service import Toolbox
+from daemon.connectors.service import ConnectorService
 from daemon.engine.feed import Feed
 from daemon.engine.timers import Timers
 from daemon.keys.keyring import KeyRing
@@ -183,7 +183,7 @@ class House:
     store: Store
     journal: Slow
     catalog: Catalog
-    toolbox: Toolbox
+    toolbox: ConnectorService
     hands: Hands
     feed: Feed
     timers: Timers
@@ -288,7 +288,7 @@ async def house(store: Store, *, entries: Iterable[Entry] = ENTRIES.values(), **
     journal, hands = Slow(store), Hands(timers)
     catalog = Catalog(entries, store)
     await catalog.open()
-    toolbox = Toolbox(store, Vault(KeyRing("", {}).rotated(), store, utc_now), utc_now)
+    toolbox = ConnectorService(store, Vault(KeyRing("", {}).rotated(), store, utc_now), utc_now)
     bounds = {"mailbox_max": 1_000, "steps_max": STEPS_MAX, **how}
     around = Surroundings(journal, catalog, toolbox, hands, feed, **bounds)
     directory = Directory(around, idle_s=0, report=lambda key, error: reported.append((key, error)), repeat_s=0)

@@ -19,7 +19,7 @@ from actors.core.messages import Call, CallFailed, CallReturned, Outcome, Wake
 from actors.core.template import ConditionFailed
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
-from daemon.connectors.retry import Clock, Limits
+from daemon.connectors.retry import CallLimits, Clock
 from daemon.engine.dispatcher import Dispatcher
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import AUTH_TOKEN, DataKey, Vault, wrapped
@@ -151,7 +151,7 @@ class House:
             post=self.post,
             wake=self.woken.append,
             now=lambda: NOW,
-            limits=Limits(**limits),
+            limits=CallLimits(**limits),
             clock=self.time.clock(),
         )
 

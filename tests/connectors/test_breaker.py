@@ -10,9 +10,9 @@ import pytest
 from aiohttp import web
 
 from actors.core.messages import CallReturned
-from daemon.connectors.breaker import Breakers
+from daemon.connectors.breaker import CircuitBreakers
 from daemon.connectors.egress import EgressGuard
-from daemon.connectors.http import Answer, HttpConnector, SendFailed
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from tests.connectors.conftest import NOW, FarSide, Handler, House, hang_up
 
 URL = "https://far.test/do"
@@ -50,18 +50,18 @@ class Bench:
         self.seconds = 0.0
         self.sent = 0
         bounds = {"failures_max": 3, "open_s": 30.0, "circuits_max": 100, **more}
-        self.breakers = Breakers(
+        self.breakers = CircuitBreakers(
             monotonic=lambda: self.seconds, now=lambda: NOW + timedelta(seconds=self.seconds), **bounds
         )
 
     async def send(self, end: SendFailed | int = 200, url: str = URL, company: str = "co") -> str:
         """How a call through the breaker ended."""
 
-        async def sender() -> Answer:
+        async def sender() -> HttpResponse:
             self.sent += 1
             if isinstance(end, SendFailed):
                 raise end
-            return Answer(end, None, 1)
+            return HttpResponse(end, None, 1)
 
         try:
             return str((await self.breakers.through(company, url, sender)).status)
@@ -117,9 +117,9 @@ async def test_one_trial_goes_out_when_the_time_is_over_and_the_others_wait_for_
     bench.seconds = 30
     go = asyncio.Event()
 
-    async def slow() -> Answer:
+    async def slow() -> HttpResponse:
         await go.wait()
-        return Answer(200, None, 1)
+        return HttpResponse(200, None, 1)
 
     trial = asyncio.create_task(bench.breakers.through("co", URL, slow))
     await asyncio.sleep(0)
@@ -147,7 +147,7 @@ async def test_a_trial_that_is_cut_off_or_refused_makes_room_for_another() -> No
     bench = await Bench().opened()
     bench.seconds = 30
 
-    async def never() -> Answer:
+    async def never() -> HttpResponse:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -166,9 +166,9 @@ async def test_what_comes_back_late_changes_nothing_while_the_circuit_is_open(en
     bench = Bench()
     go = asyncio.Event()
 
-    async def slow() -> Answer:
+    async def slow() -> HttpResponse:
         await go.wait()
-        return Answer(end, None, 1)
+        return HttpResponse(end, None, 1)
 
     late = asyncio.create_task(bench.breakers.through("co", URL, slow))
     await asyncio.sleep(0)

@@ -12,8 +12,8 @@ from aiohttp import web
 from actors.core.messages import CallReturned, Wake
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.headers import traceparent
-from daemon.connectors.http import Answer, HttpConnector, SendFailed
-from daemon.connectors.retry import Attempts, Limits, Plan
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
+from daemon.connectors.retry import CallLimits, Retrier, RetryPolicy
 from tests.connectors.conftest import NOW, FakeClock, FarSide, Handler, House, echo_auth, hang, hang_up
 
 
@@ -265,12 +265,12 @@ async def test_the_far_side_may_ask_for_a_longer_pause(house: House, asked: str,
 async def test_each_attempt_has_all_its_time_whatever_is_left_of_the_steps() -> None:
     had, time = list[float](), FakeClock()
 
-    async def send(seconds: float) -> Answer:
+    async def send(seconds: float) -> HttpResponse:
         had.append(seconds)
         raise SendFailed("connect_failed", "Nobody is there.")
 
-    attempts = Attempts(Limits(step_deadline_s=60.0, pause_s=50.0, pause_max_s=50.0), time.clock())
-    await attempts.settle("co", send, Plan(repeatable=False, retries=5, timeout_s=120.0), lambda: True)
+    attempts = Retrier(CallLimits(step_deadline_s=60.0, pause_s=50.0, pause_max_s=50.0), time.clock())
+    await attempts.settle("co", send, RetryPolicy(repeatable=False, retries=5, timeout_s=120.0), lambda: True)
     assert (had, time.slept) == ([120.0, 120.0], [50.0])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from actors.context import concern
-from daemon.connectors.dns import Lookups
+from daemon.connectors.dns import DnsResolver
 
 PATIENCE_S = 20.0
 THREADS, SHARE = 6, 2
@@ -51,19 +51,19 @@ def deaf() -> Iterator[Deaf]:
 
 
 @pytest.fixture
-async def lookups(deaf: Deaf) -> AsyncIterator[Lookups]:
-    one = Lookups(THREADS, SHARE, deaf.look_up)
+async def lookups(deaf: Deaf) -> AsyncIterator[DnsResolver]:
+    one = DnsResolver(THREADS, SHARE, deaf.look_up)
     yield one
     deaf.told.set()
     await one.close()
 
 
-async def ask(lookups: Lookups, company: str, host: str) -> list[str]:
+async def ask(lookups: DnsResolver, company: str, host: str) -> list[str]:
     concern(company_id=company)
     return [one["host"] for one in await lookups.resolve(host, 80)]
 
 
-async def test_names_that_nobody_answers_for_hold_up_no_other_company(lookups: Lookups, deaf: Deaf) -> None:
+async def test_names_that_nobody_answers_for_hold_up_no_other_company(lookups: DnsResolver, deaf: Deaf) -> None:
     slow = [asyncio.create_task(ask(lookups, "acme", f"{n}.acme.slow.test")) for n in range(3 * THREADS)]
     await asyncio.to_thread(deaf.asked.wait, PATIENCE_S)
     async with asyncio.timeout(PATIENCE_S):
@@ -75,7 +75,7 @@ async def test_names_that_nobody_answers_for_hold_up_no_other_company(lookups: L
     assert deaf.most["acme"] <= SHARE
 
 
-async def test_a_thread_counts_until_it_ends_whoever_has_given_up(lookups: Lookups, deaf: Deaf) -> None:
+async def test_a_thread_counts_until_it_ends_whoever_has_given_up(lookups: DnsResolver, deaf: Deaf) -> None:
     async def impatient(name: str) -> None:
         task = asyncio.create_task(ask(lookups, "acme", name))
         await asyncio.to_thread(deaf.asked.wait, PATIENCE_S)
@@ -95,14 +95,14 @@ async def test_a_thread_counts_until_it_ends_whoever_has_given_up(lookups: Looku
 
 
 async def test_the_system_is_asked_for_both_kinds_of_addresses() -> None:
-    lookups = Lookups()
+    lookups = DnsResolver()
     found = await lookups.resolve("localhost", 8080, socket.AF_UNSPEC)
     await lookups.close()
     assert {one["host"] for one in found} <= {"127.0.0.1", "::1"}
     assert {(one["hostname"], one["port"]) for one in found} == {("localhost", 8080)}
 
 
-async def test_nothing_is_looked_up_once_they_are_closed(lookups: Lookups) -> None:
+async def test_nothing_is_looked_up_once_they_are_closed(lookups: DnsResolver) -> None:
     await lookups.close()
     with pytest.raises(OSError, match="any more"):
         await lookups.resolve("quick.test", 80)

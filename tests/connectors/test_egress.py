@@ -17,7 +17,7 @@ from daemon.connectors.egress import (
     parse_networks,
 )
 from daemon.connectors.origin import BadUrl, origin, parse_url, same_origin
-from daemon.connectors.url_policy import Targets
+from daemon.connectors.url_policy import UrlPolicy
 
 
 def words(text: str) -> list[str]:
@@ -277,8 +277,8 @@ async def test_a_name_with_any_refused_address_or_none_is_refused(name: str) -> 
 
 
 async def test_the_question_before_a_test_does_not_wait_for_a_slow_name() -> None:
-    assert await Targets(EgressGuard(), ThreadedResolver()).refusal("http://localhost/") is not None
-    assert await Targets(EgressGuard(), ThreadedResolver(), resolve_s=0).refusal("http://localhost/") is None
+    assert await UrlPolicy(EgressGuard(), ThreadedResolver()).refusal("http://localhost/") is not None
+    assert await UrlPolicy(EgressGuard(), ThreadedResolver(), resolve_s=0).refusal("http://localhost/") is None
 
 
 def test_a_socket_is_made_only_for_an_allowed_address() -> None:

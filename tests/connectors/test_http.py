@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 
 from actors.core.calls import Connector, Request
 from daemon.connectors.egress import EgressGuard
-from daemon.connectors.http import Answer, HttpConnector, SendFailed, retry_after_s
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, retry_after_s
 from tests.connectors.conftest import LOOPBACK, NOW, FarSide, hang, hang_up
 from tests.connectors.test_egress import Stub
 
@@ -44,7 +44,7 @@ async def send(
     body: dict[str, Any] | None = None,
     timeout_s: float = 5.0,
     **fields: Any,
-) -> Answer:
+) -> HttpResponse:
     request = Request(tool="lab", mode="live", method=method, url=url, body=body)
     return await http.send(
         request, secret=secret, connector=connector(**fields), headers={"X-Penstock-Run": "run-1"}, timeout_s=timeout_s

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from daemon.connectors.service import Toolbox
+from daemon.connectors.service import ConnectorService
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.model import StoredConnector
@@ -32,7 +32,7 @@ class SlowOnce(MemoryStore):
 
 async def test_a_read_that_a_change_has_overtaken_does_not_bring_the_earlier_connectors_back() -> None:
     shelf = SlowOnce()
-    toolbox = Toolbox(shelf, Vault(KeyRing("", {}).rotated(), shelf, utc_now), utc_now)
+    toolbox = ConnectorService(shelf, Vault(KeyRing("", {}).rotated(), shelf, utc_now), utc_now)
     reading = asyncio.create_task(toolbox.connectors("acme"))
     await shelf.asked.wait()
     put, _ = await toolbox.put("acme", connector("pay"), None, "ann")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.crash.export import export
-from tests.crash.lives import KILL, Ending, Endings, Life, failpoints, free_port, traceable
+from tests.crash.lives import KILL, Ending, Endings, Lifecycle, failpoints, free_port, traceable
 from tests.crash.provoke import PROVOKED, Stage, provoke, registered
 from tests.crash.service import write_templates
 from tests.crash.wire import Wire
@@ -73,7 +73,7 @@ class Conductor:
         self._port = free_port()
         self._driver, self._ledger = folder / "driver.jsonl", folder / "ledger.jsonl"
         self._history = folder / "history.jsonl"
-        self._life: Life | None = None
+        self._life: Lifecycle | None = None
         self.outcome = outcome or Outcome()
 
     async def perform(self, seconds: float, *, kills_min: int = 0, new_folder: bool = True) -> Outcome:
@@ -111,8 +111,8 @@ class Conductor:
         await self._check()
         return self.outcome
 
-    async def _start(self, ending: Ending) -> Life:
-        self._life = await Life.start(self._folder, self._port, ending)
+    async def _start(self, ending: Ending) -> Lifecycle:
+        self._life = await Lifecycle.start(self._folder, self._port, ending)
         return self._life
 
     async def _close(self) -> None:
@@ -120,7 +120,7 @@ class Conductor:
         if self._life is not None:
             await self._life.kill()
 
-    async def _up(self) -> Life:
+    async def _up(self) -> Lifecycle:
         """A life that nothing was planted in, ready to serve."""
         life = await self._start(KILL)
         if not await life.ready():
@@ -149,7 +149,7 @@ class Conductor:
             await provoke(ending.name, Stage(self._folder, self._port, life.pid))
         await self._end(endings, ending, life, began)
 
-    async def _end(self, endings: Endings, ending: Ending, life: Life, began: float) -> None:
+    async def _end(self, endings: Endings, ending: Ending, life: Lifecycle, began: float) -> None:
         left_s = self._period_s - (time.monotonic() - began)
         life_s = min(max(LIFE_S[0], left_s * self._random.uniform(0.4, 1.6)), LIFE_S[1])
         provoked = ending.kind == "failpoint" and ending.name in PROVOKED

@@ -60,7 +60,7 @@ NEW_FOLDER = ("before-migration", "migration-unrecorded", "after-migration", "ke
 KILL = Ending("kill")
 
 
-class Life:
+class Lifecycle:
     """A service process, from its start to its end."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -68,7 +68,7 @@ class Life:
         self.pid = process.pid
 
     @classmethod
-    async def start(cls, folder: Path, port: int, ending: Ending = KILL) -> Life:
+    async def start(cls, folder: Path, port: int, ending: Ending = KILL) -> Lifecycle:
         """Start the service; it may not be ready yet."""
         env = {**environment(folder, log_level="error", idle_s="0.3"), **ending.settings}
         with (folder / "service.log").open("ab") as errors:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from daemon.runtime.systemd import Supervision
+from daemon.runtime.systemd import SystemdEnvironment
 from tests.crash.service import PATIENCE_S
 from tests.crash.supervised import Manager, listener, supervised
 
@@ -183,8 +183,8 @@ async def test_whoever_has_connected_and_not_yet_asked_is_still_answered(folder:
     ],
 )
 def test_only_the_process_that_is_meant_is_watched(variables: dict[str, int], alive_s: float | None) -> None:
-    assert Supervision(**variables).watchdog_s == alive_s  # type: ignore[arg-type]
+    assert SystemdEnvironment(**variables).watchdog_s == alive_s  # type: ignore[arg-type]
 
 
 def test_sockets_that_were_handed_to_another_process_are_left_alone() -> None:
-    assert list(Supervision(listen_fds=2, listen_pid=1).sockets) == []
+    assert list(SystemdEnvironment(listen_fds=2, listen_pid=1).sockets) == []

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from daemon.app import Life, opened
+from daemon.app import Lifecycle, opened
 from daemon.cli import app
 from daemon.doctor import database, environment
 from daemon.doctor.checks import few
@@ -38,7 +38,7 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("used") / "data"
 
     async def live() -> None:
-        async with opened(Settings(data_dir=folder), Life()):
+        async with opened(Settings(data_dir=folder), Lifecycle()):
             pass
 
     asyncio.run(live())

@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.crash.lives import Life, free_port
+from tests.crash.lives import Lifecycle, free_port
 from tests.crash.provoke import registered
 from tests.crash.service import write_templates
 from tests.linear.crowd import Caller, Record, Shares
@@ -81,7 +81,7 @@ class Harness:
         started = await asyncio.gather(*(caller.start(share) for caller, share in zip(crowd, shares, strict=True)))
         return [run_id for some in started for run_id in some]
 
-    async def _killed(self, life: Life, port: int, run_ids: list[str]) -> Life:
+    async def _killed(self, life: Lifecycle, port: int, run_ids: list[str]) -> Lifecycle:
         """Kill the service when the crowd is about half through these gates, and start it again."""
         await self.record.reached(run_ids[len(run_ids) // 2])
         await life.kill()
@@ -104,8 +104,8 @@ async def _read(caller: Caller, run_ids: list[str]) -> None:
         await caller.read(run_id)
 
 
-async def _up(folder: Path, port: int) -> Life:
-    life = await Life.start(folder, port)
+async def _up(folder: Path, port: int) -> Lifecycle:
+    life = await Lifecycle.start(folder, port)
     if not await life.ready():
         raise AssertionError("the service does not start")
     return life

@@ -12,7 +12,7 @@ from actors.core.messages import Call, Effect
 from actors.ports import StoreFailed, VersionConflict
 from daemon.engine.ownership import OwnEffects, SharedJournal
 from daemon.model.audit_events import Logged
-from daemon.model.webhooks import WEBHOOKS_MAX, TooMany, Webhook
+from daemon.model.webhooks import WEBHOOKS_MAX, TooManyWebhooks, Webhook
 from daemon.stores.postgres.store import PostgresStore
 from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, commit, decide, start, work
@@ -181,7 +181,7 @@ async def test_a_company_has_no_more_webhooks_than_it_may_whichever_daemons_are_
             for number, hook in enumerate(hooks)
         )
         done = await asyncio.gather(*adding, return_exceptions=True)
-        assert Counter(map(type, done)) == {type(None): WEBHOOKS_MAX, TooMany: 10}
+        assert Counter(map(type, done)) == {type(None): WEBHOOKS_MAX, TooManyWebhooks: 10}
         assert len(await one.webhooks_of(ACME)) == WEBHOOKS_MAX
 
 

@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 from pydantic import SecretStr
 
-from daemon.app import Life, opened
-from daemon.keys.change_log import KeyWatch
+from daemon.app import Lifecycle, opened
+from daemon.keys.change_log import KeyFileWatcher
 from daemon.keys.consistency import check
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring, open_ring, read_ring
 from daemon.keys.vault import Vault
@@ -58,7 +58,7 @@ class Site:
         files = key_files(self.settings(name))
         store = await self.joined()
         await check(files, store)
-        await KeyWatch(files, store, utc_now).begin()
+        await KeyFileWatcher(files, store, utc_now).begin()
         return store
 
     async def joined(self) -> PostgresStore:
@@ -125,7 +125,7 @@ async def test_of_two_with_different_keys_that_begin_in_the_same_moment_one_does
     stores = [await site.joined() for _ in names]
     for files, store in zip(given, stores, strict=True):
         await check(files, store)  # nobody has written anything yet
-    watches = [KeyWatch(files, store, utc_now) for files, store in zip(given, stores, strict=True)]
+    watches = [KeyFileWatcher(files, store, utc_now) for files, store in zip(given, stores, strict=True)]
     refused = await asyncio.gather(*(watch.begin() for watch in watches), return_exceptions=True)
     ((started, _),) = [(place, one) for place, one in enumerate(refused) if one is None]
     assert isinstance(refused[1 - started], KeyFileRefused)
@@ -138,7 +138,7 @@ async def test_one_that_does_not_start_has_signed_nothing(site: Site) -> None:
     replaced(given[1]["audit"])
 
     async def served(name: str) -> Services:
-        return await site.stack.enter_async_context(opened(site.settings(name), Life()))
+        return await site.stack.enter_async_context(opened(site.settings(name), Lifecycle()))
 
     both = await asyncio.gather(*map(served, names), return_exceptions=True)
     ((started, services),) = [(place, one) for place, one in enumerate(both) if isinstance(one, Services)]
@@ -150,7 +150,7 @@ async def test_one_that_does_not_start_has_signed_nothing(site: Site) -> None:
 
 async def test_a_rotation_that_reaches_several_daemons_is_written_down_once(site: Site) -> None:
     files, names = site.given("first"), ("first", "second", "third")
-    watches = [KeyWatch(files, await site.joined(), utc_now) for _ in names]
+    watches = [KeyFileWatcher(files, await site.joined(), utc_now) for _ in names]
     for watch in watches:
         await watch.begin()
     for purpose in PURPOSES:

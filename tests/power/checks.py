@@ -16,7 +16,7 @@ import jwt
 
 from actors.core.messages import Event, RunStarted, StepCleared, VerdictGiven
 from actors.ports import StoreFailed
-from daemon.app import Life, opened
+from daemon.app import Lifecycle, opened
 from daemon.identity.accounts import Identity, NotAuthenticated
 from daemon.keys.keyring import KeyFileRefused, KeyRing, read_ring
 from daemon.model import Runs, SchemaMismatch
@@ -188,7 +188,7 @@ async def faults_of_service(folder: Path, templates: Path, known: Known) -> list
     """What is wrong with an image when the service itself opens it."""
     settings = Settings(data_dir=folder, templates_dir=templates, rate_limits=False, drain_s=0)
     try:
-        async with opened(settings, Life()) as services:
+        async with opened(settings, Lifecycle()) as services:
             return [*_of_tokens(services.identity, known), *await _of_served(services.store, known)]
     except (StoreFailed, SchemaMismatch, KeyFileRefused) as refused:
         return [f"the service refuses to start: {refused}"]

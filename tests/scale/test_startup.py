@@ -8,7 +8,7 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from daemon.app import Life, opened
+from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
 from daemon.stores.sqlite.store import SqliteStore
 from tests.histories import start
@@ -35,7 +35,7 @@ async def test_a_start_reads_no_run_that_is_parked(tmp_path: Path) -> None:
         db.execute("UPDATE snapshots SET body = x'00'")
         db.execute("UPDATE commits SET events = x'00'")
     with capture_logs() as logs:
-        async with opened(Settings(data_dir=tmp_path), Life()):
+        async with opened(Settings(data_dir=tmp_path), Lifecycle()):
             pass
     assert [log["runs"] for log in logs if log["event"] == "recovered"] == [0]
     assert [log for log in logs if log["log_level"] == "error"] == []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tests.sim.world import World
 
 Key = tuple[str, str]
-Place = tuple[str, str, str]
+Position = tuple[str, str, str]
 Work = Callable[["Transaction"], None]
 LOAD_S = 0.01
 LOAD_WEIGHT = 0.2
@@ -41,7 +41,7 @@ class Disk:
     """What is durable, whatever happens to processes."""
 
     runs: dict[Key, Kept] = field(default_factory=dict)
-    receipts: dict[Place, Receipt] = field(default_factory=dict)
+    receipts: dict[Position, Receipt] = field(default_factory=dict)
     checks_versions: ClassVar[bool] = True
 
     def run(self, key: Key) -> Run | None:
@@ -59,7 +59,7 @@ class Transaction:
         self.disk = disk
         self.commits: list[tuple[Commit, tuple[bytes, bytes | None], bytes]] = []
         self.versions: dict[Key, int] = {}
-        self.receipts: dict[Place, Receipt] = {}
+        self.receipts: dict[Position, Receipt] = {}
 
     def append(self, commit: Commit, events: tuple[bytes, bytes | None], snapshot: bytes) -> None:
         """Note a commit, or raise ReceiptTaken or VersionConflict."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.core.calls import Connector, Request
 from actors.core.template import ConditionFailed
-from daemon.connectors.http import Answer, HttpConnector, SendFailed, unheard
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, unheard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,7 @@ class FarSide(HttpConnector):
         headers: dict[str, str],
         timeout_s: float,
         leaving: Callable[[], None] = unheard,
-    ) -> Answer:
+    ) -> HttpResponse:
         """Send a request once and take the answer; SendFailed when there is none."""
         world, key = self._process.world, headers["Idempotency-Key"]
         how, delay_s = world.far_side(timeout_s)
@@ -54,7 +54,7 @@ class FarSide(HttpConnector):
             raise SendFailed("connection_lost", "The connection broke.", maybe_sent=True)
         await self._process.may_die("after the answer")
         status = world.rng.choice(STATUSES) if how == "status" else 200
-        return Answer(status, {"key": key, "hit": how == "hit"}, 1)
+        return HttpResponse(status, {"key": key, "hit": how == "hit"}, 1)
 
 
 class Hits:

@@ -14,7 +14,7 @@ Ts = TypeVarTuple("Ts")
 STEPS_MAX = 300_000
 
 
-class Life:
+class Lifecycle:
     """Whatever belongs to one process; once it is dead nothing of it is run any more."""
 
     def __init__(self, name: str) -> None:
@@ -22,7 +22,7 @@ class Life:
         self.dead = False
 
 
-LIFE: contextvars.ContextVar[Life | None] = contextvars.ContextVar("LIFE", default=None)
+LIFE: contextvars.ContextVar[Lifecycle | None] = contextvars.ContextVar("LIFE", default=None)
 
 
 class Stuck(Exception):
@@ -49,8 +49,8 @@ class SimLoop(asyncio.BaseEventLoop):
         self.problems: list[str] = []
         self._rng, self._disorder = rng, disorder
         self._now = 0.0
-        self._queue: list[tuple[asyncio.Handle, Life | None]] = []
-        self._timers: list[tuple[float, int, asyncio.TimerHandle, Life | None]] = []
+        self._queue: list[tuple[asyncio.Handle, Lifecycle | None]] = []
+        self._timers: list[tuple[float, int, asyncio.TimerHandle, Lifecycle | None]] = []
         self._made: list[SimTask] = []
         self._numbers = 0
         self._over = False

@@ -16,7 +16,7 @@ from actors.core.run import Run
 from actors.core.template import Template
 from actors.core.values import changed
 from actors.directory import Directory
-from daemon.engine.dispatcher import Dispatcher, Flight
+from daemon.engine.dispatcher import Dispatcher, InFlightCall
 from tests.sim.disk import Disk, Key
 
 Plant = tuple[Any, str, Any]
@@ -89,7 +89,7 @@ def sent_again_after_a_restart() -> Sequence[Plant]:
     """Whether a call may have been made before the restart is not asked."""
     refused = Dispatcher._refused
 
-    def careless(self: Dispatcher, flight: Flight) -> Outcome | None:
+    def careless(self: Dispatcher, flight: InFlightCall) -> Outcome | None:
         flight.recovered = False
         return refused(self, flight)
 

@@ -14,8 +14,8 @@ from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
 from actors.ports import StoreFailed
-from daemon.connectors.retry import Clock, Limits
-from daemon.connectors.service import Toolbox
+from daemon.connectors.retry import CallLimits, Clock
+from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
 from daemon.engine.timers import Timers
@@ -25,7 +25,7 @@ from daemon.runtime.clock import utc_now
 from daemon.stores.memory.store import MemoryStore
 from tests.sim.disk import Key, SimStore, never
 from tests.sim.farside import FarSide, Hits
-from tests.sim.loop import LIFE, Life
+from tests.sim.loop import LIFE, Lifecycle
 
 if TYPE_CHECKING:
     from tests.sim.world import World
@@ -98,7 +98,7 @@ class Process:
 
     def __init__(self, world: World, name: str) -> None:
         self.world, self.name = world, name
-        self.life = Life(name)
+        self.life = Lifecycle(name)
         self.gone: asyncio.Future[str] = world.loop.create_future()
         self.stopping, self.recovered = False, asyncio.Event()
         self.waiting: set[str] = set()
@@ -114,7 +114,7 @@ class Process:
         world, mix = self.world, self.world.mix
         self.store = SimStore(self, mix.batch_max)
         self.timers, self.feed = Timers(self._post, world.now), WatchedFeed(self)
-        self.toolbox = Toolbox(world.shelf, vault(), world.now)
+        self.toolbox = ConnectorService(world.shelf, vault(), world.now)
         self.dispatcher = WatchedDispatcher(
             http=FarSide(self),
             vault=vault(),
@@ -123,7 +123,7 @@ class Process:
             post=self._post,
             wake=self.timers.wake,
             now=world.now,
-            limits=Limits(calls_max=mix.calls_max, step_deadline_s=20.0, failures_max=mix.failures_max),
+            limits=CallLimits(calls_max=mix.calls_max, step_deadline_s=20.0, failures_max=mix.failures_max),
             clock=Clock(world.loop.time, asyncio.sleep, world.rng.random),
         )
         self.dispatcher.process = self

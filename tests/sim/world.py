@@ -16,7 +16,7 @@ import structlog
 from actors.core import turn
 from actors.core.calls import Connector
 from actors.ports import StoreFailed
-from daemon.connectors.service import Toolbox
+from daemon.connectors.service import ConnectorService
 from tests.property.templates import TOOLS
 from tests.sim.disk import WRITE_S, Disk, Shelf
 from tests.sim.loop import SimLoop
@@ -182,13 +182,13 @@ class World:
 
     async def bind_all(self) -> None:
         """Before the service is there, most tools are bound."""
-        toolbox = Toolbox(self.shelf, vault(), self.now)
+        toolbox = ConnectorService(self.shelf, vault(), self.now)
         for company in COMPANIES:
             for tool in TOOLS:
                 if self.rng.random() < 0.8:
                     await self.bind(toolbox, company, tool)
 
-    async def bind(self, toolbox: Toolbox, company: str, tool: str) -> None:
+    async def bind(self, toolbox: ConnectorService, company: str, tool: str) -> None:
         """Somebody binds a tool, anew or otherwise."""
         with suppress(StoreFailed):
             stored, _ = await toolbox.put(company, self.connector(company, tool), None, "ann")

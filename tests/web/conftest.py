@@ -13,7 +13,7 @@ import pytest
 from argon2 import PasswordHasher
 from pydantic import SecretStr
 
-from daemon.app import Life, opened
+from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
 from daemon.templates.catalog import Entry, load_folder, shipped
 from tests.postgres import Server
@@ -55,7 +55,7 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("blank") / "data"
 
     async def make() -> None:
-        async with opened(Settings(data_dir=folder, templates_dir=TEMPLATES), Life()):
+        async with opened(Settings(data_dir=folder, templates_dir=TEMPLATES), Lifecycle()):
             pass
 
     asyncio.run(make())

@@ -17,7 +17,7 @@ from aiohttp.test_utils import TestClient
 from actors.core.decider import Step, step
 from actors.core.messages import Resume
 from actors.ports import Commit, VersionConflict
-from daemon.app import Life, opened
+from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
 from daemon.web.routes import application
 from daemon.web.services import Services
@@ -56,7 +56,7 @@ class House:
     settings: Settings
     clients: Clients
     daemons: int = 1
-    life: Life = field(default_factory=Life)
+    life: Lifecycle = field(default_factory=Lifecycle)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     services: Services = field(init=False)
     opened: list[Client] = field(default_factory=list)
@@ -66,7 +66,7 @@ class House:
         return random.choice(self.opened)
 
     async def open(self) -> None:
-        self.life, self.stack, self.opened = Life(), AsyncExitStack(), []
+        self.life, self.stack, self.opened = Lifecycle(), AsyncExitStack(), []
         for _ in range(self.daemons):
             self.services = await self.stack.enter_async_context(opened(self.settings, self.life))
             self.opened.append(await self.clients(application(self.services)))

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from daemon.app import Life, opened
+from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
 from daemon.web.bodies import ARRIVING
 from daemon.web.middleware.admission import ADMISSION, Admission
@@ -64,7 +64,7 @@ async def until(true: Callable[[], bool]) -> None:
 class Entrance:
     """A service that listens, and connections to it, all closed in the end."""
 
-    def __init__(self, door: Door, life: Life) -> None:
+    def __init__(self, door: Door, life: Lifecycle) -> None:
         self.door, self.life = door, life
         self.lines: list[Line] = []
 
@@ -91,7 +91,7 @@ class Entrance:
 @asynccontextmanager
 async def entrance(settings: Settings, **how: Any) -> AsyncIterator[Entrance]:
     own = settings.model_copy(update={"port": 0, **how})
-    life = Life()
+    life = Lifecycle()
     async with opened(own, life) as services, listening(services) as door:
         one = Entrance(door, life)
         try:

@@ -21,11 +21,11 @@ from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
-from daemon.model.webhooks import Delivery, Wanted, Webhook
+from daemon.model.webhooks import Delivery, Webhook, WebhookDraft
 from daemon.stores.sqlite.store import SqliteStore
-from daemon.webhooks.deliverer import Deliverer, Limits
-from daemon.webhooks.sender import Notices
-from daemon.webhooks.service import Book
+from daemon.webhooks.deliverer import Deliverer, DeliveryLimits
+from daemon.webhooks.sender import WebhookSender
+from daemon.webhooks.service import WebhookService
 from tests.histories import ACME, Clock, decide, start
 
 PATIENCE_S = 10.0
@@ -113,11 +113,11 @@ class Post:
     clock: Clock = field(default_factory=Clock)
     ring: KeyRing = field(default_factory=lambda: KeyRing("", {}).rotated())
     networks: str = "127.0.0.0/8"
-    limits: Limits = field(default_factory=Limits)
+    limits: DeliveryLimits = field(default_factory=DeliveryLimits)
     stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     store: SqliteStore = field(init=False)
     deliverer: Deliverer = field(init=False)
-    book: Book = field(init=False)
+    book: WebhookService = field(init=False)
 
     async def open(self) -> None:
         self.stack = AsyncExitStack()
@@ -125,9 +125,9 @@ class Post:
         guard = EgressGuard(parse_networks(self.networks))
         http = await self.stack.enter_async_context(HttpConnector(guard, now=self.clock))
         vault = Vault(self.ring, self.store, self.clock)
-        notify = Notices(http, vault, self.clock).send
+        notify = WebhookSender(http, vault, self.clock).send
         self.deliverer = Deliverer(self.store, notify, self.clock, self.limits)
-        self.book = Book(self.store, vault, notify, self.deliverer.look, self.clock)
+        self.book = WebhookService(self.store, vault, notify, self.deliverer.look, self.clock)
 
     async def close(self, grace_s: float = 0) -> None:
         await self.deliverer.drain(grace_s)
@@ -138,7 +138,7 @@ class Post:
         await self.open()
 
     async def hook(self, url: str, events: tuple[str, ...] | None = None, company: str = ACME) -> tuple[Webhook, str]:
-        made = await self.book.create(Wanted(company, url, events, None, "ann", "session"), lambda _: None)
+        made = await self.book.create(WebhookDraft(company, url, events, None, "ann", "session"), lambda _: None)
         await self.rest()
         return made
 

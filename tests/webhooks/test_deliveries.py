@@ -8,9 +8,9 @@ from datetime import timedelta
 import pytest
 
 from daemon.model.event_log import BEGINNING
-from daemon.model.webhooks import Wanted
+from daemon.model.webhooks import WebhookDraft
 from daemon.webhooks.backoff import PAUSES_S
-from daemon.webhooks.deliverer import Limits
+from daemon.webhooks.deliverer import DeliveryLimits
 from tests.histories import ACME, NOON, OTHER
 from tests.webhooks.conftest import PATIENCE_S, Post, Receiver, verified
 
@@ -143,7 +143,7 @@ async def test_410_of_an_earlier_url_does_not_disable_the_webhook(post: Post, re
     receiver.open.clear()
     await post.happen("run-1")
     assert await receiver.holding(1, post) == 1
-    await post.book.change(Wanted(ACME, receiver.url("/else"), ("run_ended",), None, "ann", "session"), hook.id)
+    await post.book.change(WebhookDraft(ACME, receiver.url("/else"), ("run_ended",), None, "ann", "session"), hook.id)
     receiver.open.set()
     await post.happen("run-2")
     await post.rest()
@@ -160,7 +160,7 @@ async def test_an_enabled_webhook_goes_on_where_it_stood(post: Post, receiver: R
     await post.happen("run-2")
     receiver.status = 200
     receiver.got.clear()
-    await post.book.change(Wanted(ACME, receiver.url(), None, None, "ann", "session"), hook.id)
+    await post.book.change(WebhookDraft(ACME, receiver.url(), None, None, "ann", "session"), hook.id)
     await post.rest()
     assert sorted(receiver.ids) == sorted({*ids("run-1"), *ids("run-2")} - refused)
 
@@ -231,12 +231,12 @@ async def test_a_slow_receiver_does_not_hold_up_another(post: Post, receiver: Re
     quick, _ = await post.hook(receiver.url())
     for number in range(5):
         await post.happen(f"run-{number}")
-    assert await slow.holding(Limits().flights_each_max, post) == Limits().flights_each_max
+    assert await slow.holding(DeliveryLimits().flights_each_max, post) == DeliveryLimits().flights_each_max
     async with asyncio.timeout(PATIENCE_S):
         while len(receiver.got) < 25:
             receiver.arrived.clear()
             await receiver.arrived.wait()
-    assert slow.inside == Limits().flights_each_max
+    assert slow.inside == DeliveryLimits().flights_each_max
     slow.open.set()
     await post.rest()
     assert {one.status for one in await post.log(quick)} == {"delivered"}
@@ -244,7 +244,7 @@ async def test_a_slow_receiver_does_not_hold_up_another(post: Post, receiver: Re
 
 
 async def test_so_many_attempts_are_under_way_at_once_and_no_more(post: Post, receiver: Receiver) -> None:
-    post.limits = Limits(flights_max=3)
+    post.limits = DeliveryLimits(flights_max=3)
     await post.restart()
     for _ in range(4):
         await post.hook(receiver.url())
@@ -259,7 +259,7 @@ async def test_so_many_attempts_are_under_way_at_once_and_no_more(post: Post, re
 async def test_receivers_of_one_company_that_hang_leave_room_for_another(post: Post, receiver: Receiver) -> None:
     slow = Receiver()
     await slow.server.start_server(shutdown_timeout=0.01)
-    post.limits = Limits(flights_max=4)
+    post.limits = DeliveryLimits(flights_max=4)
     await post.restart()
     for _ in range(2):
         await post.hook(slow.url())
@@ -297,7 +297,7 @@ async def test_a_receiver_that_is_unwell_gets_one_at_a_time_and_all_when_it_is_w
 
 
 async def test_a_full_line_waits_in_the_journal_and_loses_nothing(post: Post, receiver: Receiver) -> None:
-    post.limits = Limits(window_max=6, page_max=4)
+    post.limits = DeliveryLimits(window_max=6, page_max=4)
     await post.restart()
     hook, _ = await post.hook(receiver.url(), ("run_started", "run_ended"))
     receiver.status = 500

@@ -6,8 +6,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from daemon.model.chain import Walk, genesis
-from daemon.model.event_log import Place, Placed
-from daemon.model.webhooks import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, Queue, TooMany, Webhook, message_id
+from daemon.model.event_log import CompanyEvent, Position
+from daemon.model.webhooks import (
+    KEPT_MAX,
+    REVIVED_FROM,
+    WEBHOOKS_MAX,
+    Delivery,
+    DeliveryQueue,
+    TooManyWebhooks,
+    Webhook,
+    message_id,
+)
 from daemon.stores import codec
 from daemon.stores.memory.audit import MemoryLedger
 from daemon.stores.memory.receipts import MemoryReceipts
@@ -33,13 +42,13 @@ class MemoryTelling(MemoryLedger, MemoryReceipts):
         self._webhooks: dict[Key, Webhook] = {}
         self._deliveries: dict[Key, list[Delivery]] = {}
 
-    async def present(self, company_id: str) -> Place:  # noqa: ARG002 - one order for all companies
+    async def present(self, company_id: str) -> Position:  # noqa: ARG002 - one order for all companies
         """The place behind everything that a company has committed."""
-        return Place(len(self._order) + 1, 0)
+        return Position(len(self._order) + 1, 0)
 
-    async def happened(self, company_id: str, after: Place, limit: int) -> Sequence[Placed]:
+    async def happened(self, company_id: str, after: Position, limit: int) -> Sequence[CompanyEvent]:
         """At most `limit` events of a company's runs behind a place, in order."""
-        found: list[Placed] = []
+        found: list[CompanyEvent] = []
         for position, before, one in self.committed(company_id, after.position):
             if len(found) >= limit:
                 break
@@ -49,10 +58,10 @@ class MemoryTelling(MemoryLedger, MemoryReceipts):
         return found[: max(0, limit)]
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
-        """Keep a new webhook that begins at the present; ReceiptTaken or TooMany say why not."""
+        """Keep a new webhook that begins at the present; ReceiptTaken or TooManyWebhooks say why not."""
         self._refuse_taken(receipt)
         if len(await self.webhooks_of(webhook.company_id)) >= WEBHOOKS_MAX:
-            raise TooMany
+            raise TooManyWebhooks
         self._keep(receipt)
         await self.log(logged)
         self._webhooks[webhook.key] = replace(webhook, cursor=await self.present(webhook.company_id))
@@ -97,7 +106,7 @@ class MemoryTelling(MemoryLedger, MemoryReceipts):
         """At most `limit` (company_id, id) of enabled webhooks behind one, in order."""
         return sorted(key for key, one in self._webhooks.items() if one.enabled and key > after)[:limit]
 
-    async def webhook_queue(self, company_id: str, webhook_id: str, at: datetime, limit: int) -> Queue | None:
+    async def webhook_queue(self, company_id: str, webhook_id: str, at: datetime, limit: int) -> DeliveryQueue | None:
         """A webhook with at most `limit` deliveries that are due at that time, the longest due first."""
         found = self._webhooks.get((company_id, webhook_id))
         if found is None:
@@ -105,9 +114,9 @@ class MemoryTelling(MemoryLedger, MemoryReceipts):
         waiting = [(one.next_at, one.number, one) for one in self._deliveries[found.key] if one.next_at is not None]
         waiting.sort()
         due = [one for next_at, _, one in waiting if next_at <= at][:limit]
-        return Queue(found, due, len(waiting), waiting[0][0] if waiting else None)
+        return DeliveryQueue(found, due, len(waiting), waiting[0][0] if waiting else None)
 
-    async def enqueue(self, webhook: Webhook, found: Sequence[Placed], cursor: Place, at: datetime) -> None:
+    async def enqueue(self, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: datetime) -> None:
         """Make events deliveries that are due and move the cursor, in one; old settled ones are dropped."""
         kept = self._webhooks.get(webhook.key)
         if kept is None or kept.cursor >= cursor:
@@ -179,6 +188,6 @@ def _due(one: Delivery, at: datetime) -> Delivery:
     return one if one.next_at is None else replace(one, next_at=min(one.next_at, at))
 
 
-def _events(position: int, one: Entry) -> Iterator[Placed]:
+def _events(position: int, one: Entry) -> Iterator[CompanyEvent]:
     for nth, event in enumerate(codec.decode_events(one.events, one.exact), 1):
-        yield Placed(Place(position, nth), one.stream, one.first_seq + nth - 1, event)
+        yield CompanyEvent(Position(position, nth), one.stream, one.first_seq + nth - 1, event)

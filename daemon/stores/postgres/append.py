@@ -134,10 +134,10 @@ class Append:
         return (self.commit.run.id, *(() if receipt is None else ((receipt.path, receipt.key),)))
 
 
-Settled = tuple[Performs | None, Exception | None]
+CallResult = tuple[Performs | None, Exception | None]
 
 
-async def append_all(db: Db, company_id: str, epoch: int, appends: Sequence[Append]) -> list[Settled]:
+async def append_all(db: Db, company_id: str, epoch: int, appends: Sequence[Append]) -> list[CallResult]:
     """Commit these, of one company and with different claims; who performs, or the refusal, of each."""
     columns = [list(column) for column in zip(*(one.row for one in appends), strict=True)]
     args = (company_id, epoch, len(appends), *columns, appends[0].at, codec.SNAPSHOT_SCHEMA)
@@ -148,7 +148,7 @@ async def append_all(db: Db, company_id: str, epoch: int, appends: Sequence[Appe
     return [settled[one.commit.run.id] for one in appends]
 
 
-def _settled(epoch: int | None, claimed: int, *, taken: bool) -> Settled:
+def _settled(epoch: int | None, claimed: int, *, taken: bool) -> CallResult:
     if epoch is not None:
         return Performs(epoch, claimed), None
     if taken:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from daemon.observability.meters import Gauge
 
 _log = structlog.get_logger()
-Settled = tuple[Any, Exception | None]
+CallResult = tuple[Any, Exception | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +70,9 @@ class PostgresEngine:
         self._fenced = fenced
         self._gauge = gauge
 
-    async def apply(self, works: Sequence[Any]) -> Sequence[Settled]:
+    async def apply(self, works: Sequence[Any]) -> Sequence[CallResult]:
         """Run the works; each company's commits together, and what fails fails for those alone that it concerns."""
-        settled: list[Settled] = [(None, None)] * len(works)
+        settled: list[CallResult] = [(None, None)] * len(works)
         places: dict[str, list[int]] = {}
         for place, work in enumerate(works):
             places.setdefault(work.company_id, []).append(place)
@@ -89,12 +89,12 @@ class PostgresEngine:
     async def rest(self) -> None:
         """There is nothing to tidy up."""
 
-    async def _append(self, works: Sequence[Any], places: list[int], settled: list[Settled]) -> None:
+    async def _append(self, works: Sequence[Any], places: list[int], settled: list[CallResult]) -> None:
         company_id = works[places[0]].company_id
         place = iter(places)
         for wave in waves([works[at].append for at in places]):
             try:
-                done: Sequence[Settled] = await self._link.use(
+                done: Sequence[CallResult] = await self._link.use(
                     lambda db, wave=wave: append_all(db, company_id, self._epoch(), wave),  # type: ignore[misc]
                     writing=True,
                 )
@@ -109,7 +109,7 @@ class PostgresEngine:
                     self._fenced()
             self._wrote(company_id)
 
-    async def _run(self, work: Work) -> Settled:
+    async def _run(self, work: Work) -> CallResult:
         async def together(db: Db) -> Any:
             async with db.transaction():
                 await alive(db, self._epoch())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from daemon.model.event_log import Place, Placed
+from daemon.model.event_log import CompanyEvent, Position
 from daemon.stores.rows import INTEGER_MAX, events_of_row
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ _HAPPENED = (
 )
 
 
-async def present(db: Db, company_id: str) -> Place:
+async def present(db: Db, company_id: str) -> Position:
     """The place behind everything that a company has committed."""
     last = await db.fetchval("SELECT position FROM clocks WHERE company_id = $1", company_id)
-    return Place((last or 0) + 1, 0)
+    return Position((last or 0) + 1, 0)
 
 
-async def happened(db: Db, company_id: str, after: Place, limit: int) -> Sequence[Placed]:
+async def happened(db: Db, company_id: str, after: Position, limit: int) -> Sequence[CompanyEvent]:
     """The events behind a place; each commit holds at least one, so that one more commit than events is enough."""
-    found: list[Placed] = []
+    found: list[CompanyEvent] = []
     limit = max(0, min(limit, INTEGER_MAX - 1))
     for row in await db.fetch(_HAPPENED, company_id, min(after.position, INTEGER_MAX), limit + 1):
         if len(found) >= limit:

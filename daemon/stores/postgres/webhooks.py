@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from daemon.model.event_log import Place
-from daemon.model.webhooks import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, Queue, TooMany, Webhook, message_id
+from daemon.model.event_log import Position
+from daemon.model.webhooks import (
+    KEPT_MAX,
+    REVIVED_FROM,
+    WEBHOOKS_MAX,
+    Delivery,
+    DeliveryQueue,
+    TooManyWebhooks,
+    Webhook,
+    message_id,
+)
 from daemon.stores.group_commit import DROP_MAX
 from daemon.stores.postgres.accounts import add_receipt, counted
 from daemon.stores.postgres.company_log import CLOCK, log
@@ -18,7 +27,7 @@ if TYPE_CHECKING:
 
     from actors.ports import Receipt
     from daemon.model.audit_events import Logged
-    from daemon.model.event_log import Placed
+    from daemon.model.event_log import CompanyEvent
     from daemon.stores.postgres.connection import Db
 
 Key = tuple[str, str]
@@ -58,7 +67,7 @@ async def add_webhook(db: Db, webhook: Webhook, logged: Logged, receipt: Receipt
     # The log holds the company's clock until the end: whoever counts behind it sees what all others have added.
     await log(db, logged)
     if await db.fetchval(_COUNT, webhook.company_id) >= WEBHOOKS_MAX:
-        raise TooMany
+        raise TooManyWebhooks
     times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)
     row = (*webhook.key, webhook.url, types(webhook), without_nul(webhook.description), webhook.sealed_secret, *times)
     cursor = await present(db, webhook.company_id)
@@ -108,7 +117,7 @@ async def enabled_webhooks(db: Db, after: Key, limit: int, epoch: int) -> Sequen
     return [(row[0], row[1]) for row in rows]
 
 
-async def webhook_queue(db: Db, key: Key, at: str, limit: int, epoch: int) -> Queue | None:
+async def webhook_queue(db: Db, key: Key, at: str, limit: int, epoch: int) -> DeliveryQueue | None:
     """A webhook with what is due, taken by this daemon if it is free; None when another serves it, or this one is gone.
 
     Whoever is gone must not send what another one sends by now.
@@ -122,12 +131,12 @@ async def webhook_queue(db: Db, key: Key, at: str, limit: int, epoch: int) -> Qu
         "WHERE company_id = $1 AND webhook_id = $2 AND next_at IS NOT NULL",
         *key,
     )
-    return Queue(
+    return DeliveryQueue(
         webhook_of_row(tuple(row)[:-2]), [delivery_of_row(tuple(one)) for one in due], pending, time_or_none(next_at)
     )
 
 
-async def enqueue(db: Db, webhook: Webhook, found: Sequence[Placed], cursor: Place, at: str) -> None:
+async def enqueue(db: Db, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: str) -> None:
     """Add deliveries and move the cursor; nothing when the webhook was deleted or the cursor is there already."""
     moved = await db.execute(
         "UPDATE webhooks SET cursor_position = $1, cursor_nth = $2 WHERE company_id = $3 AND id = $4 "

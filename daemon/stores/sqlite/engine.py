@@ -29,7 +29,7 @@ LOG_BYTES_MAX = 4 * 1024 * 1024
 _log = structlog.get_logger()
 
 Work = Callable[[sqlite3.Connection], Any]
-Settled = tuple[Any, Exception | None]
+CallResult = tuple[Any, Exception | None]
 
 
 class SqliteEngine:
@@ -43,7 +43,7 @@ class SqliteEngine:
         self._full = False
         self._checkpoint_due = False
 
-    async def apply(self, works: Sequence[Work]) -> Sequence[Settled]:
+    async def apply(self, works: Sequence[Work]) -> Sequence[CallResult]:
         """Commit the works together; StoreFailed says whether a failed batch can have been applied."""
         return await self._connection.run(partial(self._apply, works))
 
@@ -57,7 +57,7 @@ class SqliteEngine:
                     raise not_written(error) from error
                 _log.warning("store_checkpoint_failed", detail=named(error))
 
-    def _apply(self, works: Sequence[Work], db: sqlite3.Connection) -> Sequence[Settled]:
+    def _apply(self, works: Sequence[Work], db: sqlite3.Connection) -> Sequence[CallResult]:
         try:
             check_room(self._folder, self._free_bytes_min)
             settled = commit_together(db, works, self._log.untouched)
@@ -85,7 +85,7 @@ def _checkpoint(db: sqlite3.Connection) -> None:
 
 def commit_together(
     db: sqlite3.Connection, works: Sequence[Work], untouched: Callable[[], bool] = lambda: False
-) -> Sequence[Settled]:
+) -> Sequence[CallResult]:
     """Run the works in one transaction; StoreFailed when it was rolled back or nobody knows.
 
     `untouched` is asked after a commit for which there was no room: whether nothing of it has come to the disk.
@@ -94,7 +94,7 @@ def commit_together(
         reach("before-begin")
         db.execute("BEGIN IMMEDIATE")
         reach("after-begin")
-        settled: list[Settled] = []
+        settled: list[CallResult] = []
         for appends, group in groupby(works, _is_append):
             alike = list(group)
             settled += _settle_appends(db, alike) if appends else [_attempt(db, work) for work in alike]
@@ -118,14 +118,14 @@ def _is_append(work: Work) -> bool:
     return isinstance(work, Append)
 
 
-def _settle_appends(db: sqlite3.Connection, appends: list[Any]) -> Sequence[Settled]:
+def _settle_appends(db: sqlite3.Connection, appends: list[Any]) -> Sequence[CallResult]:
     """Write appends all at once, as nearly always goes well; else one by one, to see which does not fit."""
     if _attempt(db, partial(append_all, appends=appends)) == (None, None):
         return [(None, None)] * len(appends)
     return [_attempt(db, append) for append in appends]
 
 
-def _attempt(db: sqlite3.Connection, work: Work) -> Settled:
+def _attempt(db: sqlite3.Connection, work: Work) -> CallResult:
     """Run one work so that it can fail alone; only a failure of the database is everybody's."""
     db.execute("SAVEPOINT work")
     try:

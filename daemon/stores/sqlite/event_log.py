@@ -10,7 +10,7 @@ from bisect import bisect_left
 from typing import TYPE_CHECKING, Any
 
 from daemon.model.chain import HistoryBroken
-from daemon.model.event_log import Place, Placed
+from daemon.model.event_log import CompanyEvent, Position
 from daemon.stores.rows import INTEGER_MAX, events_of_row
 
 if TYPE_CHECKING:
@@ -36,15 +36,15 @@ _UNSEALED = (
 _POSITION = "SELECT position FROM audit_leaves WHERE company_id = ? AND number = ?"
 
 
-def present(db: sqlite3.Connection) -> Place:
+def present(db: sqlite3.Connection) -> Position:
     """The place behind everything that is committed."""
     (last,) = db.execute("SELECT coalesce(max(position), 0) FROM commits").fetchone()
-    return Place(last + 1, 0)
+    return Position(last + 1, 0)
 
 
-def happened(db: sqlite3.Connection, company_id: str, after: Place, limit: int) -> Sequence[Placed]:
+def happened(db: sqlite3.Connection, company_id: str, after: Position, limit: int) -> Sequence[CompanyEvent]:
     """The events behind a place; each commit holds at least one, so that one more commit than events is enough."""
-    found: list[Placed] = []
+    found: list[CompanyEvent] = []
     limit = max(0, min(limit, INTEGER_MAX - 1))
     for row in _commits(db, company_id, min(after.position, INTEGER_MAX), limit + 1):
         if len(found) >= limit:

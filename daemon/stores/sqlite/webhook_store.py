@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from actors.ports import Receipt
     from daemon.model.audit_events import Logged
-    from daemon.model.event_log import Place, Placed
-    from daemon.model.webhooks import Delivery, Queue, Webhook
+    from daemon.model.event_log import CompanyEvent, Position
+    from daemon.model.webhooks import Delivery, DeliveryQueue, Webhook
     from daemon.stores.group_commit import Writer
 
 T = TypeVar("T")
@@ -32,16 +32,16 @@ class SqliteTelling:
     async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         raise NotImplementedError
 
-    async def present(self, company_id: str) -> Place:  # noqa: ARG002 - one order for all companies
+    async def present(self, company_id: str) -> Position:  # noqa: ARG002 - one order for all companies
         """The place behind everything that a company has committed."""
         return await self._read(event_log.present)
 
-    async def happened(self, company_id: str, after: Place, limit: int) -> Sequence[Placed]:
+    async def happened(self, company_id: str, after: Position, limit: int) -> Sequence[CompanyEvent]:
         """At most `limit` events of a company's runs behind a place, in order."""
         return await self._read(lambda db: event_log.happened(db, company_id, after, limit))
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
-        """Keep a new webhook that begins at the present; ReceiptTaken or TooMany say why not."""
+        """Keep a new webhook that begins at the present; ReceiptTaken or TooManyWebhooks say why not."""
         at = text(self._clock())
         await self._writer.submit(lambda db: webhooks.add_webhook(db, webhook, logged, receipt, at))
 
@@ -66,12 +66,12 @@ class SqliteTelling:
         """At most `limit` (company_id, id) of enabled webhooks behind one, in order."""
         return await self._read(lambda db: webhooks.enabled_webhooks(db, after, limit))
 
-    async def webhook_queue(self, company_id: str, webhook_id: str, at: datetime, limit: int) -> Queue | None:
+    async def webhook_queue(self, company_id: str, webhook_id: str, at: datetime, limit: int) -> DeliveryQueue | None:
         """A webhook with at most `limit` deliveries that are due at that time, the longest due first."""
         key = (company_id, webhook_id)
         return await self._read(lambda db: webhooks.webhook_queue(db, key, text(at), limit))
 
-    async def enqueue(self, webhook: Webhook, found: Sequence[Placed], cursor: Place, at: datetime) -> None:
+    async def enqueue(self, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: datetime) -> None:
         """Make events deliveries that are due and move the cursor, in one; old settled ones are dropped."""
         await self._writer.submit(lambda db: webhooks.enqueue(db, webhook, found, cursor, text(at)))
 

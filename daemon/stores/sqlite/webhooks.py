@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from daemon.model.event_log import Place
-from daemon.model.webhooks import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, Queue, TooMany, Webhook, message_id
+from daemon.model.event_log import Position
+from daemon.model.webhooks import (
+    KEPT_MAX,
+    REVIVED_FROM,
+    WEBHOOKS_MAX,
+    Delivery,
+    DeliveryQueue,
+    TooManyWebhooks,
+    Webhook,
+    message_id,
+)
 from daemon.stores.group_commit import DROP_MAX
 from daemon.stores.rows import below, delivery_of_row, text, text_or_null, time_or_none, types, webhook_of_row
 from daemon.stores.sqlite.accounts import add_receipt
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
 
     from actors.ports import Receipt
     from daemon.model.audit_events import Logged
-    from daemon.model.event_log import Placed
+    from daemon.model.event_log import CompanyEvent
 
 _SELECT = "SELECT"
 _HOOK = (
@@ -46,7 +55,7 @@ def add_webhook(db: sqlite3.Connection, webhook: Webhook, logged: Logged, receip
     if receipt is not None:
         add_receipt(db, receipt, at)
     if db.execute(_COUNT, (webhook.company_id,)).fetchone()[0] >= WEBHOOKS_MAX:
-        raise TooMany
+        raise TooManyWebhooks
     log(db, logged)
     row = (*webhook.key, webhook.url, types(webhook), webhook.description, webhook.sealed_secret)
     times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)
@@ -101,7 +110,7 @@ def enabled_webhooks(db: sqlite3.Connection, after: tuple[str, str], limit: int)
     ).fetchall()
 
 
-def webhook_queue(db: sqlite3.Connection, key: tuple[str, str], at: str, limit: int) -> Queue | None:
+def webhook_queue(db: sqlite3.Connection, key: tuple[str, str], at: str, limit: int) -> DeliveryQueue | None:
     """A webhook with what is due."""
     found = webhook(db, key)
     if found is None:
@@ -111,10 +120,10 @@ def webhook_queue(db: sqlite3.Connection, key: tuple[str, str], at: str, limit: 
     pending, next_at = db.execute(
         f"{counted} WHERE company_id = ? AND webhook_id = ? AND next_at IS NOT NULL", key
     ).fetchone()
-    return Queue(found, [delivery_of_row(row) for row in due], pending, time_or_none(next_at))
+    return DeliveryQueue(found, [delivery_of_row(row) for row in due], pending, time_or_none(next_at))
 
 
-def enqueue(db: sqlite3.Connection, webhook: Webhook, found: Sequence[Placed], cursor: Place, at: str) -> None:
+def enqueue(db: sqlite3.Connection, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: str) -> None:
     """Add deliveries and move the cursor; nothing when the webhook was deleted or the cursor is there already."""
     moved = db.execute(
         "UPDATE webhooks SET cursor_position = ?, cursor_nth = ? WHERE company_id = ? AND id = ? "

@@ -8,7 +8,7 @@ from dataclasses import replace
 from aiohttp import web
 
 from actors.core.calls import Connector
-from daemon.model import StoredConnector, Targets
+from daemon.model import StoredConnector, UrlPolicy
 from daemon.templates.cel import compile_rule
 from daemon.web import render
 from daemon.web.bodies import page_limit, read
@@ -127,7 +127,7 @@ def _secret_checked(connector: Connector, secret: str | None) -> None:
         raise invalid(("/auth_token", "is sent only with an auth_type: bearer, header or basic"))
 
 
-def _checked(connector: Connector, targets: Targets) -> None:
+def _checked(connector: Connector, targets: UrlPolicy) -> None:
     """422 for what can never be called; whether it may be called from here is asked when it is."""
     if (mistake := targets.mistake(connector.base_url)) is not None:
         raise invalid(("/base_url", mistake))

@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Sequence
 
 from aiohttp import web
 
-from daemon.engine.feed import Bell, Follower
+from daemon.engine.feed import CompanySubscription, RunSubscription
 from daemon.model import Recorded
-from daemon.model.event_log import BEGINNING, Place, shown_placed
+from daemon.model.event_log import BEGINNING, Position, event_json
 from daemon.web import render
 from daemon.web.bodies import number, page_limit
 from daemon.web.middleware.auth import principal_of
@@ -46,12 +46,14 @@ async def everything(request: web.Request) -> web.StreamResponse:
             return await stream(request, _of_company(request, company_id, begun, bell))
     limit = page_limit(request)
     found = await services.store.happened(company_id, after or BEGINNING, limit + 1)
-    items = within_bytes(found[:limit], shown_placed)
+    items = within_bytes(found[:limit], event_json)
     further = str(found[len(items) - 1].place) if len(found) > len(items) else None
     return list_reply(items, None if further is None else next_page(request, further, "after"))
 
 
-async def _of_company(request: web.Request, company_id: str, begun: Place, bell: Bell) -> AsyncGenerator[bytes, None]:
+async def _of_company(
+    request: web.Request, company_id: str, begun: Position, bell: CompanySubscription
+) -> AsyncGenerator[bytes, None]:
     """What happens in a company behind a place, without an end.
 
     The first frame says where it begins: a reader who is cut off before there was an event goes on from there.
@@ -61,7 +63,7 @@ async def _of_company(request: web.Request, company_id: str, begun: Place, bell:
     while True:
         while found := await store.happened(company_id, sent, PAGE):
             sent = found[-1].place
-            yield b"".join(frame(str(one.place), one.event.type, shown_placed(one)) for one in found)
+            yield b"".join(frame(str(one.place), one.event.type, event_json(one)) for one in found)
         if await soon(bell.next) is None:
             yield BEAT
         if bell.reconnected:
@@ -91,7 +93,7 @@ class OfRun:
                 return web.Response(status=204)
             return await stream(self._request, self._frames(first, follower))
 
-    async def _frames(self, first: Sequence[Recorded], follower: Follower) -> AsyncGenerator[bytes, None]:
+    async def _frames(self, first: Sequence[Recorded], follower: RunSubscription) -> AsyncGenerator[bytes, None]:
         while first:
             yield self._framed(first)
             first = await self._recorded()
@@ -149,13 +151,13 @@ def _last_seen(request: web.Request) -> int:
     return int(text)
 
 
-def _after(request: web.Request) -> Place | None:
+def _after(request: web.Request) -> Position | None:
     """The place that the reader has come to; None for one who has not begun."""
     seen = request.headers.get("Last-Event-ID") if wants_stream(request) else None
     text = request.query.get("after") if seen is None else seen
     if text is None:
         return None
-    place = BEGINNING if text == "0" else Place.parse(text)
+    place = BEGINNING if text == "0" else Position.parse(text)
     if place is None:
         where, name = ("/after", "") if seen is None else ("", "Last-Event-ID ")
         raise invalid((where, f"{name}has to be the id of an event, or 0 for the beginning"))

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from actors.ports import Receipt
 from daemon.identity.accounts import Principal
-from daemon.model.webhooks import WEBHOOKS_MAX, TooMany, Wanted, Webhook
+from daemon.model.webhooks import WEBHOOKS_MAX, TooManyWebhooks, Webhook, WebhookDraft
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web import render
 from daemon.web.bodies import page_limit, parse, read
@@ -123,9 +123,9 @@ def _key(request: web.Request) -> tuple[str, str]:
     return principal_of(request).company_id, webhook_id
 
 
-def _wanted(principal: Principal, body: WebhookDefinition) -> Wanted:
+def _wanted(principal: Principal, body: WebhookDefinition) -> WebhookDraft:
     events = None if body.events is None else tuple(dict.fromkeys(body.events))
-    return Wanted(principal.company_id, body.url, events, body.description, principal.email, principal.via)
+    return WebhookDraft(principal.company_id, body.url, events, body.description, principal.email, principal.via)
 
 
 async def _check(services: Services, url: str) -> None:
@@ -134,7 +134,7 @@ async def _check(services: Services, url: str) -> None:
         raise invalid(("/url", refusal))
 
 
-async def _created(services: Services, wanted: Wanted, slip: Slip | None) -> Reply:
+async def _created(services: Services, wanted: WebhookDraft, slip: Slip | None) -> Reply:
     """Make the webhook; the receipt keeps the answer with the secret still sealed."""
 
     def made(webhook: Webhook) -> Receipt | None:
@@ -145,7 +145,7 @@ async def _created(services: Services, wanted: Wanted, slip: Slip | None) -> Rep
 
     try:
         webhook, secret = await services.webhooks.create(wanted, made)
-    except TooMany:
+    except TooManyWebhooks:
         raise invalid(("", f"a company has at most {WEBHOOKS_MAX} webhooks")) from None
     return _shown({**render.webhook(webhook), "secret": secret})
 

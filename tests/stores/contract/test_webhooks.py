@@ -13,9 +13,9 @@ import pytest
 from actors.ports import ReceiptTaken
 from daemon.model.audit_events import Logged, LoggedOut
 from daemon.model.chain import text_of_hash
-from daemon.model.event_log import BEGINNING, Place, Placed
+from daemon.model.event_log import BEGINNING, CompanyEvent, Position
 from daemon.model.evidence import Checkpoint
-from daemon.model.webhooks import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, TooMany, Webhook
+from daemon.model.webhooks import KEPT_MAX, REVIVED_FROM, WEBHOOKS_MAX, Delivery, TooManyWebhooks, Webhook
 from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, OTHER, decide, receipt, start, work
 
@@ -50,11 +50,13 @@ async def line(store: Store, at: Any = NOON, limit: int = 100) -> Any:
     return queue
 
 
-async def told(store: Store, company_id: str = ACME, after: Place = BEGINNING, limit: int = 100) -> list[Placed]:
+async def told(
+    store: Store, company_id: str = ACME, after: Position = BEGINNING, limit: int = 100
+) -> list[CompanyEvent]:
     return list(await store.happened(company_id, after, limit))
 
 
-def short(found: list[Placed]) -> list[tuple[str, int, str]]:
+def short(found: list[CompanyEvent]) -> list[tuple[str, int, str]]:
     return [(one.run_id, one.seq, one.event.type) for one in found]
 
 
@@ -100,7 +102,7 @@ async def test_from_every_place_the_rest_is_found_page_by_page(store: Store, sea
         assert await told(store, after=whole[seen].place) == whole[seen + 1 :]
         assert await told(store, after=whole[seen].place, limit=2) == whole[seen + 1 : seen + 3]
     assert await told(store, limit=0) == []
-    assert await told(store, after=Place(10**18 - 1, 0)) == []
+    assert await told(store, after=Position(10**18 - 1, 0)) == []
 
 
 async def test_behind_the_present_is_what_comes_later_and_nothing_else(store: Store) -> None:
@@ -141,7 +143,7 @@ async def test_a_company_has_no_more_webhooks_than_it_may_however_many_are_added
     await added(store, company_id=OTHER)
     wanted = [hook(f"hook-{number:02}") for number in range(WEBHOOKS_MAX + 5)]
     done = await asyncio.gather(*(store.add_webhook(one, log_of(one), None) for one in wanted), return_exceptions=True)
-    assert Counter(map(type, done)) == {type(None): WEBHOOKS_MAX, TooMany: 5}
+    assert Counter(map(type, done)) == {type(None): WEBHOOKS_MAX, TooManyWebhooks: 5}
     assert len(await store.webhooks_of(ACME)) == WEBHOOKS_MAX
     first = (await store.webhooks_of(ACME))[0]
     assert await store.delete_webhook(*first.key, log_of(first, gone=True)) is True
@@ -152,7 +154,7 @@ async def test_a_webhook_too_many_leaves_no_receipt_and_a_repeat_counts_as_one(s
     await store.add_webhook(hook(), log_of(hook()), receipt("first"))
     for number in range(WEBHOOKS_MAX - 1):
         await added(store, webhook_id=f"more-{number:02}")
-    with pytest.raises(TooMany):
+    with pytest.raises(TooManyWebhooks):
         await store.add_webhook(hook("hook-2"), log_of(hook("hook-2")), receipt("second"))
     assert await store.receipt(ACME, receipt().path, "second") is None
     with pytest.raises(ReceiptTaken):
@@ -176,7 +178,7 @@ async def test_enabled_webhooks_are_listed_page_by_page(store: Store) -> None:
     assert list(await store.enabled_webhooks(first[-1], 3)) == [(ACME, "hook-3"), (ACME, "hook-4")]
 
 
-async def enqueued(store: Store) -> tuple[Webhook, list[Placed]]:
+async def enqueued(store: Store) -> tuple[Webhook, list[CompanyEvent]]:
     """A webhook with one delivery per event of a run."""
     kept = await added(store)
     await store.append(start())
@@ -286,7 +288,7 @@ async def test_a_webhook_keeps_a_bounded_number_of_settled_deliveries(store: Sto
     kept, found = await enqueued(store)
     for one in (await line(store)).due[:2]:
         await settle(store, one, status="delivered", next_at=None)
-    many = [replace(found[-1], seq=n, place=Place(10**9 + n, 1)) for n in range(10, 8 + KEPT_MAX)]
+    many = [replace(found[-1], seq=n, place=Position(10**9 + n, 1)) for n in range(10, 8 + KEPT_MAX)]
     await store.enqueue(kept, many, many[-1].place, NOON)
     numbers = sorted(one.number for one in await store.deliveries(ACME, ID, None, 2 * KEPT_MAX))
     assert numbers == list(range(2, KEPT_MAX + 2))
