@@ -5,7 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
+
+from daemon.model.event_log import EventType
+
+Kind = Literal["task", "gate", "gateway", "end"]
+Tier = Literal["low", "medium", "high", "critical"]
 
 
 class PinShape(TypedDict):
@@ -53,8 +58,8 @@ class GateShape(TypedDict):
 
     step_id: str
     label: str
-    kind: str
-    tier: str
+    kind: Kind
+    tier: Tier
     visit: int
     decisions: list[str]
     role: str | None
@@ -103,10 +108,10 @@ class VisitShape(TypedDict):
 
     step_id: str
     visit: int
-    kind: str
+    kind: Kind
     status: Literal["waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled"]
     mode: Literal["shadow", "live"] | None
-    tier: str
+    tier: Tier
     resolved_by: str | None
     reason: str | None
     verdict: VerdictShape | None
@@ -157,8 +162,30 @@ class RunShape(RunSummaryShape):
 
 
 class EventShape(TypedDict):
-    """A fact of a run's history; each type has further members."""
+    """A fact of a run's history; which further members it has depends on its type."""
 
     seq: int
-    type: str
+    type: EventType
     at: datetime
+    by: NotRequired[str | None]
+    step_id: NotRequired[str]
+    visit: NotRequired[int]
+    kind: NotRequired[Kind]
+    tier: NotRequired[Tier]
+    source: NotRequired[str | None]
+    waiting: NotRequired[bool]
+    label: NotRequired[str]
+    decision: NotRequired[str]
+    decisions: NotRequired[list[str]]
+    comment: NotRequired[str | None]
+    reason: NotRequired[str | None]
+    branch: NotRequired[str | None]
+    request: NotRequired[CallShape | None]
+    attempts: NotRequired[int]
+    output: NotRequired[Any]
+    error: NotRequired[FailureShape | None]
+    status: NotRequired[Literal["completed", "failed", "cancelled"]]
+    outcome: NotRequired[str | None]
+    was: NotRequired[str | None]
+    vertical: NotRequired[str]
+    auto_resolve: NotRequired[bool]
