@@ -3,39 +3,24 @@
 from daemon.client.api import Penstock
 from daemon.client.errors import Problem, Unreachable
 from daemon.client.http import Patience
-from daemon.client.models import (
-    Account,
-    Call,
-    Canvas,
-    Checkpoint,
-    Connector,
-    ConnectorChange,
-    Edge,
-    Event,
-    Failure,
-    Gate,
-    GateChanged,
-    Health,
-    Node,
-    PlannedCall,
-    Run,
-    Session,
-    Target,
-    Template,
-    TemplateDetail,
-    TraceEntry,
-    Trial,
-    Verdict,
-)
-from daemon.client.webhook_models import Delivery, NewWebhook, Placed, Webhook, WebhookTrial
+from daemon.contract.accounts import Account, Session
+from daemon.contract.audit import Checkpoint
+from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
+from daemon.contract.events import CompanyEvent, Event, GateChanged
+from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Run, TraceEntry, Verdict
+from daemon.contract.service import Health
+from daemon.contract.templates import Canvas, Edge, Node, Template, TemplateDetail
+from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
 
 __all__ = [
     "Account",
     "Call",
     "Canvas",
     "Checkpoint",
+    "CompanyEvent",
     "Connector",
     "ConnectorChange",
+    "ConnectorTestResult",
     "Delivery",
     "Edge",
     "Event",
@@ -47,7 +32,6 @@ __all__ = [
     "Node",
     "Patience",
     "Penstock",
-    "Placed",
     "PlannedCall",
     "Problem",
     "Run",
@@ -56,9 +40,8 @@ __all__ = [
     "Template",
     "TemplateDetail",
     "TraceEntry",
-    "Trial",
     "Unreachable",
     "Verdict",
     "Webhook",
-    "WebhookTrial",
+    "WebhookTestResult",
 ]

@@ -12,9 +12,13 @@ from daemon.client.connectors import Connecting
 from daemon.client.errors import Problem
 from daemon.client.evidence import Evidence
 from daemon.client.http import LOST, Ask, keyed, path
-from daemon.client.models import Account, Canvas, Event, GateChanged, Health, Run, Session, Template, TemplateDetail
 from daemon.client.streams import watched
 from daemon.client.webhooks import Telling
+from daemon.contract.accounts import Account, Session
+from daemon.contract.events import Event, GateChanged
+from daemon.contract.runs import Run
+from daemon.contract.service import Health
+from daemon.contract.templates import Canvas, Template, TemplateDetail
 
 TEMPLATES = TypeAdapter(list[Template])
 RUNS = TypeAdapter(list[Run])

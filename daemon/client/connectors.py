@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daemon.client.http import Ask, path
-from daemon.client.models import Connector, ConnectorChange, Target, Trial
 from daemon.client.paging import Paging
+from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 
 CONNECTORS = TypeAdapter(list[Connector])
 CHANGES = TypeAdapter(list[ConnectorChange])
@@ -35,10 +35,10 @@ class Connecting(Paging):
         """See to it that a tool is not bound, which it may not have been before."""
         await self._delete("connectors", tool_id)
 
-    async def test_connector(self, tool_id: str, target: Target, auth_token: str | None = None) -> Trial:
+    async def test_connector(self, tool_id: str, target: Target, auth_token: str | None = None) -> ConnectorTestResult:
         """Make one call that touches no run; never made twice, for who knows what it does out there."""
         ask = Ask("POST", path("connectors", tool_id, "test"), body=_body(target, auth_token), again=False)
-        return (await self._exchange.send(ask)).read(Trial)
+        return (await self._exchange.send(ask)).read(ConnectorTestResult)
 
     def connector_changes(self, tool_id: str) -> AsyncIterator[ConnectorChange]:
         """Who changed a connector, newest first."""

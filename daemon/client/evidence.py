@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from daemon.client.http import LOST, Ask, lines, path
-from daemon.client.models import Checkpoint
 from daemon.client.paging import Paging
+from daemon.contract.audit import Checkpoint
 
 CHECKPOINTS = TypeAdapter(list[Checkpoint])
 KEYS = TypeAdapter(dict[str, str])

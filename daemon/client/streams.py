@@ -10,8 +10,7 @@ import aiohttp
 
 from daemon.client.errors import Problem, Unreachable
 from daemon.client.http import LOST, PATIENT, Ask, Exchange, lines
-from daemon.client.models import Event, GateChanged
-from daemon.client.webhook_models import Placed
+from daemon.contract.events import CompanyEvent, Event, GateChanged
 
 ENDED = "run_ended"
 GATE_CHANGED = "gate_changed"
@@ -49,13 +48,13 @@ async def watched(exchange: Exchange, path: str, after: int) -> AsyncIterator[Ev
             yield event
 
 
-async def overheard(exchange: Exchange, path: str, after: str | None) -> AsyncIterator[Placed]:
+async def overheard(exchange: Exchange, path: str, after: str | None) -> AsyncIterator[CompanyEvent]:
     """Every event of all runs behind a place, or from now on, without an end."""
     reader = Reader(after)
     async for frame in _followed(exchange, path, reader):
         reader.last_id = frame.id or reader.last_id
         if frame.id and frame.data:
-            yield Placed.model_validate_json(frame.data)
+            yield CompanyEvent.model_validate_json(frame.data)
 
 
 async def _followed(exchange: Exchange, path: str, reader: Reader) -> AsyncIterator[Frame]:

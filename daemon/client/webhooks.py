@@ -10,22 +10,23 @@ from pydantic import TypeAdapter
 from daemon.client.http import Ask, keyed, path
 from daemon.client.paging import Paging
 from daemon.client.streams import overheard
-from daemon.client.webhook_models import Delivery, NewWebhook, Placed, Webhook, WebhookTrial
+from daemon.contract.events import CompanyEvent
+from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
 
 WEBHOOKS = TypeAdapter(list[Webhook])
 DELIVERIES = TypeAdapter(list[Delivery])
-HAPPENED = TypeAdapter(list[Placed])
+HAPPENED = TypeAdapter(list[CompanyEvent])
 BEGINNING = "0"
 
 
 class Telling(Paging):
     """Read what happens, and have it sent to URLs."""
 
-    def happened(self, *, after: str = BEGINNING) -> AsyncIterator[Placed]:
+    def happened(self, *, after: str = BEGINNING) -> AsyncIterator[CompanyEvent]:
         """What has happened in all runs, in order, behind the `id` of an event."""
         return self._all("/events", HAPPENED, {"after": after})
 
-    def listen(self, *, after: str | None = None) -> AsyncIterator[Placed]:
+    def listen(self, *, after: str | None = None) -> AsyncIterator[CompanyEvent]:
         """What happens in all runs from now on, or behind the `id` of an event; goes on over lost connections."""
         return overheard(self._exchange, "/events", after)
 
@@ -55,10 +56,10 @@ class Telling(Paging):
         """See to it that a webhook is told nothing, which may not have been there before."""
         await self._delete("webhooks", webhook_id)
 
-    async def test_webhook(self, webhook_id: str) -> WebhookTrial:
+    async def test_webhook(self, webhook_id: str) -> WebhookTestResult:
         """Send a message that tells nothing, once."""
         ask = Ask("POST", path("webhooks", webhook_id, "test"), body={}, again=False)
-        return (await self._exchange.send(ask)).read(WebhookTrial)
+        return (await self._exchange.send(ask)).read(WebhookTestResult)
 
     def deliveries(self, webhook_id: str) -> AsyncIterator[Delivery]:
         """What was sent to a webhook or waits to be, newest first."""

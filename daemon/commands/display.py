@@ -55,9 +55,10 @@ def ask(shown: RenderableType) -> None:
 def say_json(value: BaseModel | Sequence[BaseModel]) -> None:
     """Print it for machines."""
     if isinstance(value, BaseModel):
-        typer.echo(value.model_dump_json(indent=2))
+        typer.echo(value.model_dump_json(indent=2, exclude_unset=True))
     else:
-        typer.echo(json.dumps([one.model_dump(mode="json") for one in value], indent=2, ensure_ascii=False))
+        found = [one.model_dump(mode="json", exclude_unset=True) for one in value]
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
 
 
 def answer(value: V, look: Callable[[V], RenderableType], *, as_json: bool) -> None:
@@ -200,8 +201,7 @@ def call(one: Call) -> Text:
 
 def event(one: Event) -> Text:
     """An event in a line."""
-    more = one.model_extra or {}
-    who = " ".join(str(more[name]) for name in ("step_id", "decision", "outcome", "by") if more.get(name) is not None)
+    who = " ".join(filter(None, (one.step_id, one.decision, one.outcome, one.by)))
     return Text.assemble(f"{one.seq:>5}  {time(one.at)}  ", text(f"{one.type:<14} {who}"))
 
 

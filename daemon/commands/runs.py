@@ -231,7 +231,7 @@ async def _lines(api: Penstock, run_id: str, as_json: bool) -> Run:
     run = await api.run(run_id)
     async for event in api.follow(run_id):
         if as_json:
-            typer.echo(event.model_dump_json())
+            typer.echo(event.model_dump_json(exclude_unset=True))
         elif isinstance(event, GateChanged):
             display.say(display.gate_changed(event))
         else:

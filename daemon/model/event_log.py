@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import Event
 
-EventType = Literal[
-    "run_started", "step_entered", "step_cleared", "call_settled", "gate_opened", "verdict_given", "run_ended"
-]
 _PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daemon.web import schemas, shapes
+from daemon.contract import accounts, audit, connectors, events, runs, service, templates, webhooks
+from daemon.contract.base import Empty, Request
 from daemon.web.parameters import ANSWERED, HEADERS, PATH, QUERY
 
 REF = "#/components/schemas/{model}"
@@ -36,15 +37,15 @@ class Operation:
     told: Any = None
 
 
-Run = shapes.RunShape
+Run = runs.Run
 DECIDE = (400, 403, 404, 408, 409, 412, 413, 415, 422, 503)
 SEND = (400, 404, 408, 413, 415, 422, 503)
 OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ("POST", "/auth/register"): Operation(
         "Make a company and its first user",
-        shapes.SessionShape,
+        accounts.Session,
         201,
-        schemas.Registration,
+        accounts.Registration,
         (),
         KEYED,
         (400, 408, 409, 413, 415, 422, 429, 503),
@@ -52,62 +53,62 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("POST", "/auth/login"): Operation(
         "A token for who knows the password",
-        shapes.SessionShape,
+        accounts.Session,
         200,
-        schemas.Login,
+        accounts.Login,
         problems=(400, 401, 408, 413, 415, 422, 429, 503),
         open=True,
     ),
     ("POST", "/auth/logout"): Operation(
-        "Revoke the token at once and for good", None, 204, schemas.Nothing, problems=(400, 408, 413, 415, 422, 503)
+        "Revoke the token at once and for good", None, 204, Empty, problems=(400, 408, 413, 415, 422, 503)
     ),
-    ("GET", "/auth/me"): Operation("Who the token stands for", shapes.AccountShape),
+    ("GET", "/auth/me"): Operation("Who the token stands for", accounts.Account),
     ("GET", "/process-templates/"): Operation(
-        "The templates", list[shapes.TemplateShape], query=PAGED, problems=(400, 422)
+        "The templates", list[templates.Template], query=PAGED, problems=(400, 422)
     ),
     ("GET", "/process-templates/{vertical}"): Operation(
-        "A template with its inputs", shapes.TemplateDetailShape, problems=(404,)
+        "A template with its inputs", templates.TemplateDetail, problems=(404,)
     ),
     ("GET", "/process-templates/{vertical}/canvas"): Operation(
-        "A template as a graph", shapes.CanvasShape, query=("digest",), problems=(404, 422, 503)
+        "A template as a graph", templates.Canvas, query=("digest",), problems=(404, 422, 503)
     ),
     ("POST", "/process-runs/"): Operation(
-        "Start a run", Run, 201, schemas.NewRun, (), (*KEYED, "Prefer", "traceparent"), SEND
+        "Start a run", Run, 201, runs.StartRun, (), (*KEYED, "Prefer", "traceparent"), SEND
     ),
     ("GET", "/process-runs/"): Operation(
         "The runs, newest first; with view=summary without inputs, facts and trace",
-        list[shapes.RunShape | shapes.RunSummaryShape],
+        list[runs.Run | runs.RunSummary],
         query=("status", "vertical", "parked_at", "view", *PAGED),
         problems=(400, 422, 503),
     ),
     ("GET", "/process-runs/{run_id}"): Operation("A run", Run, headers=("If-None-Match",), problems=(404, 503)),
     ("POST", "/process-runs/{run_id}/resume"): Operation(
-        "Decide at a gate", Run, 200, schemas.Verdict, (), (*KEYED, "If-Match", "Prefer", "traceparent"), DECIDE
+        "Decide at a gate", Run, 200, runs.ResumeRun, (), (*KEYED, "If-Match", "Prefer", "traceparent"), DECIDE
     ),
     ("POST", "/process-runs/{run_id}/cancel"): Operation(
-        "End a run where it stands", Run, 200, schemas.Cancellation, (), (*KEYED, "If-Match"), (*SEND, 409, 412)
+        "End a run where it stands", Run, 200, runs.CancelRun, (), (*KEYED, "If-Match"), (*SEND, 409, 412)
     ),
     ("POST", "/process-runs/{run_id}/retry"): Operation(
-        "Go on from the failed step", Run, 200, schemas.Nothing, (), (*KEYED, "If-Match", "Prefer"), (*SEND, 409, 412)
+        "Go on from the failed step", Run, 200, Empty, (), (*KEYED, "If-Match", "Prefer"), (*SEND, 409, 412)
     ),
     ("GET", "/process-runs/{run_id}/events"): Operation(
         "The history; with Accept: text/event-stream live",
-        list[shapes.EventShape],
+        list[events.Event],
         query=("after", *PAGED),
         headers=("Last-Event-ID",),
         problems=(400, 404, 422, 503),
         live=True,
-        told=shapes.GateChangedShape,
+        told=events.GateChanged,
     ),
     ("GET", "/process-runs/{run_id}/audit"): Operation(
         "A run's hash chain, with the proof that a checkpoint covers it; all of it without limit and cursor",
-        shapes.RunAuditShape,
+        audit.RunAudit,
         query=PAGED,
         problems=(400, 404, 422, 503),
     ),
     ("GET", "/audit/checkpoints"): Operation(
         "The signed checkpoints of the company's tree, newest first",
-        list[shapes.CheckpointShape],
+        list[audit.Checkpoint],
         query=PAGED,
         problems=(400, 403, 422, 503),
     ),
@@ -120,28 +121,32 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("GET", "/audit/log"): Operation(
         "The company's own log, newest first: log-ins, changes of connectors and webhooks, each in its hash chain",
-        list[shapes.ChainedShape],
+        list[audit.ChainedEvent],
         query=PAGED,
         problems=(400, 403, 422, 503),
     ),
-    ("GET", "/connectors/"): Operation("The connectors", list[shapes.ConnectorShape], query=PAGED, problems=(400, 422)),
-    ("GET", "/connectors/{tool_id}"): Operation("A connector", shapes.ConnectorShape, problems=(404,)),
+    ("GET", "/connectors/"): Operation("The connectors", list[connectors.Connector], query=PAGED, problems=(400, 422)),
+    ("GET", "/connectors/{tool_id}"): Operation("A connector", connectors.Connector, problems=(404,)),
     ("PUT", "/connectors/{tool_id}"): Operation(
-        "Bind a tool; 201 when it is new", shapes.ConnectorShape, 200, schemas.ConnectorDefinition, problems=SEND
+        "Bind a tool; 201 when it is new", connectors.Connector, 200, connectors.ConnectorDefinition, problems=SEND
     ),
     ("DELETE", "/connectors/{tool_id}"): Operation("Unbind a tool", None, 204, problems=(404, 503)),
     ("GET", "/connectors/{tool_id}/changes"): Operation(
         "Who changed a connector, when, from what, to what",
-        list[shapes.ConnectorChangeShape],
+        list[connectors.ConnectorChange],
         query=PAGED,
         problems=(400, 404, 422, 503),
     ),
     ("POST", "/connectors/{tool_id}/test"): Operation(
-        "Try a connector; touches no run", shapes.TrialShape, 200, schemas.ConnectorTrial, problems=SEND
+        "Try a connector; touches no run",
+        connectors.ConnectorTestResult,
+        200,
+        connectors.ConnectorDefinition,
+        problems=SEND,
     ),
     ("GET", "/events/"): Operation(
         "What happens in all runs; with Accept: text/event-stream live",
-        list[shapes.PlacedShape],
+        list[events.CompanyEvent],
         query=("after", "limit"),
         headers=("Last-Event-ID",),
         problems=(422, 503),
@@ -149,32 +154,32 @@ OPERATIONS: Mapping[tuple[str, str], Operation] = {
     ),
     ("POST", "/webhooks/"): Operation(
         "Have events sent to a URL; answers the secret, this once",
-        shapes.NewWebhookShape,
+        webhooks.NewWebhook,
         201,
-        schemas.WebhookDefinition,
+        webhooks.WebhookDefinition,
         (),
         KEYED,
         (400, 408, 413, 415, 422, 503),
     ),
-    ("GET", "/webhooks/"): Operation("The webhooks", list[shapes.WebhookShape], query=PAGED, problems=(400, 422, 503)),
-    ("GET", "/webhooks/{webhook_id}"): Operation("A webhook", shapes.WebhookShape, problems=(404, 503)),
+    ("GET", "/webhooks/"): Operation("The webhooks", list[webhooks.Webhook], query=PAGED, problems=(400, 422, 503)),
+    ("GET", "/webhooks/{webhook_id}"): Operation("A webhook", webhooks.Webhook, problems=(404, 503)),
     ("PUT", "/webhooks/{webhook_id}"): Operation(
-        "Change a webhook, and enable it", shapes.WebhookShape, 200, schemas.WebhookDefinition, problems=SEND
+        "Change a webhook, and enable it", webhooks.Webhook, 200, webhooks.WebhookDefinition, problems=SEND
     ),
     ("DELETE", "/webhooks/{webhook_id}"): Operation("Forget a webhook", None, 204, problems=(404, 503)),
     ("POST", "/webhooks/{webhook_id}/test"): Operation(
-        "Send a signed test, once and now", shapes.WebhookTrialShape, 200, schemas.Nothing, problems=SEND
+        "Send a signed test, once and now", webhooks.WebhookTestResult, 200, Empty, problems=SEND
     ),
     ("GET", "/webhooks/{webhook_id}/deliveries"): Operation(
         "What is sent to a webhook, newest first",
-        list[shapes.DeliveryShape],
+        list[webhooks.Delivery],
         query=PAGED,
         problems=(400, 404, 422, 503),
     ),
     ("POST", "/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver"): Operation(
-        "Have an event sent again", shapes.DeliveryShape, 202, schemas.Nothing, (), KEYED, SEND
+        "Have an event sent again", webhooks.Delivery, 202, Empty, (), KEYED, SEND
     ),
-    ("GET", "/health"): Operation("How the service is; 503 when it cannot serve", shapes.HealthShape, open=True),
+    ("GET", "/health"): Operation("How the service is; 503 when it cannot serve", service.Health, open=True),
 }
 
 
@@ -185,7 +190,7 @@ def document(version: str) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for (method, path), operation in OPERATIONS.items():
         paths.setdefault(path, {})[method.lower()] = _operation(path, operation, models)
-    problem = {"application/problem+json": {"schema": _schema(shapes.ProblemShape, models)}}
+    problem = {"application/problem+json": {"schema": _schema(service.ProblemDetails, models)}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -235,16 +240,20 @@ def _operation(path: str, operation: Operation, models: dict[str, Any]) -> dict[
 
 def _responses(operation: Operation, models: dict[str, Any]) -> dict[str, Any]:
     answer = _answer(operation, models)
-    anywhere = () if operation.answer is shapes.HealthShape else (503,)
+    anywhere = () if operation.answer is service.Health else (503,)
     statuses = sorted({*operation.problems, *anywhere, *(() if operation.open else (401,))})
     return {
         **{str(status): {"$ref": REFUSED} for status in statuses},
         str(operation.status): answer,
         **({"202": answer} if "Prefer" in operation.headers else {}),
-        **({"201": answer} if operation.body is schemas.ConnectorDefinition else {}),
+        **(
+            {"201": answer}
+            if operation.body is connectors.ConnectorDefinition and operation.answer is connectors.Connector
+            else {}
+        ),
         **({"204": {"description": "The run has ended, and so has the stream"}} if operation.live else {}),
         **({"304": _unchanged()} if "If-None-Match" in operation.headers else {}),
-        **({"503": answer} if operation.answer is shapes.HealthShape else {}),
+        **({"503": answer} if operation.answer is service.Health else {}),
     }
 
 
@@ -276,9 +285,16 @@ def _headers(*names: str) -> dict[str, Any]:
 
 def _schema(model: Any, models: dict[str, Any]) -> dict[str, Any]:
     """A reference to the schema of a model; the schema, and what that refers to, go among the models."""
-    schema = TypeAdapter(model).json_schema(ref_template=REF)
-    models.update(schema.pop("$defs", {}))
-    if "title" not in schema:
-        return schema
-    models[schema["title"]] = schema
-    return {"$ref": REF.format(model=schema["title"])}
+    is_request = isinstance(model, type) and issubclass(model, Request)
+    schema = TypeAdapter(model).json_schema(ref_template=REF, mode="validation" if is_request else "serialization")
+    found = schema.pop("$defs", {})
+    if "title" in schema:
+        found[schema["title"]] = schema
+        schema = {"$ref": REF.format(model=schema["title"])}
+    for one in found.values():
+        for member in one.get("properties", {}).values():
+            member.pop("title", None)
+            if not is_request:
+                member.pop("default", None)
+    models.update(found)
+    return schema

@@ -6,12 +6,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from daemon.contract.runs import STATUSES
 from daemon.web.bodies import KEY_CHARS_MAX, LIMIT_DEFAULT, LIMIT_MAX
 
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The id of a run or a webhook."""
 
-STATUSES = ("executing", "parked", "completed", "failed", "cancelled")
+
 TOOL_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 DIGEST = r"sha256:[0-9a-f]{64}"
 NUMBER_MAX = 10**18 - 1

@@ -116,10 +116,10 @@ def test_the_actors_need_nothing_but_the_standard_library() -> None:
 
 def test_the_client_needs_nothing_of_the_service() -> None:
     """Whoever imports it gets no more than that: a client, and what it speaks with."""
-    allowed = ("aiohttp", "pydantic", "yarl", "daemon.client")
+    allowed = ("aiohttp", "pydantic", "yarl", "daemon.client", "daemon.contract")
     foreign = [
         f"{place(path, node)} {name}"
-        for path in (ROOT / "daemon" / "client").glob("*.py")
+        for path in modules("daemon/client", "daemon/contract")
         for node, name in imports(path)
         if name.split(".")[0] not in sys.stdlib_module_names
         and not f"{name}.".startswith(tuple(f"{a}." for a in allowed))

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from daemon.client import Patience, Penstock, Placed, Problem, Unreachable
+from daemon.client import CompanyEvent, Patience, Penstock, Problem, Unreachable
 from tests.web.between import LOST_AFTER, LOST_BEFORE, Between, Fault, said
 from tests.web.support import PATIENCE_S, FarSide, House, Person
 
@@ -31,7 +31,7 @@ async def api(line: Between, ann: Person) -> AsyncIterator[Penstock]:
         yield one
 
 
-async def first(found: AsyncIterator[Placed], count: int) -> list[Placed]:
+async def first(found: AsyncIterator[CompanyEvent], count: int) -> list[CompanyEvent]:
     """The first so many; the stream is let go then."""
     async with asyncio.timeout(PATIENCE_S):
         return [await anext(found) for _ in range(count)]

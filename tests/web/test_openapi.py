@@ -87,24 +87,24 @@ async def test_answers_have_the_shapes_that_the_document_gives_them(ann: Person)
     ended = (await ann.resume(run, "signoff")).json
     put: dict[str, Any] = {"base_url": "https://api.example.com", "auth_type": "bearer", "auth_token": "secret"}
     answers = {
-        "SessionShape": ann.session,
-        "AccountShape": (await ann.get("/auth/me")).json,
-        "TemplateDetailShape": (await ann.get("/process-templates/line")).json,
-        "CanvasShape": (await ann.get("/process-templates/line/canvas")).json,
-        "ConnectorShape": (await ann.put("/connectors/tool", put)).json,
-        "HealthShape": (await ann.get("/health")).json,
-        "ProblemShape": (await ann.get("/process-runs/none")).json,
+        "Session": ann.session,
+        "Account": (await ann.get("/auth/me")).json,
+        "TemplateDetail": (await ann.get("/process-templates/line")).json,
+        "Canvas": (await ann.get("/process-templates/line/canvas")).json,
+        "Connector": (await ann.put("/connectors/tool", put)).json,
+        "Health": (await ann.get("/health")).json,
+        "ProblemDetails": (await ann.get("/process-runs/none")).json,
     }
     for name, answer in answers.items():
         described(name).validate(answer)
     for one in (run, ended, await ann.run(run)):
-        described("RunShape").validate(one)
+        described("Run").validate(one)
     changes = (await ann.get("/connectors/tool/changes")).json
-    described("ConnectorChangeShape", many=True).validate(changes)
-    described("EventShape", many=True).validate((await ann.get(f"/process-runs/{run['id']}/events")).json)
-    described("TemplateShape", many=True).validate((await ann.get("/process-templates/")).json)
-    described("RunAuditShape").validate((await ann.get(f"/process-runs/{run['id']}/audit")).json)
-    described("ChainedShape", many=True).validate((await ann.get("/audit/log")).json)
+    described("ConnectorChange", many=True).validate(changes)
+    described("Event", many=True).validate((await ann.get(f"/process-runs/{run['id']}/events")).json)
+    described("Template", many=True).validate((await ann.get("/process-templates/")).json)
+    described("RunAudit").validate((await ann.get(f"/process-runs/{run['id']}/audit")).json)
+    described("ChainedEvent", many=True).validate((await ann.get("/audit/log")).json)
     (checkpoint, *_) = (await ann.get("/audit/checkpoints")).json
-    described("CheckpointShape").validate(checkpoint)
-    described("RunShape", many=True).validate((await ann.get("/process-runs/")).json)
+    described("Checkpoint").validate(checkpoint)
+    described("Run", many=True).validate((await ann.get("/process-runs/")).json)

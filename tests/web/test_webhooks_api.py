@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from actors.core.messages import Event
-from daemon.model.event_log import EventType
+from daemon.contract.events import EventType
 from tests.web.support import PATIENCE_S, Answer, FarSide, House, Person, assert_invalid, assert_problem
 
 FIELDS = {"id", "url", "events", "description", "enabled", "disabled_reason", "failures"}

@@ -10,7 +10,7 @@ from typing import Any, get_args
 
 import pytest
 
-from daemon.model.event_log import EventType
+from daemon.contract.events import EventType
 from daemon.model.webhooks import KEPT_MAX, KEPT_S, WEBHOOKS_MAX, WINDOW_MAX
 from daemon.webhooks.backoff import PAUSES_S
 from tests.histories import NOON

@@ -7,6 +7,8 @@ from typing import Any
 from aiohttp import web
 
 from actors.ports import Receipt
+from daemon.contract.accounts import Login, Registration
+from daemon.contract.base import Empty
 from daemon.identity.accounts import Session
 from daemon.model import EmailTaken
 from daemon.runtime.json_codec import dumps, loads
@@ -18,7 +20,6 @@ from daemon.web.middleware.auth import principal_of, request_id_of
 from daemon.web.problems import Problem, email_taken
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.responses import JSON, Reply, json_reply, problem_reply
-from daemon.web.schemas import Login, Nothing, Registration
 from daemon.web.services import SERVICES, Services
 
 PATH = "/auth/register"
@@ -67,7 +68,7 @@ async def log_in(request: web.Request) -> web.Response:
 async def log_out(request: web.Request) -> web.Response:
     """POST /auth/logout."""
     services = request.app[SERVICES]
-    await read(request, Nothing, body_s=services.settings.body_s, optional=True)
+    await read(request, Empty, body_s=services.settings.body_s, optional=True)
     await services.identity.log_out(principal_of(request))
     gone = web.Response(status=204)
     return cookies.closed(request, gone) if cookies.token_of(request) else gone

@@ -8,6 +8,7 @@ from dataclasses import replace
 from aiohttp import web
 
 from actors.core.calls import Connector
+from daemon.contract.connectors import ConnectorDefinition
 from daemon.model import StoredConnector, UrlPolicy
 from daemon.templates.cel import compile_rule
 from daemon.web import render
@@ -17,7 +18,6 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import invalid, not_found
 from daemon.web.responses import from_cursor, from_number, json_reply, page_reply
-from daemon.web.schemas import ConnectorDefinition, ConnectorTarget, ConnectorTrial
 from daemon.web.services import SERVICES
 
 _TOOL_ID = re.compile(TOOL_ID)
@@ -83,7 +83,7 @@ async def test(request: web.Request) -> web.Response:
     """POST /connectors/{tool_id}/test."""
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
-    body, _ = await read(request, ConnectorTrial, body_s=services.settings.body_s)
+    body, _ = await read(request, ConnectorDefinition, body_s=services.settings.body_s)
     trial = _connector(tool_id, body)
     if "auth_type" not in body.model_fields_set:
         trial = _as_stored(trial, await services.toolbox.stored(principal.company_id, tool_id))
@@ -104,7 +104,7 @@ def _tool_id(request: web.Request) -> str:
     return tool_id
 
 
-def _connector(tool_id: str, body: ConnectorTarget) -> Connector:
+def _connector(tool_id: str, body: ConnectorDefinition) -> Connector:
     if body.signal_rule is not None:
         try:
             compile_rule(body.signal_rule)

@@ -14,6 +14,8 @@ from actors.core.run import Run
 from actors.core.template import Template
 from actors.core.values import value
 from actors.ports import Receipt, StoreFailed
+from daemon.contract.base import Empty
+from daemon.contract.runs import STATUSES, CancelRun, ResumeRun, StartRun
 from daemon.model import RunQuery
 from daemon.runtime.ids import new_id
 from daemon.runtime.json_codec import dumps
@@ -22,11 +24,10 @@ from daemon.web.bodies import has_already, if_match, page_limit, parse, prefer, 
 from daemon.web.idempotency import ONCE, Finish, Slip, idempotent
 from daemon.web.middleware.admission import aside
 from daemon.web.middleware.auth import principal_of, request_id_of
-from daemon.web.parameters import ID, STATUSES
+from daemon.web.parameters import ID
 from daemon.web.problems import etag, invalid, not_found, rejected
 from daemon.web.response_cache import RENDERED
 from daemon.web.responses import Reply, from_cursor, page_reply, problem_reply, run_reply
-from daemon.web.schemas import Cancellation, NewRun, Nothing, Verdict
 from daemon.web.services import SERVICES, Services
 from daemon.web.standing import as_read
 
@@ -90,7 +91,7 @@ def _finish(manner: Callable[[web.Request], Manner]) -> Finish:
 @idempotent(_finish(_created))
 async def start(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /process-runs/."""
-    services, principal, body = request.app[SERVICES], principal_of(request), parse(NewRun, raw)
+    services, principal, body = request.app[SERVICES], principal_of(request), parse(StartRun, raw)
     await services.catalog.keep()
     entry = services.catalog.current(body.vertical)
     if entry is None:
@@ -117,7 +118,7 @@ async def start(request: web.Request, raw: dict[str, Any], slip: Slip | None) ->
 async def resume(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /process-runs/{run_id}/resume."""
     services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
-    body = parse(Verdict, raw)
+    body = parse(ResumeRun, raw)
     message = Resume(
         gate=body.gate,
         decision=body.decision,
@@ -139,7 +140,7 @@ async def resume(request: web.Request, raw: dict[str, Any], slip: Slip | None) -
 async def cancel(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /process-runs/{run_id}/cancel."""
     services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
-    body = parse(Cancellation, raw)
+    body = parse(CancelRun, raw)
     message = Cancel(
         by=principal.email, via=principal.via, reason=body.reason, tags=if_match(request), at=services.now()
     )
@@ -150,7 +151,7 @@ async def cancel(request: web.Request, raw: dict[str, Any], slip: Slip | None) -
 async def retry(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /process-runs/{run_id}/retry."""
     services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
-    parse(Nothing, raw)
+    parse(Empty, raw)
     message = Retry(by=principal.email, via=principal.via, tags=if_match(request), at=services.now())
     return await _execute(request.app, Order(key, message, _manner(request)), slip)
 

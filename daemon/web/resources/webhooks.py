@@ -8,6 +8,8 @@ from typing import Any
 from aiohttp import web
 
 from actors.ports import Receipt
+from daemon.contract.base import Empty
+from daemon.contract.webhooks import WebhookDefinition
 from daemon.identity.accounts import Principal
 from daemon.model.webhooks import WEBHOOKS_MAX, TooManyWebhooks, Webhook, WebhookDraft
 from daemon.runtime.json_codec import dumps, loads
@@ -18,7 +20,6 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.parameters import ID
 from daemon.web.problems import invalid, not_found
 from daemon.web.responses import JSON, Reply, from_cursor, from_number, json_reply, page_reply
-from daemon.web.schemas import Nothing, WebhookDefinition
 from daemon.web.services import SERVICES, Services
 
 
@@ -80,7 +81,7 @@ async def delete(request: web.Request) -> web.Response:
 async def test(request: web.Request) -> web.Response:
     """POST /webhooks/{webhook_id}/test."""
     services = request.app[SERVICES]
-    await read(request, Nothing, body_s=services.settings.body_s, optional=True)
+    await read(request, Empty, body_s=services.settings.body_s, optional=True)
     tested = await services.webhooks.test(*_key(request))
     if tested is None:
         raise not_found()
@@ -102,7 +103,7 @@ async def _redelivered(request: web.Request, _receipt: Receipt, slip: Slip) -> R
 
 async def _redeliver(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
     """POST /webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver."""
-    parse(Nothing, raw)
+    parse(Empty, raw)
     one = await request.app[SERVICES].webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
     if one is None:
         raise not_found()

@@ -1,0 +1,60 @@
+"""People, companies and sessions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from daemon.contract.base import Request, Response
+from daemon.contract.text import Email, Name
+
+Password = Annotated[str, Field(min_length=8, max_length=256)]
+
+
+class Registration(Request):
+    """A new company and its first user."""
+
+    email: Email
+    password: Password
+    company_name: Name
+    name: Name | None = None
+
+
+class Login(Request):
+    """An e-mail address and its password."""
+
+    email: str = Field(max_length=1_000)
+    password: str = Field(max_length=1_000)
+
+
+class User(Response):
+    """A person."""
+
+    id: str
+    email: str
+    name: str | None = None
+
+
+class Company(Response):
+    """A tenant."""
+
+    id: str
+    name: str
+
+
+class Account(Response):
+    """The user, company and role that a token stands for."""
+
+    user: User
+    company: Company
+    role: str
+
+
+class Session(Account):
+    """A token and its account."""
+
+    token: str = Field(repr=False)
+    token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a kind of token
+    expires_at: datetime

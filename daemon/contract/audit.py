@@ -1,0 +1,69 @@
+"""Evidence: checkpoints, hash chains and proofs."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import Field
+
+from daemon.contract.base import Response
+
+
+class Checkpoint(Response):
+    """The signed root of the company's Merkle tree at a size."""
+
+    at: datetime
+    company: str
+    key_id: str
+    previous: str | None = None
+    root: str
+    signature: str
+    size: int
+
+
+class Actor(Response):
+    """The user who did something, and the kind of token it was done with."""
+
+    user: str
+    token: str | None = None
+
+
+class Change(Response):
+    """What a person changed by an event."""
+
+    who: Actor
+    when: datetime
+    action: str
+    from_: Any = Field(None, alias="from")
+    to: Any = None
+    why: str | None = None
+
+
+class ChainedEvent(Response):
+    """An event as stored, its hash and the hash before it, and what a person changed by it."""
+
+    seq: int
+    previous: str
+    hash: str
+    event: dict[str, Any]
+    change: Change | None = None
+
+
+class Leaf(Response):
+    """The leaf of a run's last commit in the Merkle tree."""
+
+    number: int
+    hash: str
+
+
+class RunAudit(Response):
+    """The hash chain of a run, and the proof that a checkpoint covers it."""
+
+    run_id: str
+    events: tuple[ChainedEvent, ...]
+    head: str
+    version: int
+    leaf: Leaf
+    proof: tuple[str, ...]
+    checkpoint: Checkpoint

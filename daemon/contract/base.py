@@ -1,0 +1,33 @@
+"""What all requests, and all responses, have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Request(BaseModel):
+    """A request body. An unknown field is refused: a typo must never be taken for consent."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Empty(Request):
+    """A request without fields."""
+
+
+def closed(schema: dict[str, Any]) -> None:
+    """Leave `additionalProperties` out of the contract: clients accept new members, none are promised."""
+    schema.pop("additionalProperties", None)
+
+
+class Response(BaseModel):
+    """A part of a response. Members that a newer service adds are kept.
+
+    A default is for the client, which may read the response of an older service; this one sends every member.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="allow", json_schema_extra=closed, json_schema_serialization_defaults_required=True
+    )

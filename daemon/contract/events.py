@@ -1,0 +1,94 @@
+"""Events: of one run, of all runs of a company, and as webhooks receive them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from pydantic import ConfigDict, Field
+
+from daemon.contract.base import Response
+from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Status
+from daemon.contract.templates import Kind, Tier
+
+EventType = Literal[
+    "run_started", "step_entered", "step_cleared", "call_settled", "gate_opened", "verdict_given", "run_ended"
+]
+
+
+class Event(Response):
+    """A fact of a run's history; its type says which of the members after `at` it has."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    seq: int
+    type: str = Field(json_schema_extra={"enum": [*get_args(EventType)]})
+    at: datetime
+    by: str | None = None
+    step_id: str | None = None
+    visit: int | None = None
+    kind: Kind | None = None
+    tier: Tier | None = None
+    source: str | None = None
+    waiting: bool | None = None
+    label: str | None = None
+    role: str | None = None
+    decisions: tuple[str, ...] | None = None
+    digest: str | None = None
+    signals: tuple[str, ...] | None = None
+    missing: tuple[str, ...] | None = None
+    effects: tuple[PlannedCall, ...] | None = None
+    decision: str | None = None
+    comment: str | None = None
+    reason: str | None = None
+    branch: str | None = None
+    request: Call | None = None
+    attempts: int | None = None
+    output: Any = None
+    error: Failure | None = None
+    status: Status | None = None
+    outcome: str | None = None
+    was: str | None = None
+    vertical: str | None = None
+    inputs: dict[str, Any] | None = None
+    auto_resolve: bool | None = None
+
+
+class CompanyEvent(Response):
+    """An event of one of the company's runs; `id` is its position among all of them."""
+
+    id: str
+    run_id: str
+    seq: int
+    event: Event
+
+
+class GateChanged(Response):
+    """An open gate that changed because its connectors did. It is sent on streams only, without an id."""
+
+    type: Literal["gate_changed"] = "gate_changed"
+    run_id: str
+    gate: Gate
+    etag: str
+
+
+class Notification(Response):
+    """The body that a webhook receives, in the form of Standard Webhooks."""
+
+    type: str
+    timestamp: datetime
+    data: CompanyEvent
+
+
+class WebhookTested(Response):
+    """The data of a test notification."""
+
+    webhook_id: str
+
+
+class WebhookTestNotification(Response):
+    """The body that `POST /webhooks/{webhook_id}/test` sends."""
+
+    type: Literal["webhook.test"] = "webhook.test"
+    timestamp: datetime
+    data: WebhookTested

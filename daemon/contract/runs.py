@@ -1,0 +1,197 @@
+"""Runs, their gates, and the commands that people send them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, ValidationInfo, field_validator
+
+from daemon.contract.base import Request, Response
+from daemon.contract.templates import Kind, Tier
+from daemon.contract.text import Remark
+
+DONE = "done"
+STATUSES = ("executing", "parked", "completed", "failed", "cancelled")
+TRACE_STATUSES = ("waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled")
+Status = Annotated[str, Field(json_schema_extra={"enum": [*STATUSES]})]
+TraceStatus = Annotated[str, Field(json_schema_extra={"enum": [*TRACE_STATUSES]})]
+Mode = Annotated[str, Field(json_schema_extra={"enum": ["shadow", "live"]})]
+
+
+class StartRun(Request):
+    """The template to run, and its inputs."""
+
+    vertical: str = Field(max_length=200)
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    auto_resolve: bool = Field(default=True, description="Whether steps that are safe run on their own.")
+
+
+class ResumeRun(Request):
+    """A verdict at a gate. `output` goes with the decision `done` alone."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"properties": {"output": {"type": "null"}}}, {"properties": {"decision": {"const": DONE}}}]
+        }
+    )
+
+    # Without bounds of their own: any text that does not name the gate is a mismatch.
+    gate: str
+    decision: str
+    comment: Remark | None = None
+    digest: str | None = Field(None, max_length=200)
+    output: Any = None
+    inputs: dict[str, Any] | None = Field(None, description="Of what the gate names in `missing`.")
+
+    @field_validator("output")
+    @classmethod
+    def _output(cls, value: Any, info: ValidationInfo) -> Any:
+        if value is not None and info.data.get("decision") != DONE:
+            raise ValueError(f"is only taken with the decision {DONE}")
+        return value
+
+
+class CancelRun(Request):
+    """Why a run is cancelled."""
+
+    reason: Remark | None = None
+
+
+class Pin(Response):
+    """The version of a template that a run began with."""
+
+    version: int
+    digest: str
+
+
+class Call(Response):
+    """A call as it is sent, or in shadow mode would have been. Credentials are masked."""
+
+    tool: str
+    mode: Mode
+    method: str | None = None
+    url: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+    body: dict[str, Any] | None = None
+    connector_version: int | None = None
+
+
+class ConnectorPin(Response):
+    """The connector of a planned call as it stands."""
+
+    origin: str
+    method: str
+    path: str
+    version: int
+
+
+class PlannedCall(Response):
+    """An irreversible call that `decisions` at a gate can lead to before the next human; `call` where it is known."""
+
+    step_id: str
+    label: str
+    tool: str
+    decisions: tuple[str, ...]
+    mode: Mode
+    connector: ConnectorPin | None = None
+    call: Call | None = None
+
+
+class Gate(Response):
+    """What a human is asked. Send `step_id` back as `gate`, and `digest` to be refused if anything has changed."""
+
+    step_id: str
+    label: str
+    kind: Kind
+    tier: Tier
+    visit: int
+    decisions: tuple[str, ...]
+    role: str | None = None
+    reason: str
+    opened_at: datetime
+    digest: str
+    signals: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    effect: Call | None = None
+    effects: tuple[PlannedCall, ...] = ()
+
+
+class Verdict(Response):
+    """What a human decided."""
+
+    decision: str
+    by: str
+    at: datetime
+    comment: str | None = None
+    inputs: dict[str, Any] | None = None
+
+
+class Failure(Response):
+    """Why a step or a run failed."""
+
+    code: str
+    detail: str
+    step_id: str | None = None
+    attempts: int = 0
+    status_code: int | None = None
+    excerpt: str | None = None
+    maybe_sent: bool | None = None
+
+
+class TraceEntry(Response):
+    """One entry of a run into a step."""
+
+    step_id: str
+    visit: int
+    kind: Kind
+    status: TraceStatus
+    mode: Mode | None = None
+    tier: Tier
+    resolved_by: str | None = None
+    reason: str | None = None
+    verdict: Verdict | None = None
+    started_at: datetime
+    ended_at: datetime | None = None
+    request: Call | None = None
+    output: Any = None
+    attempts: int = 0
+    error: Failure | None = None
+
+
+class End(Response):
+    """When and why a run ended, and by whom."""
+
+    at: datetime
+    by: str | None = None
+    reason: str | None = None
+
+
+class RunSummary(Response):
+    """A run without what makes it large."""
+
+    id: str
+    vertical: str
+    template: Pin
+    status: Status
+    parked_at: str | None = Field(None, description="The step-id of the gate that was opened first.")
+    gate: Gate | None = None
+    parked_gates: tuple[str, ...] = ()
+    gates: tuple[Gate, ...] = ()
+    auto_resolve: bool
+    outcome: str | None = None
+    error: Failure | None = None
+    version: int
+    created_by: str
+    created_at: datetime
+    updated_at: datetime
+    completed_at: datetime | None = None
+    ended: End | None = None
+
+
+class Run(RunSummary):
+    """A run."""
+
+    inputs: dict[str, Any]
+    facts: dict[str, Any]
+    trace: tuple[TraceEntry, ...]
