@@ -59,7 +59,7 @@ load: .venv/developed ## concurrent resumes against a running service: RUNS= CAL
 	@$(BIN)/python -m tests.load $(if $(RUNS),--runs $(RUNS)) $(if $(CALLERS),--callers $(CALLERS)) \
 		$(if $(CONNECTIONS),--connections $(CONNECTIONS))
 
-bench: .venv/developed ## measure speed, beside a bare server, stored runs and other engines: ONLY= PLAN= WRITE=docs/performance.md
+bench: .venv/developed ## measure speed, beside a bare server, stored runs and other engines: ONLY= PLAN= WRITE=docs/explanation/performance.md
 	@$(BIN)/python -m tests.bench $(if $(ONLY),--only $(ONLY)) $(if $(PLAN),--plan $(PLAN)) $(if $(WRITE),--write $(WRITE))
 
 crash: .venv/developed ## kill the service under load, again and again, and have a checker compare: SECONDS=60
@@ -121,7 +121,7 @@ prefix:
 	@$(PREFIX_PIP) --require-hashes --requirement requirements$(if $(TRACING),-tracing).txt
 	@$(PREFIX_PIP) --no-build-isolation --no-deps --force-reinstall .
 	@sed -i 's|/opt/penstock|$(PREFIX)|g' "$(PREFIX)"/lib/systemd/system/penstock.*
-	@echo "penstock $$("$(PREFIX)/bin/penstock" version) is in $(PREFIX); docs/install.md says how to go on"
+	@echo "penstock $$("$(PREFIX)/bin/penstock" version) is in $(PREFIX); docs/guides/install.md says how to go on"
 
 # The files below mark what is done, so that a second call does nothing.
 

@@ -67,7 +67,7 @@ class DryRun:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One step of a template; docs/templates.md has its kinds and their fields."""
+    """One step of a template; docs/guides/templates.md has its kinds and their fields."""
 
     id: str
     kind: Kind

@@ -1,4 +1,4 @@
-"""The evidence, as methods: see docs/audit.md for what it proves."""
+"""The evidence, as methods: see docs/guides/audit.md for what it proves."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ The key files are not in it either: see with penstock doctor that those in place
 
 ELSEWHERE = (
     "PENSTOCK_DATABASE_URL is set, so everything is in PostgreSQL: back it up and restore it by its own means, "
-    "pg_dump and pg_restore, or a base backup with its WAL (docs/scaling.md); keep the key files apart from it"
+    "pg_dump and pg_restore, or a base backup with its WAL (docs/guides/scaling.md); keep the key files apart from it"
 )
 
 

@@ -52,7 +52,7 @@ def drawn(figures: dict[str, Any]) -> str:
         y = _growth(sheet, y, figures["growth"])
     if "loops" in figures:
         y = _bars(sheet, y, *_loops(figures["loops"]))
-    return sheet.svg(y, "Performance", "Every figure in it stands in the tables of docs/performance.md.")
+    return sheet.svg(y, "Performance", "Every figure in it stands in the tables of docs/explanation/performance.md.")
 
 
 def _requests(rounds: dict[str, Any]) -> tuple[str, str, list[Row]]:

@@ -1,4 +1,4 @@
-"""The guide docs/performance.md, written whole from the figures."""
+"""The guide docs/explanation/performance.md, written whole from the figures."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ WAYS = {
 INTRO = """# Performance
 
 What the service does a second, what that costs, and where the time goes. All of it is measured by `make bench`, and
-this page is written by it (`make bench WRITE=docs/performance.md`); `var/bench/figures.json` then has every round.
+this page is written by it (`make bench WRITE=docs/explanation/performance.md`); `var/bench/figures.json` then has every round.
 """
 TRANSACTIONS = """
 In brackets stand the least and the most of all rounds; `client` is how much of a processor the client took.
@@ -46,7 +46,7 @@ two. A page that the system has in memory takes {memory:.1f} µs of a processor,
 {disk:.0f} µs. And a verdict among many writes about three pages more, which no other verdict in its transaction needs.
 So while the file is in memory a read among a million runs takes what it takes among 1,000, and a verdict about a tenth
 more; where it is not, both take as much more as comes from the disk: see
-[what a million runs cost](decisions/0025-what-a-million-runs-cost.md).
+[what a million runs cost](../decisions/0025-what-a-million-runs-cost.md).
 
 """
 METHOD = """## How it is measured

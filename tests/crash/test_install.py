@@ -28,7 +28,7 @@ from tests.crash.supervised import Manager, listener, supervised
 from tests.house.units import UNITS, said
 
 ROOT = UNITS.parent
-GUIDE = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "guides" / "install.md").read_text(encoding="utf-8")
 SHIM = """#!/bin/sh
 echo "$(basename "$0") $*" >> {root}/called
 """
@@ -199,7 +199,7 @@ def test_the_units_and_the_guide_travel_with_the_source(tmp_path: Path) -> None:
     (archive,) = tmp_path.glob("penstock-*.tar.gz")
     with tarfile.open(archive) as opened:
         names = {name.split("/", 1)[1] for name in opened.getnames()}
-    wanted = {"Makefile", "requirements.txt", "requirements-tracing.txt", "docs/install.md"}
+    wanted = {"Makefile", "requirements.txt", "requirements-tracing.txt", "docs/guides/install.md"}
     wanted |= {"systemd/penstock.service", "systemd/penstock.socket"}
     assert wanted <= names
 

@@ -35,8 +35,8 @@ def test_the_readme_names_every_address() -> None:
 
 
 def test_the_template_of_the_guide_loads() -> None:
-    guide = (ROOT / "docs" / "templates.md").read_text(encoding="utf-8")
-    entry = load_text(re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)[0], "docs/templates.md")
+    guide = (ROOT / "docs" / "guides" / "templates.md").read_text(encoding="utf-8")
+    entry = load_text(re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)[0], "docs/guides/templates.md")
     assert entry.template.gates == ("signoff",)
 
 
@@ -53,7 +53,7 @@ def test_every_kind_of_event_is_named_by_a_golden_transcript() -> None:
 
 
 def test_the_guide_names_every_rule_that_keeps_a_template_from_loading() -> None:
-    guide = (ROOT / "docs" / "templates.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "guides" / "templates.md").read_text(encoding="utf-8")
     graph = (ROOT / "actors" / "core" / "template.py").read_text(encoding="utf-8")
     form = "".join(
         (ROOT / "daemon" / "templates" / name).read_text(encoding="utf-8") for name in ("catalog.py", "documents.py")
@@ -67,7 +67,7 @@ def test_the_guide_names_every_rule_that_keeps_a_template_from_loading() -> None
 
 
 def test_the_guides_say_what_to_do_about_every_line_of_the_log_that_warns() -> None:
-    guides = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    guides = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
     source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "daemon").rglob("*.py"))
     events = set(re.findall(r'_log\.(?:warning|error|exception)\(\s*"(\w+)"', source))
     assert len(events) > 30

@@ -38,7 +38,7 @@ def test_every_pin_has_hashes_and_no_index_is_named(file: str) -> None:
 
 
 def test_the_makefile_and_the_guide_name_locks_that_there_are() -> None:
-    named = set(re.findall(r"requirements[a-z-]*\.txt", text("Makefile") + text("docs/operations.md")))
+    named = set(re.findall(r"requirements[a-z-]*\.txt", text("Makefile") + text("docs/guides/operations.md")))
     assert named == {RUNTIME, TRACING, DEVELOPMENT}
 
 

@@ -1,4 +1,4 @@
-"""A real nginx or HAProxy with the configuration of docs/install.md, in front of a service."""
+"""A real nginx or HAProxy with the configuration of docs/guides/install.md, in front of a service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from tests.bench.servers import free_port
 from tests.web.test_connections import PATIENCE_S, Line
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "install.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "install.md").read_text(encoding="utf-8")
 NAME = "penstock.example.org"
 FILES = "/usr/sbin:/usr/local/sbin"
 HURRIED_S = 1

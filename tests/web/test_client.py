@@ -334,7 +334,7 @@ def test_an_answer_is_frozen_and_keeps_what_a_newer_service_adds() -> None:
 
 
 async def test_the_example_of_the_guide_works_when_pasted(house: House, ann: Person) -> None:
-    guide = (Path(__file__).parents[2] / "docs" / "client.md").read_text(encoding="utf-8")
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "client.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", guide, re.DOTALL)
     address = str(house.client.make_url(""))
     code = code.replace("http://127.0.0.1:8080", address).replace("ada@example.test", ann.email)

@@ -25,7 +25,7 @@ from daemon.settings import Settings
 from tests.web.figures import Page, read
 from tests.web.support import PATIENCE_S, Clients, EventStream, FarSide, House, Person
 
-OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
+OPERATIONS = Path(__file__).parents[2] / "docs" / "guides" / "operations.md"
 Measured = tuple[House, Page]
 
 

@@ -16,7 +16,7 @@ from daemon.webhooks.backoff import PAUSES_S
 from tests.histories import NOON
 from tests.webhooks.conftest import Post, Receiver
 
-GUIDE = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text(encoding="utf-8")
+GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "webhooks.md").read_text(encoding="utf-8")
 UNITS = {"s": 1, "min": 60, "h": 3_600}
 
 
