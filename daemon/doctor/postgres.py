@@ -69,6 +69,8 @@ def _keys(facts: Facts, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
         yield said("keys", why_stranger(files[purpose], purpose), "as long as they run, no other starts with this file")
     gone = missing(rings["secrets"], facts.wrapping) if "secrets" in rings else []
     for key_id in gone:
-        yield problem("keys", why_lacking(files["secrets"], key_id), "without it no daemon starts: see docs/guides/scaling.md")
+        yield problem(
+            "keys", why_lacking(files["secrets"], key_id), "without it no daemon starts: see docs/guides/scaling.md"
+        )
     if alike and not gone:
         yield ok("keys", f"those of the daemons on this database ({', '.join(alike)})")
