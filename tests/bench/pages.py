@@ -1,7 +1,8 @@
-"""The guide docs/explanation/performance.md, written whole from the figures."""
+"""The page docs/explanation/performance.md, written whole from the figures."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from tests.bench.loops import versions
 from tests.bench.words import GROWTH, INTRO, LAYERS, METHOD, SHARES, TRANSACTIONS, WAYS
 
 CHART = "performance.svg"
+COLUMNS = 100
 KINDS = ("reads", "resumes", "starts")
 BATCHES = {
     "transactions a second": "{transactions_a_second:,.0f}",
@@ -42,6 +44,11 @@ def written(figures: dict[str, Any]) -> str:
     parts = [INTRO, _verdicts(figures), f"![The figures below as a chart]({CHART})\n"]
     parts += [section(figures[name]) for name, section in SECTIONS.items() if name in figures]
     return "\n".join((*parts, _method(figures)))
+
+
+def prose(text: str) -> str:
+    """A paragraph, wrapped."""
+    return textwrap.fill(text, COLUMNS, break_long_words=False, break_on_hyphens=False) + "\n\n"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -119,8 +126,10 @@ def _growth(growth: dict[str, Any]) -> str:
     size = growth["largest_bytes"]
     return (
         "## Beside ever more stored runs\n\n"
-        f"Over 64 connections; {sizes[-1]:,} parked runs take {size / 2**30:.2f} GiB on the disk, "
-        f"{size / sizes[-1] / 1024:.1f} KiB each. Every read and every verdict finds its run in the store.\n\n"
+        + prose(
+            f"Over 64 connections; {sizes[-1]:,} parked runs take {size / 2**30:.2f} GiB on the disk, "
+            f"{size / sizes[-1] / 1024:.1f} KiB each. Every read and every verdict finds its run in the store."
+        )
         + table(("", "stored runs", *COSTS), rows)
         + GROWTH.format(**growth["page_us"])
         + "### Start-up, memory, activation\n\n"
@@ -157,9 +166,12 @@ def _loops(loops: dict[str, Any]) -> str:
             rows.append((title, f"{one['rate']:,.0f}", times, *(form.format(**one) for form in LOOPS.values())))
     named = ", ".join(f"{name} {version}" for name, version in versions().items())
     return (
-        "## Beside other engines\n\nA loop is a start, the way to a gate, a verdict and the way to the end; "
-        f"{loops['callers']} callers. {named}. LangGraph is fastest when it keeps a run only where it stops "
-        "(durability `exit`), DBOS with a write-ahead log and a look for messages every millisecond.\n\n"
+        "## Beside other engines\n\n"
+        + prose(
+            "A loop is a start, the way to a gate, a verdict and the way to the end; "
+            f"{loops['callers']} callers. {named}. LangGraph is fastest when it keeps a run only where it stops "
+            "(durability `exit`), DBOS with a write-ahead log and a look for messages every millisecond."
+        )
         + table(("", "loops a second", "ours in these", *LOOPS), rows)
         + "".join(f"\n{name} was skipped: {why}\n" for name, why in loops["skipped"].items())
     )
@@ -203,9 +215,9 @@ def _ceiling(rounds: dict[str, Any]) -> str:
     alone = echo["client_share"] <= CLIENT_SHARE_MOST
     so = "not what is measured" if alone else "part of what is measured, and every ratio is better than it should be"
     return (
-        f"Where bytes are answered with bytes and nothing is parsed,\n  it reaches {most['rate']:,.0f} requests a "
-        f"second over {rounds['held_at']} connections. Beside the echo's {echo['rate']:,.0f} it takes "
-        f"{echo['client_share']:.0%}\n  of a processor, so that it is {so}."
+        f"Where bytes are answered with bytes and\n  nothing is parsed, it reaches {most['rate']:,.0f} requests a "
+        f"second over {rounds['held_at']} connections.\n  Beside the echo's {echo['rate']:,.0f} it takes "
+        f"{echo['client_share']:.0%} of a processor, so that it is {so}."
     )
 
 

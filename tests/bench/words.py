@@ -27,55 +27,63 @@ WAYS = {
 }
 INTRO = """# Performance
 
-What the service does a second, what that costs, and where the time goes. All of it is measured by `make bench`, and
-this page is written by it (`make bench WRITE=docs/explanation/performance.md`); `var/bench/figures.json` then has every round.
+Throughput, cost per request, and where the time goes.
+`make bench WRITE=docs/explanation/performance.md` measures all of it and writes this page;
+`var/bench/figures.json` then has every round.
 """
 TRANSACTIONS = """
-In brackets stand the least and the most of all rounds; `client` is how much of a processor the client took.
+In brackets stand the least and the most of all rounds; `client` is how much of a processor the
+client took.
 
 ### What a transaction holds
 
-The sync in progress is the window in which the next transaction gathers, so that many turns share one. A start writes
-three rows: where the run stands, its events, its snapshot. A verdict that ends the run leaves the snapshot as it was.
+The sync in progress is the window in which the next transaction gathers, so that many turns share
+one. A start writes three rows: where the run stands, its events, its snapshot. A verdict that ends
+the run leaves the snapshot as it was.
 
 """
 GROWTH = """
-What grows is what the pages of the file cost. A read looks at three trees: among a million runs it takes five or six
-pages of them from the system, among 1,000 two, since the rest is in SQLite's own cache; a verdict takes fourteen and
-two. A page that the system has in memory takes {memory:.1f} µs of a processor, one that has to come from the disk
-{disk:.0f} µs. And a verdict among many writes about three pages more, which no other verdict in its transaction needs.
-So while the file is in memory a read among a million runs takes what it takes among 1,000, and a verdict about a tenth
-more; where it is not, both take as much more as comes from the disk: see
-[what a million runs cost](../decisions/0025-what-a-million-runs-cost.md).
+What grows is what the pages of the file cost. A read looks at three trees: among a million runs it
+takes five or six pages of them from the system, among 1,000 two, since the rest is in SQLite's own
+cache; a verdict takes fourteen and two. A page that the system has in memory takes {memory:.1f} µs
+of a processor, one that has to come from the disk {disk:.0f} µs. And a verdict among many writes
+about three pages more, which no other verdict in its transaction needs. So while the file is in
+memory a read among a million runs takes what it takes among 1,000, and a verdict about a tenth
+more; where it is not, both take as much more as comes from the disk: see [what a million runs
+cost](../decisions/0025-what-a-million-runs-cost.md).
 
 """
 METHOD = """## How it is measured
 
-- The service and a bare aiohttp server that answers the JSON it gets, both on uvloop and with orjson, each in a process
-  of its own, on one machine with the client. They take turns, and which of them begins a round changes. Figures are
-  medians over the rounds, ratios are to the echo of the same round.
-- The service has the settings that it has by default, and its figures for Prometheus switched on. SQLite is set to
-  `synchronous=FULL`: no answer leaves before what it says is on the disk.
-- Each connection is kept, and sends its next request when the last is answered. The run is one of `prior-auth`: five
-  steps and a branch, a gate, two steps. A start takes it to the gate and a verdict to its end; a read says how it
-  stands, with its whole trace, and is of a run that is in memory.
+- The service and a bare aiohttp server that answers the JSON it gets, both on uvloop and with
+  orjson, each in a process of its own, on one machine with the client. They take turns, and which
+  of them begins a round changes. Figures are medians over the rounds, ratios are to the echo of the
+  same round.
+- The service has the settings that it has by default, and its figures for Prometheus switched on.
+  SQLite is set to `synchronous=FULL`: no answer leaves before what it says is on the disk.
+- Each connection is kept, and sends its next request when the last is answered. The run is one of
+  `prior-auth`: five steps and a branch, a gate, two steps. A start takes it to the gate and a
+  verdict to its end; a read says how it stands, with its whole trace, and is of a run that is in
+  memory.
 - The client is one process on plain sockets. {ceiling}
-- Processor time is what the kernel says all threads of the server have used, whatever else the machine did meanwhile.
-  Instructions cannot be counted on most virtual machines.
-- Beside stored runs, each size has a data folder of its own, and the sizes take turns, each time with a service begun
-  for it. No run stays in memory there, and none was answered by that service before, so that every read and every
-  verdict finds its run in the store, at random among all. The folders are made by the store's own code, sealed, and
-  removed afterwards.
-- The other engines run the same steps around the same gate in process, without HTTP, log-in, or a history for an
-  auditor; each as it comes, and in the fastest way that keeps what it has acknowledged. Ours is compared to both.
-- What it costs to be watched is little beside what chance does from one process, and from one second, to the next. All
-  ways take turns at each kind of request in rounds of a fifth of a second, in several passes with services of their
-  own; what a way adds is the median of its ratios to the service that is not watched. One such is there twice.
-- py-spy looks at the stacks {samples} times a second while nothing but verdicts come in. A sample counts for the
-  innermost layer on its stack, and a thread that waits does not count.
+- Processor time is what the kernel says all threads of the server have used, whatever else the
+  machine did meanwhile. Instructions cannot be counted on most virtual machines.
+- Beside stored runs, each size has a data folder of its own, and the sizes take turns, each time
+  with a service begun for it. No run stays in memory there, and none was answered by that service
+  before, so that every read and every verdict finds its run in the store, at random among all. The
+  folders are made by the store's own code, sealed, and removed afterwards.
+- The other engines run the same steps around the same gate in process, without HTTP, log-in, or a
+  history for an auditor; each as it comes, and in the fastest way that keeps what it has
+  acknowledged. Ours is compared to both.
+- Observing costs little beside the variation between one process, or one second, and the next. All
+  ways take turns at each kind of request in rounds of a fifth of a second, in several passes with
+  services of their own; what a way adds is the median of its ratios to the service that is not
+  observed. One such is there twice.
+- py-spy looks at the stacks {samples} times a second while nothing but verdicts come in. A sample
+  counts for the innermost layer on its stack, and a thread that waits does not count.
 """
-SHARES = """Being an HTTP service at all (HTTP, event loop) takes {http} of it; who asks for what and what is answered
-(gateway, token, request, answer, log and figures) {asked}; deciding (actor, decision, publishing) {deciding}; and
-making it durable (encoding, hash chain, group commit, SQLite) {durable}.
+SHARES = """HTTP itself (HTTP, event loop) takes {http} of it; reading the request and writing the answer
+(gateway, token, request, answer, log and figures) {asked}; deciding (actor, decision, publishing)
+{deciding}; and making it durable (encoding, hash chain, group commit, SQLite) {durable}.
 
 """
