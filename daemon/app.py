@@ -23,7 +23,8 @@ from daemon.connectors.service import ConnectorService
 from daemon.connectors.traced import TracedConnector
 from daemon.connectors.url_policy import UrlPolicy
 from daemon.engine import passivation
-from daemon.engine.assembly import Engine, Shelves, build_engine, hearing
+from daemon.engine.assembly import Engine, build_engine
+from daemon.engine.change_poller import ChangePoller
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
 from daemon.identity.accounts import Identity
@@ -120,11 +121,19 @@ async def _open(settings: Settings, life: Lifecycle, stack: AsyncExitStack) -> t
     stack.push_async_callback(sealer.close)
     catalog = await _catalog(settings, store)
     vault = Vault(keys["secrets"], store, utc_now)
-    toolbox = ConnectorService(store, vault, utc_now, shared=shared is not None)
+    connector_service = ConnectorService(store, vault, utc_now, shared=shared is not None)
     guard = EgressGuard(parse_networks(settings.egress_allow), parse_hosts(settings.egress_hosts))
     http, lookups = await _client(settings, guard, tracing, stack)
-    dispatching = partial(Dispatcher, http=http, vault=vault)
-    engine = build_engine(settings, Shelves(store, shared, catalog, toolbox), dispatching, tracing)
+    new_dispatcher = partial(Dispatcher, http=http, vault=vault)
+    engine = build_engine(
+        settings,
+        store,
+        shared,
+        catalog=catalog,
+        connector_service=connector_service,
+        new_dispatcher=new_dispatcher,
+        tracer=tracing,
+    )
     identity = await _identity(settings, files["tokens"], store, stack)
     background.keep(stack, Loop("timers", engine.timers.post_due, 0.0, vital=True))
     page = await _show(settings, measured, engine, store, stack)
@@ -137,16 +146,15 @@ async def _open(settings: Settings, life: Lifecycle, stack: AsyncExitStack) -> t
         directory=engine.directory,
         store=store,
         catalog=catalog,
-        toolbox=toolbox,
-        tester=engine.dispatcher,
-        targets=UrlPolicy(guard, lookups),
+        connector_service=connector_service,
+        dispatcher=engine.dispatcher,
+        url_policy=UrlPolicy(guard, lookups),
         webhooks=WebhookService(store, vault, engine.dispatcher.notify, engine.deliverer.look, utc_now),
         identity=identity,
         feed=engine.feed,
         sealer=sealer,
         background=background,
         draining=lambda: life.draining,
-        is_out=engine.dispatcher.is_out,
         requested=measured.requested,
         tracer=tracing,
         rates=shared,
@@ -156,7 +164,8 @@ async def _open(settings: Settings, life: Lifecycle, stack: AsyncExitStack) -> t
     rotation = Rotation(files["secrets"], vault)
     background.keep(stack, Loop("secrets", rotation.look, KEYS_CHECKED_S))
     if shared is not None:
-        background.keep(stack, Loop("peers", hearing(shared, engine, identity, toolbox).hear, 0.0, vital=True))
+        poller = ChangePoller(shared, engine, identity, connector_service)
+        background.keep(stack, Loop("peers", poller.run, 0.0, vital=True))
     _keep_house(services, engine, store, stack)
     return services, engine
 

@@ -1,142 +1,124 @@
-"""What other daemons have done, brought to whoever waits for it here: asked for every moment, sooner after a hint."""
+"""Polls the database for changes made by other daemons and passes them to local listeners; NOTIFY wakes it early."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
 from typing import TypeVar
 
 import structlog
 
-from actors.directory import Directory
 from actors.ports import StoreFailed
 from daemon.connectors.service import ConnectorService
-from daemon.engine.dispatcher import Dispatcher
-from daemon.engine.feed import Feed
+from daemon.engine.assembly import Engine
 from daemon.engine.ownership import SharedJournal
 from daemon.identity.accounts import Identity
 from daemon.model import SharedStore
-from daemon.webhooks.deliverer import Deliverer
 
 K = TypeVar("K")
 Key = tuple[str, str]
 POLL_S = 0.4
-LEAST_S = 0.05
+PAUSE_S = 0.05
 _log = structlog.get_logger("penstock")
 
 
-@dataclass(frozen=True, slots=True)
-class Listeners:
-    """The parts of a daemon that have to hear of it."""
-
-    journal: SharedJournal
-    directory: Directory
-    dispatcher: Dispatcher
-    feed: Feed
-    deliverer: Deliverer
-    identity: Identity
-    toolbox: ConnectorService
-
-
-@dataclass(slots=True)
 class ChangePoller:
-    """Asks the store for what has changed since it asked last; what it sees for the first time counts as changed."""
+    """Asks the store for what has changed since the last poll; what it sees for the first time counts as changed."""
 
-    news: SharedStore
-    told: Listeners
-    _due: asyncio.Event = field(default_factory=asyncio.Event)
-    _positions: dict[str, int] = field(default_factory=dict)
-    _versions: dict[Key, int] = field(default_factory=dict)
-    _strayed: dict[Key, int] = field(default_factory=dict)
-    _peers: frozenset[int] = frozenset()
+    def __init__(
+        self, store: SharedStore, engine: Engine, identity: Identity, connector_service: ConnectorService
+    ) -> None:
+        assert isinstance(engine.journal, SharedJournal)  # noqa: S101 - as `build_engine` makes it for a shared store
+        self._store, self._journal = store, engine.journal
+        self._directory, self._dispatcher = engine.directory, engine.dispatcher
+        self._feed, self._deliverer = engine.feed, engine.deliverer
+        self._identity, self._connector_service = identity, connector_service
+        self._due = asyncio.Event()
+        self._positions: dict[str, int] = {}
+        self._versions: dict[Key, int] = {}
+        self._strayed: dict[Key, int] = {}
+        self._peers: frozenset[int] = frozenset()
+        store.tell(self.notify)
 
-    def hint(self, companies: frozenset[str] | None) -> None:
-        """Something of these companies, or of any, was committed."""
+    def notify(self, companies: frozenset[str] | None) -> None:
+        """Poll at once when others have committed something of companies followed here; None means any company."""
         if companies is None or not companies.isdisjoint(self._companies()):
             self._due.set()
 
-    async def hear(self) -> None:
-        """Ask once, then wait until it is time to ask again, or for a hint."""
+    async def run(self) -> None:
+        """Poll once, then wait until the next poll is due."""
         try:
-            await self.look()
+            await self.poll()
         except (StoreFailed, TimeoutError) as failure:
-            _log.warning("others_not_heard", reason=str(failure))
+            _log.warning("change_poll_failed", reason=str(failure))
             await asyncio.sleep(POLL_S)
-        await asyncio.sleep(LEAST_S)
-        await _within(POLL_S, self._due)
+        await asyncio.sleep(PAUSE_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(POLL_S):
+                await self._due.wait()
 
-    async def look(self) -> None:
-        """See what has changed, and tell who waits for it."""
+    async def poll(self) -> None:
         self._due.clear()
-        await self._look_at_rights()
-        await self._look_at_peers()
-        await self._look_at_companies()
-        await self._look_at_runs()
-        await self._look_at_own()
+        await self._poll_rights()
+        await self._poll_peers()
+        await self._poll_companies()
+        await self._poll_runs()
+        await self._poll_own_runs()
 
     def _companies(self) -> set[str]:
-        runs = self.told.feed.runs | self.told.dispatcher.runs
-        return self.told.feed.companies | self.told.deliverer.companies | {company_id for company_id, _ in runs}
+        runs = self._feed.runs | self._dispatcher.runs
+        return self._feed.companies | self._deliverer.companies | {company_id for company_id, _ in runs}
 
-    async def _look_at_rights(self) -> None:
-        """Tokens that were revoked and connectors that were changed; whoever did it waits until we know."""
-        since = await self.news.clock()
-        revoked, connected = await self.news.revoked_lately(), await self.news.connected_lately()
-        self.told.identity.learn(revoked)
+    async def _poll_rights(self) -> None:
+        """Apply revoked tokens and changed connectors; the daemon that changed them waits for the acknowledgement."""
+        since = await self._store.clock()
+        revoked, connected = await self._store.revoked_lately(), await self._store.connected_lately()
+        self._identity.learn(revoked)
         for company_id in connected:
-            self.told.toolbox.forget(company_id)
+            self._connector_service.forget(company_id)
         if revoked or connected:
-            await self.news.hear(since)
+            await self._store.hear(since)
 
-    async def _look_at_peers(self) -> None:
-        """What one served who is gone is free now: its runs, and its webhooks."""
-        peers, before = await self.news.peers(), self._peers
+    async def _poll_peers(self) -> None:
+        """Take over the runs and webhooks of daemons that are gone."""
+        peers, before = await self._store.peers(), self._peers
         self._peers = peers
-        await self.told.directory.recover()
+        await self._directory.recover()
         if before - peers:
-            await self.told.deliverer.sweep()
+            await self._deliverer.sweep()
 
-    async def _look_at_companies(self) -> None:
-        asked = self.told.feed.companies | self.told.deliverer.companies
-        found = await self.news.positions(asked) if asked else {}
+    async def _poll_companies(self) -> None:
+        companies = self._feed.companies | self._deliverer.companies
+        found = await self._store.positions(companies) if companies else {}
         for company_id in _changed(found, self._positions):
-            self.told.feed.ring(company_id)
-            self.told.deliverer.committed(company_id)
+            self._feed.ring(company_id)
+            self._deliverer.committed(company_id)
         self._positions = found
 
-    async def _look_at_runs(self) -> None:
-        asked = self.told.feed.runs | self.told.dispatcher.runs
-        found = await self.news.versions(asked) if asked else {}
+    async def _poll_runs(self) -> None:
+        keys = self._feed.runs | self._dispatcher.runs
+        found = await self._store.versions(keys) if keys else {}
         for key in _changed(found, self._versions):
-            run = await self.news.load(*key)
+            run = await self._store.load(*key)
             if run is not None:
-                self.told.feed.publish(run, ())
+                self._feed.publish(run, ())
                 if run.ended is not None:
-                    self.told.dispatcher.forget(*key)
+                    self._dispatcher.forget(*key)
         self._versions = found
 
-    async def _look_at_own(self) -> None:
-        """Runs of ours that others have moved on, that were claimed while their actor worked, or that are in doubt."""
-        directory = self.told.directory
-        found = await self.news.strayed()
+    async def _poll_own_runs(self) -> None:
+        """Wake runs of ours that others have moved on, that were claimed while at work, or that are in doubt."""
+        found = await self._store.strayed()
         for key in _changed(found, self._strayed):
-            if directory.under_way(key):
+            if self._directory.under_way(key):
                 del found[key]
             else:
-                await directory.wake(key)
+                await self._directory.wake(key)
         self._strayed = found
-        for key in (*self.told.journal.claimed, *self.told.journal.doubtful()):
-            await directory.wake(key)
+        for key in (*self._journal.claimed, *self._journal.doubtful()):
+            await self._directory.wake(key)
 
 
 def _changed(found: Mapping[K, int], before: Mapping[K, int]) -> list[K]:
-    return [one for one, number in found.items() if before.get(one) != number]
-
-
-async def _within(seconds: float, event: asyncio.Event) -> None:
-    try:
-        async with asyncio.timeout(seconds):
-            await event.wait()
-    except TimeoutError:
-        return
+    return [key for key, number in found.items() if before.get(key) != number]

@@ -118,7 +118,7 @@ class Dispatcher:
         """Whether that call is in flight, or waits to be."""
         return call.key in self._flights.get((call.company_id, call.run_id), ())
 
-    def is_out(self, company_id: str, run_id: str) -> bool:
+    def is_on_wire(self, company_id: str, run_id: str) -> bool:
         """Whether a call of that run is on the wire, so that something will come of it even where the run has ended."""
         return any(flight.on_wire for flight in self._flights.get((company_id, run_id), {}).values())
 
@@ -161,7 +161,7 @@ class Dispatcher:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def test(self, company_id: str, trial: Connector, secret: str | None = None) -> dict[str, Any]:
+    async def test_connector(self, company_id: str, trial: Connector, secret: str | None = None) -> dict[str, Any]:
         """Try a connector without any run; says how it went and never fails because of the target."""
         return await self._trials.test(company_id, trial, secret)
 

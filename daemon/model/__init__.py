@@ -7,10 +7,7 @@ from daemon.model.connectors import (
     CompanyKeys,
     ConnectorChange,
     ConnectorRepository,
-    ConnectorService,
-    ConnectorTester,
     StoredConnector,
-    UrlPolicy,
 )
 from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBroken
 from daemon.model.repositories import Performs, Rates, Receipts, SharedStore, Store, StoreState
@@ -26,8 +23,6 @@ __all__ = [
     "CompanyKeys",
     "ConnectorChange",
     "ConnectorRepository",
-    "ConnectorService",
-    "ConnectorTester",
     "DiskFull",
     "EmailTaken",
     "FolderInUse",
@@ -47,6 +42,5 @@ __all__ = [
     "StoredConnector",
     "TemplateDocument",
     "TemplateRepository",
-    "UrlPolicy",
     "User",
 ]

@@ -1,13 +1,13 @@
-"""The connectors of each company: as stored, as people change and try them, and the keys that seal their secrets."""
+"""The connectors of each company: as stored, their changes, and the keys that seal their secrets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
-from actors.core.calls import Connector, Connectors
+from actors.core.calls import Connector
 from daemon.model.audit_events import SecretChange
 
 SESSION = "session"
@@ -88,46 +88,3 @@ class CompanyKeys(Protocol):
 
     async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
         """Put other wrappings in place of the earlier ones, all or none."""
-
-
-class ConnectorService(Protocol):
-    """The connectors as people change and try them."""
-
-    async def connectors(self, company_id: str) -> Connectors:
-        """What is known of a company's connectors, without their secrets."""
-
-    async def all(self, company_id: str) -> dict[str, StoredConnector]:
-        """A company's connectors by tool-id, in order."""
-
-    async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
-        """The connector of a tool."""
-
-    async def put(
-        self, company_id: str, connector: Connector, secret: str | None, by: str, *, via: str = SESSION
-    ) -> tuple[StoredConnector, bool]:
-        """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does."""
-
-    async def delete(self, company_id: str, tool_id: str, by: str, *, via: str = SESSION) -> bool:
-        """Forget a connector; False when there was none."""
-
-    async def changes(
-        self, company_id: str, tool_id: str, before: int | None, limit: int
-    ) -> Sequence[ConnectorChange] | None:
-        """The changes of a connector, newest first, those numbered below `before`; None for one never known."""
-
-
-class UrlPolicy(Protocol):
-    """Whoever knows which addresses connectors may call."""
-
-    def mistake(self, text: str) -> str | None:
-        """Why a URL can never be called, wherever from; None when that depends on what may be called from here."""
-
-    async def refusal(self, text: str) -> str | None:
-        """Why a URL may not be called; None when it may, or when its host cannot be found."""
-
-
-class ConnectorTester(Protocol):
-    """Whoever can try a connector."""
-
-    async def test(self, company_id: str, trial: Connector, secret: str | None) -> dict[str, Any]:
-        """Try a call that touches no run; says how it went and never fails."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
@@ -141,39 +141,6 @@ class WebhookRepository(Protocol):
 
     async def drop_deliveries(self, before: datetime) -> int:
         """Drop settled deliveries that were made before that time; returns how many."""
-
-
-class Webhooks(Protocol):
-    """The webhooks as people change, read and try them."""
-
-    async def all(self, company_id: str) -> Sequence[Webhook]:
-        """A company's webhooks by id."""
-
-    async def one(self, company_id: str, webhook_id: str) -> Webhook | None:
-        """A company's webhook."""
-
-    async def create(self, wanted: WebhookDraft, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
-        """Make a webhook; returns it and its secret. TooManyWebhooks when the company has as many as it may."""
-
-    async def reveal(self, company_id: str, webhook_id: str, sealed: bytes) -> str:
-        """The secret of a webhook, for the answer that is given again."""
-
-    async def change(self, wanted: WebhookDraft, webhook_id: str) -> Webhook | None:
-        """Change a webhook and enable it; None when there is none."""
-
-    async def delete(self, company_id: str, webhook_id: str, by: str, via: str) -> bool:
-        """Forget a webhook; False when there was none."""
-
-    async def test(self, company_id: str, webhook_id: str) -> WebhookTestResult | None:
-        """Send it a signed test, once and now; None when there is none."""
-
-    async def deliveries(
-        self, company_id: str, webhook_id: str, before: int | None, limit: int
-    ) -> Sequence[Delivery] | None:
-        """The deliveries of a webhook, newest first; None when there is no such webhook."""
-
-    async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str) -> Delivery | None:
-        """Have an event delivered again; None when there is no such delivery."""
 
 
 @dataclass(frozen=True, slots=True)

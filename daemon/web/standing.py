@@ -9,7 +9,7 @@ from daemon.web.services import Services
 
 async def as_read(services: Services, run: Run) -> tuple[Run, str]:
     """The run with its open gates as they stand, and its entity tag; nothing is written for it."""
-    connectors = await services.toolbox.connectors(run.company_id) if run.parked else {}
+    connectors = await services.connector_service.connectors(run.company_id) if run.parked else {}
     if unchanged(run, connectors):
         return run, tag(run, ())
     template = await services.catalog.pinned(run.template_digest)

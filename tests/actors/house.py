@@ -183,7 +183,7 @@ class House:
     store: Store
     journal: Slow
     catalog: Catalog
-    toolbox: ConnectorService
+    connector_service: ConnectorService
     hands: Hands
     feed: Feed
     timers: Timers
@@ -220,7 +220,7 @@ class House:
     async def live_tool(self, tool: str) -> None:
         """Bind a tool, so that its calls are real ones."""
         connector = Connector(tool, 0, "https://api.test", "POST", "/", reversible=True)
-        await self.toolbox.put(COMPANY, connector, None, "ann")
+        await self.connector_service.put(COMPANY, connector, None, "ann")
 
     async def history(self, run_id: str) -> list[Event]:
         return [one.event for one in await self.store.history(COMPANY, run_id, 0, 100_000)]
@@ -288,8 +288,8 @@ async def house(store: Store, *, entries: Iterable[Entry] = ENTRIES.values(), **
     journal, hands = Slow(store), Hands(timers)
     catalog = Catalog(entries, store)
     await catalog.open()
-    toolbox = ConnectorService(store, Vault(KeyRing("", {}).rotated(), store, utc_now), utc_now)
+    connector_service = ConnectorService(store, Vault(KeyRing("", {}).rotated(), store, utc_now), utc_now)
     bounds = {"mailbox_max": 1_000, "steps_max": STEPS_MAX, **how}
-    around = Surroundings(journal, catalog, toolbox, hands, feed, **bounds)
+    around = Surroundings(journal, catalog, connector_service, hands, feed, **bounds)
     directory = Directory(around, idle_s=0, report=lambda key, error: reported.append((key, error)), repeat_s=0)
-    return House(store, journal, catalog, toolbox, hands, feed, timers, directory, reported)
+    return House(store, journal, catalog, connector_service, hands, feed, timers, directory, reported)

@@ -283,7 +283,7 @@ async def test_a_trial_by_hand_is_never_held_back(far: FarSide, http: HttpConnec
     far.answers = [503, 503, 200]
     house.perform(house.call())
     assert (await house.failure()).error.status_code == 503
-    answers = [await house.dispatcher.test("co", trial) for _ in range(2)]
+    answers = [await house.dispatcher.test_connector("co", trial) for _ in range(2)]
     assert [answer["status_code"] for answer in answers] == [503, 200]
 
 
@@ -297,7 +297,7 @@ async def test_a_call_that_waits_for_a_circuit_holds_no_other_call_up(far: FarSi
     house.time.hold = asyncio.Event()
     house.perform(house.call())
     await house.time.held.wait()
-    answer = await asyncio.wait_for(house.dispatcher.test("co", house.connect(retries=1)), 5)
+    answer = await asyncio.wait_for(house.dispatcher.test_connector("co", house.connect(retries=1)), 5)
     assert answer["body"] == {"quick": True}
     house.time.hold.set()
     await house.outcome()

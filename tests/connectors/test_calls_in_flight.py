@@ -81,7 +81,7 @@ async def test_calls_of_one_company_that_hang_leave_room_for_another(far: FarSid
     house.perform(*(house.call(visit=visit) for visit in range(5)))
     for _ in range(3):
         await asyncio.wait_for(stuck.acquire(), 10)
-    answer = await asyncio.wait_for(house.dispatcher.test("other", connector), 10)
+    answer = await asyncio.wait_for(house.dispatcher.test_connector("other", connector), 10)
     assert (answer["ok"], len(far.seen)) == (True, 4)
     await house.dispatcher.drain(0)
 

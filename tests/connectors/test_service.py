@@ -32,10 +32,10 @@ class SlowOnce(MemoryStore):
 
 async def test_a_read_that_a_change_has_overtaken_does_not_bring_the_earlier_connectors_back() -> None:
     shelf = SlowOnce()
-    toolbox = ConnectorService(shelf, Vault(KeyRing("", {}).rotated(), shelf, utc_now), utc_now)
-    reading = asyncio.create_task(toolbox.connectors("acme"))
+    connector_service = ConnectorService(shelf, Vault(KeyRing("", {}).rotated(), shelf, utc_now), utc_now)
+    reading = asyncio.create_task(connector_service.connectors("acme"))
     await shelf.asked.wait()
-    put, _ = await toolbox.put("acme", connector("pay"), None, "ann")
+    put, _ = await connector_service.put("acme", connector("pay"), None, "ann")
     shelf.arrives.set()
     assert (await reading)["pay"] == put.connector
-    assert await toolbox.stored("acme", "pay") == put
+    assert await connector_service.stored("acme", "pay") == put

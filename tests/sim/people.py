@@ -237,7 +237,7 @@ class People:
         """A tool is bound otherwise."""
         if self.world.up:
             process = self.rng.choice(self.world.up)
-            binding = self.world.bind(process.toolbox, self.rng.choice(COMPANIES), self.rng.choice(TOOLS))
+            binding = self.world.bind(process.connector_service, self.rng.choice(COMPANIES), self.rng.choice(TOOLS))
             process.spawn(binding)
 
     async def housekeeping(self) -> None:

@@ -114,11 +114,11 @@ class Process:
         world, mix = self.world, self.world.mix
         self.store = SimStore(self, mix.batch_max)
         self.timers, self.feed = Timers(self._post, world.now), WatchedFeed(self)
-        self.toolbox = ConnectorService(world.shelf, vault(), world.now)
+        self.connector_service = ConnectorService(world.shelf, vault(), world.now)
         self.dispatcher = WatchedDispatcher(
             http=FarSide(self),
             vault=vault(),
-            shelf=self.toolbox,
+            shelf=self.connector_service,
             rule=lambda _text: Hits(),
             post=self._post,
             wake=self.timers.wake,
@@ -128,7 +128,13 @@ class Process:
         )
         self.dispatcher.process = self
         around = Surroundings(
-            self.store, Templates(world), self.toolbox, self.dispatcher, self.feed, mix.mailbox_max, mix.steps_max
+            self.store,
+            Templates(world),
+            self.connector_service,
+            self.dispatcher,
+            self.feed,
+            mix.mailbox_max,
+            mix.steps_max,
         )
         self.directory = WatchedDirectory(around, idle_s=mix.idle_s, report=self._report, repeat_s=REPEAT_S)
         self.directory.process = self
@@ -221,7 +227,7 @@ class Process:
             if actor.run is not None:
                 self.world.witness.seen(f"{self.name} reader", actor.run)
         for (company, tool), version in self.world.bound.items():
-            held = self.toolbox._held.get(company)
+            held = self.connector_service._held.get(company)
             if held is not None and self.world.mix.alone:
                 fresh = tool in held and held[tool].connector.version >= version
                 self.world.witness.must(fresh, f"{self.name} still has an earlier {tool} of {company}")

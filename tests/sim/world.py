@@ -182,16 +182,16 @@ class World:
 
     async def bind_all(self) -> None:
         """Before the service is there, most tools are bound."""
-        toolbox = ConnectorService(self.shelf, vault(), self.now)
+        connector_service = ConnectorService(self.shelf, vault(), self.now)
         for company in COMPANIES:
             for tool in TOOLS:
                 if self.rng.random() < 0.8:
-                    await self.bind(toolbox, company, tool)
+                    await self.bind(connector_service, company, tool)
 
-    async def bind(self, toolbox: ConnectorService, company: str, tool: str) -> None:
+    async def bind(self, connector_service: ConnectorService, company: str, tool: str) -> None:
         """Somebody binds a tool, anew or otherwise."""
         with suppress(StoreFailed):
-            stored, _ = await toolbox.put(company, self.connector(company, tool), None, "ann")
+            stored, _ = await connector_service.put(company, self.connector(company, tool), None, "ann")
             version = self.bound[company, tool] = stored.connector.version
             self.note(f"{company} binds {tool}, version {version}")
 

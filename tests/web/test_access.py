@@ -137,7 +137,7 @@ async def test_what_a_call_says_names_the_run_the_step_and_the_visit_and_no_requ
     async def broken(*_: Any, **__: Any) -> Any:
         raise RuntimeError("nobody foresaw this")
 
-    dispatcher = house.services.tester
+    dispatcher = house.services.dispatcher
     assert isinstance(dispatcher, Dispatcher)
     monkeypatch.setattr(dispatcher._http, "send", broken)
     await ann.connect("answers", far.url)

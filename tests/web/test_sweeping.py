@@ -20,7 +20,7 @@ def settings(settings: Settings) -> Settings:
 def lose_one_outcome(house: House, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The next outcome does not reach its run."""
     lost: list[str] = []
-    dispatcher = house.services.tester
+    dispatcher = house.services.dispatcher
     assert isinstance(dispatcher, Dispatcher)
     post = dispatcher._post
 

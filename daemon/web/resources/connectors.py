@@ -8,8 +8,9 @@ from dataclasses import replace
 from aiohttp import web
 
 from actors.core.calls import Connector
+from daemon.connectors.url_policy import UrlPolicy
 from daemon.contract.connectors import ConnectorDefinition
-from daemon.model import StoredConnector, UrlPolicy
+from daemon.model import StoredConnector
 from daemon.templates.cel import compile_rule
 from daemon.web import render
 from daemon.web.bodies import page_limit, read
@@ -26,7 +27,7 @@ _TOOL_ID = re.compile(TOOL_ID)
 async def index(request: web.Request) -> web.Response:
     """GET /connectors/."""
     limit, after = page_limit(request), from_cursor(request, "connectors") or ""
-    stored = await request.app[SERVICES].toolbox.all(principal_of(request).company_id)
+    stored = await request.app[SERVICES].connector_service.all(principal_of(request).company_id)
     found = [tool_id for tool_id in sorted(stored) if tool_id > after]
     return page_reply(
         request, found, limit, "connectors", name=str, show=lambda tool_id: render.connector(stored[tool_id])
@@ -35,8 +36,8 @@ async def index(request: web.Request) -> web.Response:
 
 async def show(request: web.Request) -> web.Response:
     """GET /connectors/{tool_id}."""
-    toolbox = request.app[SERVICES].toolbox
-    one = await toolbox.stored(principal_of(request).company_id, request.match_info["tool_id"])
+    connector_service = request.app[SERVICES].connector_service
+    one = await connector_service.stored(principal_of(request).company_id, request.match_info["tool_id"])
     if one is None:
         raise not_found()
     return json_reply(render.connector(one))
@@ -48,12 +49,12 @@ async def put(request: web.Request) -> web.Response:
     tool_id = _tool_id(request)
     body, _ = await read(request, ConnectorDefinition, body_s=services.settings.body_s)
     connector = _connector(tool_id, body)
-    _checked(connector, services.targets)
+    _checked(connector, services.url_policy)
     _secret_checked(connector, body.auth_token)
-    earlier = await services.toolbox.stored(principal.company_id, tool_id)
+    earlier = await services.connector_service.stored(principal.company_id, tool_id)
     if connector.auth_type != "none" and body.auth_token is None and (earlier is None or not earlier.sealed_secret):
         raise invalid(("/auth_token", f"is required by auth_type {connector.auth_type}, and none is stored"))
-    stored, new = await services.toolbox.put(
+    stored, new = await services.connector_service.put(
         principal.company_id, connector, body.auth_token, principal.email, via=principal.via
     )
     return json_reply(render.connector(stored), 201 if new else 200)
@@ -61,8 +62,8 @@ async def put(request: web.Request) -> web.Response:
 
 async def delete(request: web.Request) -> web.Response:
     """DELETE /connectors/{tool_id}."""
-    toolbox, principal = request.app[SERVICES].toolbox, principal_of(request)
-    if not await toolbox.delete(
+    connector_service, principal = request.app[SERVICES].connector_service, principal_of(request)
+    if not await connector_service.delete(
         principal.company_id, request.match_info["tool_id"], principal.email, via=principal.via
     ):
         raise not_found()
@@ -72,8 +73,8 @@ async def delete(request: web.Request) -> web.Response:
 async def changes(request: web.Request) -> web.Response:
     """GET /connectors/{tool_id}/changes."""
     limit, before = page_limit(request), from_number(request, "changes")
-    toolbox, company_id = request.app[SERVICES].toolbox, principal_of(request).company_id
-    found = await toolbox.changes(company_id, request.match_info["tool_id"], before, limit + 1)
+    connector_service, company_id = request.app[SERVICES].connector_service, principal_of(request).company_id
+    found = await connector_service.changes(company_id, request.match_info["tool_id"], before, limit + 1)
     if found is None:
         raise not_found()
     return page_reply(request, found, limit, "changes", name=lambda last: last.number, show=render.connector_change)
@@ -86,14 +87,14 @@ async def test(request: web.Request) -> web.Response:
     body, _ = await read(request, ConnectorDefinition, body_s=services.settings.body_s)
     trial = _connector(tool_id, body)
     if "auth_type" not in body.model_fields_set:
-        trial = _as_stored(trial, await services.toolbox.stored(principal.company_id, tool_id))
-    _checked(trial, services.targets)
+        trial = _as_stored(trial, await services.connector_service.stored(principal.company_id, tool_id))
+    _checked(trial, services.url_policy)
     _secret_checked(trial, body.auth_token)
     with aside():
-        refusal = await services.targets.refusal(trial.base_url)
+        refusal = await services.url_policy.refusal(trial.base_url)
         if refusal is not None:
             raise invalid(("/base_url", refusal))
-        result = await services.tester.test(principal.company_id, trial, body.auth_token)
+        result = await services.dispatcher.test_connector(principal.company_id, trial, body.auth_token)
     return json_reply(result)
 
 
@@ -127,9 +128,9 @@ def _secret_checked(connector: Connector, secret: str | None) -> None:
         raise invalid(("/auth_token", "is sent only with an auth_type: bearer, header or basic"))
 
 
-def _checked(connector: Connector, targets: UrlPolicy) -> None:
+def _checked(connector: Connector, url_policy: UrlPolicy) -> None:
     """422 for what can never be called; whether it may be called from here is asked when it is."""
-    if (mistake := targets.mistake(connector.base_url)) is not None:
+    if (mistake := url_policy.mistake(connector.base_url)) is not None:
         raise invalid(("/base_url", mistake))
-    if (mistake := targets.mistake(f"http://host.invalid/{connector.path}")) is not None:
+    if (mistake := url_policy.mistake(f"http://host.invalid/{connector.path}")) is not None:
         raise invalid(("/path", mistake))

@@ -117,7 +117,7 @@ class OfRun:
     @property
     def _is_over(self) -> bool:
         """Whether nothing more can come; a call that was out when its run was ended is still waited for."""
-        return self._ended and not self._services.is_out(*self._key)
+        return self._ended and not self._services.dispatcher.is_on_wire(*self._key)
 
     async def _changed_gates(self) -> bytes:
         """The frames of the open gates that stand otherwise than was told last; they are no part of the history."""

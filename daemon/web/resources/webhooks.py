@@ -131,7 +131,7 @@ def _wanted(principal: Principal, body: WebhookDefinition) -> WebhookDraft:
 
 async def _check(services: Services, url: str) -> None:
     """422 for what may not be called from here."""
-    if (refusal := services.targets.mistake(url) or await services.targets.refusal(url)) is not None:
+    if (refusal := services.url_policy.mistake(url) or await services.url_policy.refusal(url)) is not None:
         raise invalid(("/url", refusal))
 
 
