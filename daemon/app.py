@@ -25,7 +25,6 @@ from daemon.connectors.url_policy import UrlPolicy
 from daemon.engine import passivation
 from daemon.engine.assembly import Engine, build_engine
 from daemon.engine.change_poller import ChangePoller
-from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
 from daemon.identity.accounts import Identity
 from daemon.identity.passwords import Passwords
@@ -124,15 +123,8 @@ async def _open(settings: Settings, life: Lifecycle, stack: AsyncExitStack) -> t
     connector_service = ConnectorService(store, vault, utc_now, shared=shared is not None)
     guard = EgressGuard(parse_networks(settings.egress_allow), parse_hosts(settings.egress_hosts))
     http, lookups = await _client(settings, guard, tracing, stack)
-    new_dispatcher = partial(Dispatcher, http=http, vault=vault)
     engine = build_engine(
-        settings,
-        store,
-        shared,
-        catalog=catalog,
-        connector_service=connector_service,
-        new_dispatcher=new_dispatcher,
-        tracer=tracing,
+        settings, store, shared, catalog, connector_service=connector_service, http=http, vault=vault, tracer=tracing
     )
     identity = await _identity(settings, files["tokens"], store, stack)
     background.keep(stack, Loop("timers", engine.timers.post_due, 0.0, vital=True))
@@ -161,8 +153,7 @@ async def _open(settings: Settings, life: Lifecycle, stack: AsyncExitStack) -> t
     )
     _log.info("recovered", runs=await engine.directory.recover())
     stack.push_async_callback(engine.deliverer.drain, 0)
-    rotation = Rotation(files["secrets"], vault)
-    background.keep(stack, Loop("secrets", rotation.look, KEYS_CHECKED_S))
+    background.keep(stack, Loop("secrets", Rotation(files["secrets"], vault).look, KEYS_CHECKED_S))
     if shared is not None:
         poller = ChangePoller(shared, engine, identity, connector_service)
         background.keep(stack, Loop("peers", poller.run, 0.0, vital=True))

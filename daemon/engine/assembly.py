@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import structlog
@@ -13,12 +12,14 @@ from actors.core.messages import Outcome
 from actors.directory import Directory
 from actors.failpoints import reach
 from actors.ports import Effects, Journal
+from daemon.connectors.http import HttpConnector
 from daemon.connectors.retry import CallLimits
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
 from daemon.engine.ownership import LeasedConnectors, OwnEffects, SharedJournal
 from daemon.engine.timers import Timers
+from daemon.keys.vault import Vault
 from daemon.model import SharedStore, Store
 from daemon.observability.tracing import TracedJournal, Tracer, turns
 from daemon.runtime.clock import utc_now
@@ -57,10 +58,11 @@ def build_engine(
     settings: Settings,
     store: Store,
     shared: SharedStore | None,
-    *,
     catalog: Catalog,
+    *,
     connector_service: ConnectorService,
-    new_dispatcher: Callable[..., Dispatcher],
+    http: HttpConnector,
+    vault: Vault,
     tracer: Tracer | None,
 ) -> Engine:
     """Wire the actors to their journal, effects and feed; with a shared store, to this daemon's runs only."""
@@ -70,7 +72,9 @@ def build_engine(
         directory.tell(company_id, run_id, outcome)
 
     timers, feed = Timers(post, utc_now), Feed()
-    dispatcher = new_dispatcher(
+    dispatcher = Dispatcher(
+        http=http,
+        vault=vault,
         shelf=connector_service if shared is None else LeasedConnectors(shared),
         rule=compile_rule,
         post=post,
