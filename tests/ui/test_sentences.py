@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 UI = Path(__file__).parents[2] / "daemon" / "ui"
-SCRIPT = Path(__file__).parent / "said.js"
+SCRIPT = Path(__file__).parent / "call_functions.js"
 NODE = shutil.which("node")
 LABEL = "$label"
 DECISIONS = ("approved", "denied", "once more", "retry", "done")
@@ -40,7 +40,15 @@ def event(kind: str, **more: Any) -> dict[str, Any]:
 
 
 def gate(**more: Any) -> dict[str, Any]:
-    usual = {"label": "Pay the vendor", "kind": "task", "tier": "high", "visit": 1, "signals": [], "reason": ""}
+    usual = {
+        "label": "Pay the vendor",
+        "kind": "task",
+        "tier": "high",
+        "visit": 1,
+        "signals": [],
+        "missing": [],
+        "reason": "",
+    }
     return {**usual, "decisions": ["approved", "denied"], **more}
 
 
@@ -59,7 +67,7 @@ def whole(found: Any) -> str:
 
 
 def test_a_decision_is_told_of_a_step_by_its_label() -> None:
-    assert said(*(["decided", one, "“Pay the vendor”"] for one in DECISIONS)) == [
+    assert said(*(["describeDecision", one, "“Pay the vendor”"] for one in DECISIONS)) == [
         "approved “Pay the vendor”",
         "denied “Pay the vendor”",
         "chose “Once more” at “Pay the vendor”",
@@ -69,7 +77,7 @@ def test_a_decision_is_told_of_a_step_by_its_label() -> None:
 
 
 def test_a_decision_is_told_of_what_is_before_one() -> None:
-    assert said(*(["decided", one] for one in DECISIONS)) == [
+    assert said(*(["describeDecision", one] for one in DECISIONS)) == [
         "approved it",
         "denied it",
         "chose “Once more”",
@@ -80,7 +88,7 @@ def test_a_decision_is_told_of_what_is_before_one() -> None:
 
 def test_who_decided_begins_a_sentence() -> None:
     names = ("ada@example.test", "bob@example.test", "autopilot", "deadline")
-    assert said(*(["who", name, "ada@example.test"] for name in names)) == [
+    assert said(*(["actorName", name, "ada@example.test"] for name in names)) == [
         "You",
         "bob@example.test",
         "The autopilot",
@@ -92,18 +100,22 @@ def test_counts_and_lists_are_spelled_out() -> None:
     assert said(*(["ordinal", count] for count in (1, 2, 3, 4, 11, 12, 13, 21, 22, 103))) == [
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "103rd",
     ]  # fmt: skip
-    assert said(*(["counted", count, "step"] for count in (0, 1, 2, 1_000))) == [
+    assert said(*(["countOf", count, "step"] for count in (0, 1, 2, 1_000))) == [
         "0 steps",
         "1 step",
         "2 steps",
         "1,000 steps",
     ]
-    assert said(["listed", ["A"]], ["listed", ["A", "B"]], ["listed", ["A", "B", "C"]]) == [
+    assert said(["joinNames", ["A"]], ["joinNames", ["A", "B"]], ["joinNames", ["A", "B", "C"]]) == [
         "A",
         "A and B",
         "A, B and C",
     ]
-    assert said(["an", "manager"], ["an", "owner"], ["an", "admin"]) == ["a manager", "an owner", "an admin"]
+    assert said(["withArticle", "manager"], ["withArticle", "owner"], ["withArticle", "admin"]) == [
+        "a manager",
+        "an owner",
+        "an admin",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -122,12 +134,12 @@ def test_counts_and_lists_are_spelled_out() -> None:
 )
 def test_a_time_is_told_as_a_moment_and_as_a_duration(seconds: int, since: str, duration: str) -> None:
     now = NOW_MS + seconds * 1_000
-    assert said(["ago", NOW, now], ["forHowLong", NOW, now]) == [since, duration]
+    assert said(["timeAgo", NOW, now], ["elapsedTime", NOW, now]) == [since, duration]
 
 
 def test_a_duration_never_says_sixty() -> None:
     ends = ("12:00:00.250Z", "12:00:59.990Z", "12:01:59.900Z", "13:59:59.900Z")
-    assert said(*(["lasted", NOW, f"2026-03-01T{end}"] for end in ends)) == [
+    assert said(*(["formatDuration", NOW, f"2026-03-01T{end}"] for end in ends)) == [
         "250 ms",
         "59.9 s",
         "1 min 59 s",
@@ -138,21 +150,21 @@ def test_a_duration_never_says_sixty() -> None:
 def test_a_history_names_people_where_people_did_it() -> None:
     by = "ada@example.test"
     told = said(
-        ["told", event("run_started", by=by), LABEL],
-        ["told", event("step_entered", step_id="pay", visit=1), LABEL],
-        ["told", event("step_entered", step_id="pay", visit=2), LABEL],
-        ["told", event("step_entered", step_id="pay", visit=2, by=by), LABEL],
-        ["told", event("step_entered", step_id="pay", waiting=True), LABEL],
-        ["told", event("step_cleared", step_id="pay", by="autopilot"), LABEL],
-        ["told", event("step_cleared", step_id="pay", by=by), LABEL],
-        ["told", event("step_cleared", step_id="pay", by="autopilot", branch="in policy"), LABEL],
-        ["told", event("call_settled", step_id="pay", by="autopilot"), LABEL],
-        ["told", event("call_settled", step_id="pay", error={"detail": "The bank said no."}), LABEL],
-        ["told", event("gate_opened", step_id="pay"), LABEL],
-        ["told", event("run_ended", status="completed", outcome="paid"), LABEL],
-        ["told", event("run_ended", status="cancelled", by=by), LABEL],
-        ["told", event("run_ended", status="failed", error={"detail": "Too many steps."}), LABEL],
-        ["told", event("gate_changed", step_id="pay"), LABEL],
+        ["describeEvent", event("run_started", by=by), LABEL],
+        ["describeEvent", event("step_entered", step_id="pay", visit=1), LABEL],
+        ["describeEvent", event("step_entered", step_id="pay", visit=2), LABEL],
+        ["describeEvent", event("step_entered", step_id="pay", visit=2, by=by), LABEL],
+        ["describeEvent", event("step_entered", step_id="pay", waiting=True), LABEL],
+        ["describeEvent", event("step_cleared", step_id="pay", by="autopilot"), LABEL],
+        ["describeEvent", event("step_cleared", step_id="pay", by=by), LABEL],
+        ["describeEvent", event("step_cleared", step_id="pay", by="autopilot", branch="in policy"), LABEL],
+        ["describeEvent", event("call_settled", step_id="pay", by="autopilot"), LABEL],
+        ["describeEvent", event("call_settled", step_id="pay", error={"detail": "The bank said no."}), LABEL],
+        ["describeEvent", event("gate_opened", step_id="pay"), LABEL],
+        ["describeEvent", event("run_ended", status="completed", outcome="paid"), LABEL],
+        ["describeEvent", event("run_ended", status="cancelled", by=by), LABEL],
+        ["describeEvent", event("run_ended", status="failed", error={"detail": "Too many steps."}), LABEL],
+        ["describeEvent", event("gate_changed", step_id="pay"), LABEL],
     )
     assert [f"{one['by'] or ''} {one['text']}".strip() for one in told] == [
         "ada@example.test started the run",
@@ -187,7 +199,7 @@ def test_why_a_gate_waits_is_a_sentence() -> None:
         gate(reason="the condition inputs.a > 1 has no clear answer: no such key: a."),
         gate(reason="something new"),
     ]
-    assert said(*(["whyItWaits", one, LABEL] for one in reasons)) == [
+    assert said(*(["gateReason", one, LABEL] for one in reasons)) == [
         "Steps of critical risk always wait for a person.",
         "A check has a hit: “Watch list”. A person looks at it first.",
         "2 checks have a hit: “Watch list” and “Bank check”. A person looks at them first.",
@@ -205,7 +217,10 @@ def test_why_a_gate_waits_is_a_sentence() -> None:
 def test_sending_again_is_told_once() -> None:
     verdict = event("verdict_given", by="ada", decision="retry", step_id="pay")
     again = event("step_entered", by="ada", step_id="pay", visit=2)
-    assert said(["echoes", again, verdict], ["echoes", again, {**verdict, "decision": "approved"}]) == [True, False]
+    assert said(["repeatsVerdict", again, verdict], ["repeatsVerdict", again, {**verdict, "decision": "approved"}]) == [
+        True,
+        False,
+    ]
 
 
 def test_a_call_is_not_said_to_have_been_sent_when_it_was_not() -> None:
@@ -226,7 +241,7 @@ def test_a_call_is_not_said_to_have_been_sent_when_it_was_not() -> None:
         "ahead", "unknown", "running", "sent", "failed", "unknown", "unsent", "settled", "unsent", "cut",
     ]  # fmt: skip
     (unsent, sent, shadow) = said(
-        ["callSaid", "live", "unsent"], ["callSaid", "live", "sent"], ["callSaid", "shadow", "unsent"]
+        ["describeCall", "live", "unsent"], ["describeCall", "live", "sent"], ["describeCall", "shadow", "unsent"]
     )
     assert "was not sent" in unsent
     assert sent == "This call was sent for real."
@@ -237,11 +252,11 @@ def test_no_combination_is_broken() -> None:
     calls: list[Any] = []
     for decision, status, by in product(DECISIONS, STATUSES, ("ada@example.test", "autopilot")):
         verdict = {"by": by, "decision": decision}
-        calls.append(["hand", visit(status=status, verdict=verdict, resolved_by=by), "Done"])
-        calls.append(["hand", visit(status=status, resolved_by=by), "Done"])
-        calls.append(["told", event("verdict_given", by=by, decision=decision, step_id="pay"), LABEL])
+        calls.append(["stepActor", visit(status=status, verdict=verdict, resolved_by=by), "Done"])
+        calls.append(["stepActor", visit(status=status, resolved_by=by), "Done"])
+        calls.append(["describeEvent", event("verdict_given", by=by, decision=decision, step_id="pay"), LABEL])
     for kind, reason, decision in product(("task", "gate", "gateway"), ("", "outcome unknown"), DECISIONS):
-        calls.append(["question", gate(kind=kind, reason=reason, decisions=[decision])])
+        calls.append(["gateQuestion", gate(kind=kind, reason=reason, decisions=[decision])])
     for call, found in zip(calls, said(*calls), strict=True):
         text = whole(found).replace("Once more", "once")
         assert not BROKEN.search(text), (call, text)
@@ -249,19 +264,19 @@ def test_no_combination_is_broken() -> None:
 
 def test_an_answer_is_read_as_json_or_as_lines() -> None:
     assert said(
-        ["output", ""],
-        ["output", '{"a": [1]}'],
-        ["output", "reference = PAY-77\namount: 15000\npaid = true"],
-        ["output", "a = 1\na = 2"],
-        ["output", '{"a": '],
-        ["output", "no value"],
+        ["parseToolOutput", ""],
+        ["parseToolOutput", '{"a": [1]}'],
+        ["parseToolOutput", "reference = PAY-77\namount: 15000\npaid = true"],
+        ["parseToolOutput", "a = 1\na = 2"],
+        ["parseToolOutput", '{"a": '],
+        ["parseToolOutput", "no value"],
     ) == [
         {},
         {"value": {"a": [1]}},
         {"value": {"reference": "PAY-77", "amount": 15000, "paid": True}},
-        {"mistake": "names a twice"},
-        {"mistake": "is neither JSON nor lines of the form name = value"},
-        {"mistake": "is neither JSON nor lines of the form name = value"},
+        {"error": "names a twice"},
+        {"error": "is neither JSON nor lines of the form name = value"},
+        {"error": "is neither JSON nor lines of the form name = value"},
     ]
 
 
@@ -284,10 +299,10 @@ def test_a_change_of_what_an_approval_reaches_is_named() -> None:
 
     before = after()
     assert said(
-        ["between", before, after(mode="live")],
-        ["between", before, after(connector={**bank, "path": "/v2", "version": 4})],
-        ["between", before, {**before, "gate": {**asked, "effects": []}}],
-        ["between", {**before, "gate": {**asked, "effects": []}}, after(mode="live")],
+        ["gateDifferences", before, after(mode="live")],
+        ["gateDifferences", before, after(connector={**bank, "path": "/v2", "version": 4})],
+        ["gateDifferences", before, {**before, "gate": {**asked, "effects": []}}],
+        ["gateDifferences", {**before, "gate": {**asked, "effects": []}}, after(mode="live")],
     ) == [
         ["“Pay” was a dry run, and is sent for real now."],
         ["The connector of “Pay” changed: it calls POST https://bank.example.com/v2 (version 4) now."],

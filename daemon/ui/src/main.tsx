@@ -2,16 +2,16 @@
 
 import "./styles/tokens.css";
 import "./styles/base.css";
-import "./styles/parts.css";
+import "./styles/components.css";
 import "./styles/pages.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";
-import { recall } from "./session";
-import { apply } from "./theme";
+import { loadSession } from "./state/session";
+import { applyTheme } from "./state/theme";
 
-apply();
-void recall();
+applyTheme();
+void loadSession();
 const root = document.getElementById("root");
 if (root !== null) {
   createRoot(root).render(

@@ -2,14 +2,14 @@
 
 import ELK, { type ElkNode } from "elkjs/lib/elk-api.js";
 import workerAddress from "elkjs/lib/elk-worker.min.js?url";
-import type { Canvas } from "../types";
+import type { Canvas } from "../api/types";
 
 export interface Point {
   x: number;
   y: number;
 }
 
-export interface Way {
+export interface RoutedEdge {
   source: string;
   target: string;
   name: string;
@@ -17,40 +17,40 @@ export interface Way {
   label: { x: number; y: number; width: number } | null;
 }
 
-export interface Layout {
+export interface GraphLayout {
   width: number;
   height: number;
-  places: Map<string, Point>;
-  ways: Way[];
+  positions: Map<string, Point>;
+  edges: RoutedEdge[];
 }
 
-export const WIDE = 212;
-export const HIGH = 72;
-const LETTER = 7.2;
-const NAME_MOST = 26;
+export const NODE_WIDTH = 212;
+export const NODE_HEIGHT = 72;
+const CHARACTER_WIDTH = 7.2;
+const NAME_MAX = 26;
 let elk: InstanceType<typeof ELK> | null = null;
-const kept = new Map<string, Promise<Layout>>();
+const cache = new Map<string, Promise<GraphLayout>>();
 
 /** The layout of a graph, downwards for reading or to the right for a small picture; the same graph is laid out once. */
-export function layout(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Layout> {
+export function layout(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<GraphLayout> {
   const key = `${direction} ${canvas.digest}`;
-  const found = kept.get(key) ?? compute(canvas, direction);
-  kept.set(key, found);
-  found.catch(() => kept.delete(key));
+  const found = cache.get(key) ?? compute(canvas, direction);
+  cache.set(key, found);
+  found.catch(() => cache.delete(key));
   return found;
 }
 
-let last: Promise<unknown> = Promise.resolve();
+let lastThumbnail: Promise<unknown> = Promise.resolve();
 
 /** Small pictures go one by one, so that the one that somebody wants to read waits for one of them at most. */
-function compute(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Layout> {
-  if (direction === "DOWN") return laidOut(canvas, direction);
-  const found = last.then(() => laidOut(canvas, direction));
-  last = found.catch(() => undefined);
+function compute(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<GraphLayout> {
+  if (direction === "DOWN") return runElk(canvas, direction);
+  const found = lastThumbnail.then(() => runElk(canvas, direction));
+  lastThumbnail = found.catch(() => undefined);
   return found;
 }
 
-async function laidOut(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Layout> {
+async function runElk(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<GraphLayout> {
   elk ??= new ELK({ workerFactory: () => new Worker(workerAddress) });
   const small = direction === "RIGHT";
   const began = performance.now();
@@ -69,41 +69,41 @@ async function laidOut(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Lay
       "elk.layered.feedbackEdges": "true",
       "elk.edgeLabels.inline": "false",
     },
-    children: canvas.nodes.map((node) => ({ id: node.id, width: small ? 96 : WIDE, height: small ? 40 : HIGH })),
+    children: canvas.nodes.map((node) => ({ id: node.id, width: small ? 96 : NODE_WIDTH, height: small ? 40 : NODE_HEIGHT })),
     edges: canvas.edges.map((edge, index) => ({
       id: String(index),
       sources: [edge.source],
       targets: [edge.target],
-      labels: small || edge.branch === null ? [] : [{ text: name(edge.branch), width: name(edge.branch).length * LETTER + 12, height: 18 }],
+      labels: small || edge.branch === null ? [] : [{ text: shortName(edge.branch), width: shortName(edge.branch).length * CHARACTER_WIDTH + 12, height: 18 }],
     })),
   });
   performance.measure(`layout of ${canvas.nodes.length} steps`, { start: began });
-  return read(canvas, root);
+  return readLayout(canvas, root);
 }
 
-function name(branch: string): string {
-  return branch.length > NAME_MOST ? `${branch.slice(0, NAME_MOST - 1)}…` : branch;
+function shortName(branch: string): string {
+  return branch.length > NAME_MAX ? `${branch.slice(0, NAME_MAX - 1)}…` : branch;
 }
 
-function read(canvas: Canvas, root: ElkNode): Layout {
-  const places = new Map((root.children ?? []).map((node) => [node.id, { x: node.x ?? 0, y: node.y ?? 0 }]));
-  const ways = (root.edges ?? []).map((edge, index): Way => {
+function readLayout(canvas: Canvas, root: ElkNode): GraphLayout {
+  const positions = new Map((root.children ?? []).map((node) => [node.id, { x: node.x ?? 0, y: node.y ?? 0 }]));
+  const edges = (root.edges ?? []).map((edge, index): RoutedEdge => {
     const from = canvas.edges[index];
     const section = edge.sections?.[0];
     const label = edge.labels?.[0];
     return {
       source: from?.source ?? "",
       target: from?.target ?? "",
-      name: from?.branch ? name(from.branch) : "",
+      name: from?.branch ? shortName(from.branch) : "",
       points: section === undefined ? [] : [section.startPoint, ...(section.bendPoints ?? []), section.endPoint],
       label: label === undefined ? null : { x: label.x ?? 0, y: label.y ?? 0, width: label.width ?? 0 },
     };
   });
-  return { width: root.width ?? 0, height: root.height ?? 0, places, ways };
+  return { width: root.width ?? 0, height: root.height ?? 0, positions, edges };
 }
 
 /** The path through these points, its corners rounded. */
-export function path(points: Point[], radius = 8): string {
+export function roundedPath(points: Point[], radius = 8): string {
   const [first, ...rest] = points;
   if (first === undefined) return "";
   let d = `M${first.x} ${first.y}`;
@@ -114,14 +114,14 @@ export function path(points: Point[], radius = 8): string {
       d += `L${point.x} ${point.y}`;
       return;
     }
-    const into = towards(point, before, radius);
-    const out = towards(point, after, radius);
+    const into = pointTowards(point, before, radius);
+    const out = pointTowards(point, after, radius);
     d += `L${into.x} ${into.y}Q${point.x} ${point.y} ${out.x} ${out.y}`;
   });
   return d;
 }
 
-function towards(from: Point, target: Point, most: number): Point {
+function pointTowards(from: Point, target: Point, most: number): Point {
   const far = Math.hypot(target.x - from.x, target.y - from.y);
   const part = far === 0 ? 0 : Math.min(most, far / 2) / far;
   return { x: from.x + (target.x - from.x) * part, y: from.y + (target.y - from.y) * part };

@@ -1,0 +1,23 @@
+/** Saving what the service answers as a file: a plain link would not carry the header that the session needs. */
+
+import { PAGE_HEADERS, Problem } from "./client";
+
+const REVOKE_AFTER_MS = 10_000;
+
+export async function download(path: string, name: string): Promise<void> {
+  let blob: Blob;
+  let status = 0;
+  try {
+    const response = await fetch(path, { headers: PAGE_HEADERS, cache: "no-store" });
+    status = response.status;
+    blob = await response.blob();
+  } catch {
+    throw new Problem(0, "offline", "The file did not arrive whole, so it was not saved. Try again.");
+  }
+  if (status !== 200) throw new Problem(status, "refused", `The service answered ${status}.`);
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), REVOKE_AFTER_MS);
+}

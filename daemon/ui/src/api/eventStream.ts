@@ -1,0 +1,152 @@
+/** What happens in all runs of the company, as it happens: one stream for the whole page, picked up where it broke off. */
+
+import { useEffect, useRef, useSyncExternalStore } from "react";
+import { PAGE_HEADERS, reportSessionLost } from "./client";
+import { parse } from "./json";
+import type { CompanyEvent } from "./types";
+
+export type ConnectionState = "connecting" | "live" | "broken";
+type Listener = (events: CompanyEvent[]) => void;
+
+const SILENCE_MS = 40_000;
+const RETRY_MS = [500, 1_000, 2_000, 4_000];
+const listeners = new Set<Listener>();
+const watchers = new Set<() => void>();
+let connection: ConnectionState = "connecting";
+let lastEventId: string | null = null;
+let enabled = false;
+let failures = 0;
+let timer: ReturnType<typeof setTimeout> | undefined;
+let current: AbortController | null = null;
+
+export function startEventStream(): void {
+  enabled = true;
+  document.addEventListener("visibilitychange", followVisibility);
+  window.addEventListener("online", reconnect);
+  window.addEventListener("offline", disconnect);
+  followVisibility();
+}
+
+export function stopEventStream(): void {
+  enabled = false;
+  lastEventId = null;
+  document.removeEventListener("visibilitychange", followVisibility);
+  window.removeEventListener("online", reconnect);
+  window.removeEventListener("offline", disconnect);
+  close();
+}
+
+/** Whether the page hears of what happens. */
+export function useConnectionState(): ConnectionState {
+  return useSyncExternalStore(
+    (changed) => {
+      watchers.add(changed);
+      return () => watchers.delete(changed);
+    },
+    () => connection,
+  );
+}
+
+/** Be told of events; and of none when something else has changed, or may have been missed while the stream was broken. */
+export function useEvents(listener: Listener): void {
+  const latest = useRef(listener);
+  useEffect(() => {
+    latest.current = listener;
+  });
+  useEffect(() => {
+    const told: Listener = (events) => latest.current(events);
+    listeners.add(told);
+    return () => {
+      listeners.delete(told);
+    };
+  }, []);
+}
+
+/** A tab that nobody looks at holds no connection: browsers allow few of them, and it catches up when it is seen. */
+function followVisibility(): void {
+  if (document.visibilityState === "hidden") close();
+  else reconnect();
+}
+
+function reconnect(): void {
+  failures = 0;
+  if (enabled && current === null) void connect();
+}
+
+function disconnect(): void {
+  close();
+  setConnection("broken");
+}
+
+function close(): void {
+  clearTimeout(timer);
+  current?.abort();
+  current = null;
+}
+
+function setConnection(next: ConnectionState): void {
+  if (connection === next) return;
+  connection = next;
+  for (const watcher of watchers) watcher();
+}
+
+async function connect(): Promise<void> {
+  clearTimeout(timer);
+  const own = new AbortController();
+  current = own;
+  try {
+    await readStream(own);
+  } catch {
+    // a stream that breaks is taken up again below
+  }
+  if (current !== own) return;
+  current = null;
+  setConnection("broken");
+  timer = setTimeout(() => {
+    if (enabled && current === null && document.visibilityState === "visible") void connect();
+  }, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
+}
+
+async function readStream(own: AbortController): Promise<void> {
+  const headers: Record<string, string> = { ...PAGE_HEADERS, Accept: "text/event-stream" };
+  if (lastEventId !== null) headers["Last-Event-ID"] = lastEventId;
+  const response = await fetch("/events", { headers, cache: "no-store", signal: own.signal });
+  if (response.status === 401) reportSessionLost();
+  if (!response.ok || response.body === null) throw new Error(String(response.status));
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  const resumed = lastEventId !== null || connection === "broken";
+  setConnection("live");
+  failures = 0;
+  if (resumed) notify([]);
+  for (let rest = ""; ; ) {
+    const part = await withTimeout(reader.read(), own);
+    if (part.done) return;
+    const frames = (rest + part.value).split("\n\n");
+    rest = frames.pop() ?? "";
+    const events = frames.flatMap(parseFrame);
+    if (events.length > 0) notify(events);
+  }
+}
+
+/** The service says something every 15 s: silence means that the connection is dead. */
+function withTimeout<T>(reading: Promise<T>, own: AbortController): Promise<T> {
+  const limit = setTimeout(() => own.abort(), SILENCE_MS);
+  return reading.finally(() => clearTimeout(limit));
+}
+
+/** The events of a frame that has a place in the history; one without says that something else has changed, such as a connector. */
+function parseFrame(frame: string): CompanyEvent[] {
+  let data = "";
+  let id = "";
+  for (const line of frame.split("\n")) {
+    if (line.startsWith("id: ")) id = line.slice(4);
+    if (line.startsWith("data: ")) data += line.slice(6);
+  }
+  if (id !== "") lastEventId = id;
+  else if (data !== "") notify([]);
+  return id === "" || data === "" ? [] : [parse(data) as CompanyEvent];
+}
+
+function notify(events: CompanyEvent[]): void {
+  for (const listener of listeners) listener(events);
+}

@@ -1,0 +1,16 @@
+/** The part of JSON Schema that forms are built from. */
+
+export interface JsonSchema {
+  type?: string | string[];
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  enum?: unknown[];
+  title?: string;
+  description?: string;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: number;
+  minLength?: number;
+  format?: string;
+  items?: JsonSchema;
+}

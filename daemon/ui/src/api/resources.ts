@@ -1,0 +1,52 @@
+/** Requests for templates, canvases and connectors. Templates and canvases are cached. */
+
+import { get, getAll, toProblem } from "./client";
+import type { Canvas, Connector, Run, Template, TemplateDetail } from "./types";
+
+/** Things that do not change while the page is open are asked for once. */
+const cache = new Map<string, Promise<unknown>>();
+
+function cached<T>(path: string, load: () => Promise<T>): Promise<T> {
+  const found = cache.get(path) as Promise<T> | undefined;
+  if (found !== undefined) return found;
+  const asked = load();
+  cache.set(path, asked);
+  asked.catch(() => cache.delete(path));
+  return asked;
+}
+
+export function clearCache(): void {
+  cache.clear();
+}
+
+export function getTemplates(): Promise<Template[]> {
+  return cached("templates", () => getAll<Template>("/process-templates/?limit=200", 1_000));
+}
+
+export function getTemplate(vertical: string): Promise<TemplateDetail> {
+  const path = `/process-templates/${encodeURIComponent(vertical)}`;
+  return cached(path, () => get<TemplateDetail>(path));
+}
+
+/** A graph: the current one, or that of the version that a run is pinned to. */
+export function getCanvas(vertical: string, digest?: string): Promise<Canvas> {
+  const path = `/process-templates/${encodeURIComponent(vertical)}/canvas${digest === undefined ? "" : `?digest=${encodeURIComponent(digest)}`}`;
+  return cached(path, () => get<Canvas>(path));
+}
+
+/** The graph of a run, as it was when the run began, whatever the template is by now; null when nobody has it any more. */
+export async function getRunCanvas(run: Run): Promise<Canvas | null> {
+  try {
+    const current = await getCanvas(run.vertical).catch((error: unknown) => {
+      if (toProblem(error).status !== 404) throw error;
+    });
+    return current?.digest === run.template.digest ? current : await getCanvas(run.vertical, run.template.digest);
+  } catch (error) {
+    if (toProblem(error).status === 404) return null;
+    throw error;
+  }
+}
+
+export function getConnectors(): Promise<Connector[]> {
+  return getAll<Connector>("/connectors/?limit=200", 2_000);
+}

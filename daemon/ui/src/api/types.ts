@@ -1,0 +1,12 @@
+/** The contract's schemas, of which three have another name here: the browser has an Event, an Edge and a Node of its own. */
+
+import type { Call, Gate, Run, TraceEntry } from "./contract";
+
+export type { Account, Call, Canvas, Checkpoint, CompanyEvent, Connector, ConnectorTestResult, Gate, PlannedCall, Run, Template, TemplateDetail, TraceEntry } from "./contract";
+export type { Edge as GraphEdge, Event as RunEvent, Node as GraphNode } from "./contract";
+
+export type Mode = Call["mode"];
+export type RunStatus = Run["status"];
+export type StepStatus = TraceEntry["status"];
+export type Tier = Gate["tier"];
+export type Values = Run["inputs"];

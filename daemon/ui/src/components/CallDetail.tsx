@@ -1,0 +1,46 @@
+/** A call as it is sent, or as it would have been: nothing is left out, and what is secret is masked by the service. */
+
+import { prettyPrint } from "../api/json";
+import type { Call } from "../api/types";
+import { type CallState, describeCall } from "../text/sentences";
+import { ModeBadge } from "./Badges";
+import { Label, Text } from "./Text";
+
+export function CallDetail({ call, state }: { call: Call; state: CallState }) {
+  return (
+    <div className={`call call-${call.mode}`}>
+      <p className="call-mode">
+        <ModeBadge mode={call.mode} />{" "}
+        <strong>{describeCall(call.mode, state)}</strong>
+      </p>
+      {call.url === null ? (
+        <p className="muted">
+          The tool <code><Label text={call.tool} /></code> has no connector, so there is no address it could be sent to.
+        </p>
+      ) : (
+        <>
+          <p className="call-line">
+            <code>{call.method}</code>{" "}
+            <code className="url">
+              <Text text={call.url} />
+            </code>
+          </p>
+          {Object.keys(call.headers).length > 0 && (
+            <details>
+              <summary>Headers</summary>
+              <pre tabIndex={0}>{Object.entries(call.headers).map(([name, value]) => `${name}: ${value}`).join("\n")}</pre>
+            </details>
+          )}
+          {call.body !== null && (
+            <details open={prettyPrint(call.body).length < 800}>
+              <summary>What is in it</summary>
+              <pre tabIndex={0}>
+                <Text text={prettyPrint(call.body)} />
+              </pre>
+            </details>
+          )}
+        </>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+/** A button that saves what the service answers as a file. */
+
+import { useState } from "react";
+import { type Problem, toProblem } from "../api/client";
+import { download } from "../api/download";
+
+export function DownloadButton({ path, name, text }: { path: string; name: string; text: string }) {
+  const [state, setState] = useState<"" | "busy" | Problem>("");
+  const save = () => {
+    setState("busy");
+    download(path, name).then(
+      () => setState(""),
+      (error: unknown) => setState(toProblem(error)),
+    );
+  };
+  return (
+    <>
+      <button type="button" className="button" disabled={state === "busy"} onClick={save}>
+        {state === "busy" ? "Getting it…" : text}
+      </button>{" "}
+      {typeof state === "object" && <p role="alert">{state.message}</p>}
+    </>
+  );
+}

@@ -1,0 +1,64 @@
+/** The small parts that every page is made of. */
+
+import type { ReactNode } from "react";
+import type { Problem } from "../api/client";
+import { Icon, type IconName } from "./Icon";
+import { Label } from "./Text";
+
+export function EmptyState({ icon, title, children }: { icon: IconName; title: string; children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <Icon name={icon} size={32} />
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+/** What went wrong, in the service's own sentence, and what can be done about it. */
+export function LoadError({ problem, retry }: { problem: Problem; retry?: () => void }) {
+  const away = problem.code === "offline" || problem.status === 503;
+  const missing = problem.status === 404;
+  return (
+    <div className="empty" role="alert">
+      <Icon name={away ? "clock" : "info"} size={32} />
+      <h2>{away ? "The service does not answer" : missing ? "There is nothing here" : "This did not work"}</h2>
+      <p>{missing ? "It may have been removed, or the address is wrong." : problem.message}</p>
+      {retry !== undefined && !missing && (
+        <button type="button" className="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+      {missing && (
+        <a className="button" href="#/">
+          Go to the inbox
+        </a>
+      )}
+    </div>
+  );
+}
+
+export function Loading({ rows = 4, what = "Loading" }: { rows?: number; what?: string }) {
+  return (
+    <div className="skeleton" role="status" aria-label={what}>
+      {Array.from({ length: rows }, (_, index) => (
+        <div key={index} className="bone" />
+      ))}
+    </div>
+  );
+}
+
+export function Note({ kind, title, children }: { kind: "info" | "good" | "warn" | "bad"; title: string; children?: ReactNode }) {
+  const icons = { info: "info", good: "done", warn: "high", bad: "failed" } as const;
+  return (
+    <div className={`note note-${kind}`} role={kind === "bad" || kind === "warn" ? "alert" : "status"}>
+      <Icon name={icons[kind]} size={20} />
+      <div>
+        <strong>
+          <Label text={title} maxLength={500} />
+        </strong>
+        {children}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,89 @@
+/** A field of a form: its label, a hint, and what is wrong with it, all read together. */
+
+import { type ReactNode, useId } from "react";
+import { Label } from "./Text";
+
+interface Props {
+  label: ReactNode;
+  value: string;
+  onChange: (value: string) => void;
+  type?: string;
+  hint?: ReactNode;
+  error?: string | undefined;
+  required?: boolean;
+  autoComplete?: string;
+  inputMode?: "decimal" | "numeric" | "text" | "url";
+  placeholder?: string;
+  rows?: number;
+  options?: { value: string; name: string }[];
+  disabled?: boolean;
+}
+
+export function Field(props: Props) {
+  const { label, value, onChange, type = "text", hint, error = "", required = false, rows, options } = props;
+  const id = useId();
+  const described = [hint !== undefined ? `${id}-hint` : "", error !== "" ? `${id}-error` : ""].filter(Boolean).join(" ");
+  const shared = {
+    id,
+    value,
+    "aria-required": required,
+    "aria-invalid": error !== "",
+    disabled: props.disabled ?? false,
+    ...(described === "" ? {} : { "aria-describedby": described }),
+  };
+  return (
+    <div className={error === "" ? "field" : "field wrong"}>
+      <label htmlFor={id}>
+        {label}
+        {!required && <span className="optional"> optional</span>}
+      </label>
+      {hint !== undefined && (
+        <p className="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+      {options !== undefined ? (
+        <select {...shared} onChange={(event) => onChange(event.target.value)}>
+          {options.map((one) => (
+            <option key={one.value} value={one.value}>
+              {one.name}
+            </option>
+          ))}
+        </select>
+      ) : rows !== undefined ? (
+        <textarea {...shared} rows={rows} onChange={(event) => onChange(event.target.value)} />
+      ) : (
+        <input
+          {...shared}
+          type={type}
+          autoComplete={props.autoComplete ?? "off"}
+          {...(props.inputMode === undefined ? {} : { inputMode: props.inputMode })}
+          {...(props.placeholder === undefined ? {} : { placeholder: props.placeholder })}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
+      {error !== "" && (
+        <p className="error" id={`${id}-error`}>
+          <Label text={error.charAt(0).toUpperCase() + error.slice(1)} maxLength={400} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function Check({ label, hint, checked, onChange }: { label: ReactNode; hint?: ReactNode; checked: boolean; onChange: (on: boolean) => void }) {
+  const id = useId();
+  return (
+    <div className="check">
+      <input id={id} type="checkbox" checked={checked} onChange={(event) => onChange(event.target.checked)} {...(hint === undefined ? {} : { "aria-describedby": `${id}-hint` })} />
+      <div>
+        <label htmlFor={id}>{label}</label>
+        {hint !== undefined && (
+          <p className="hint" id={`${id}-hint`}>
+            {hint}
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}

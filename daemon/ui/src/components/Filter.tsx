@@ -1,0 +1,46 @@
+/** What a list is narrowed by: a choice, or a text that is searched for. */
+
+import { useId } from "react";
+import { plainText } from "./Text";
+
+interface FilterProps {
+  label: string;
+  value: string;
+  onChange: (value: string) => void;
+  options: [string, string][];
+}
+
+export function Filter({ label, value, onChange, options }: FilterProps) {
+  const id = useId();
+  return (
+    <div className="filter">
+      <label htmlFor={id}>{label}</label>
+      <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
+        {options.map(([one, name]) => (
+          <option key={one} value={one}>
+            {plainText(name, 80)}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+export function SearchField({ label = "Search", value, onChange }: { label?: string; value: string; onChange: (value: string) => void }) {
+  const id = useId();
+  return (
+    <div className="filter search">
+      <label htmlFor={id}>{label}</label>
+      <input id={id} type="search" value={value} onChange={(event) => onChange(event.target.value)} />
+    </div>
+  );
+}
+
+/** How many of all are shown, when that is not all of them. */
+export function ShownCount({ shown, all }: { shown: number; all: number }) {
+  return (
+    <p className="muted" role="status">
+      {shown === all ? "" : `${shown} of ${all} shown`}
+    </p>
+  );
+}

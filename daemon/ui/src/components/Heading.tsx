@@ -1,0 +1,23 @@
+/** The heading of a page. */
+
+import { type ReactNode, useEffect, useRef } from "react";
+import { plainText } from "./Text";
+
+/** The heading of a page: it takes the focus, so that whoever listens hears where they are. */
+export function Heading({ title, children, name }: { title: string; children?: ReactNode; name?: ReactNode }) {
+  const ref = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${plainText(title, 80)} · Penstock`;
+  }, [title]);
+  useEffect(() => {
+    if (document.activeElement === null || document.activeElement === document.body) ref.current?.focus({ preventScroll: true });
+  }, []);
+  return (
+    <header className="heading">
+      <h1 ref={ref} tabIndex={-1}>
+        {name ?? title}
+      </h1>
+      {children}
+    </header>
+  );
+}

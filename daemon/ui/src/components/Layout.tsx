@@ -1,0 +1,144 @@
+/** What surrounds every part: where one can go, whether the page is live, and who is signed in. */
+
+import { type ReactNode, useState } from "react";
+import { toProblem } from "../api/client";
+import { useConnectionState } from "../api/eventStream";
+import { useInboxUpdates, useOpenGates } from "../state/inbox";
+import { signOut, useAccount } from "../state/session";
+import { setTheme, storedTheme, type Theme } from "../state/theme";
+import { Brand, Icon, type IconName } from "./Icon";
+import { Label } from "./Text";
+
+const NAVIGATION: { id: string; name: string; icon: IconName }[] = [
+  { id: "", name: "Inbox", icon: "inbox" },
+  { id: "runs", name: "Runs", icon: "runs" },
+  { id: "templates", name: "Templates", icon: "templates" },
+  { id: "connectors", name: "Connectors", icon: "connectors" },
+  { id: "audit", name: "Audit", icon: "audit" },
+];
+const THEMES: { id: Theme; name: string; icon: IconName }[] = [
+  { id: "auto", name: "As the system", icon: "auto" },
+  { id: "light", name: "Light", icon: "sun" },
+  { id: "dark", name: "Dark", icon: "moon" },
+];
+
+export function Layout({ place, children }: { place: string; children: ReactNode }) {
+  const link = useConnectionState();
+  useInboxUpdates();
+  return (
+    <>
+      <a
+        className="skip"
+        href="#main"
+        onClick={(event) => {
+          event.preventDefault();
+          document.getElementById("main")?.focus();
+        }}
+      >
+        Skip to the content
+      </a>
+      <header className="top">
+        <a className="brand" href="#/">
+          <Brand />
+          Penstock
+        </a>
+        <nav aria-label="Main">
+          {NAVIGATION.map((one) => (
+            <a key={one.id} href={`#/${one.id}`} {...(place === one.id ? { "aria-current": "page" as const } : {})}>
+              <Icon name={one.icon} size={20} />
+              <span>{one.name}</span>
+              {one.id === "" && <OpenGateCount />}
+            </a>
+          ))}
+        </nav>
+        <AccountMenu />
+      </header>
+      {link === "broken" && (
+        <div className="offline" role="status">
+          <Icon name="clock" size={16} /> The connection is lost. What you see may be old; the page catches up by itself.
+        </div>
+      )}
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+    </>
+  );
+}
+
+function OpenGateCount() {
+  const waiting = useOpenGates();
+  const count = waiting.length;
+  if (count === 0) return null;
+  return (
+    <span className="count">
+      {count > 999 ? "999+" : count}
+      <span className="unseen"> waiting</span>
+    </span>
+  );
+}
+
+function AccountMenu() {
+  const account = useAccount();
+  const [chosen, setChosen] = useState(storedTheme());
+  const [failed, setFailed] = useState("");
+  return (
+    <details
+      className="person"
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.currentTarget.open = false;
+        event.currentTarget.querySelector("summary")?.focus();
+      }}
+      onBlur={(event) => {
+        if (event.relatedTarget instanceof Node && !event.currentTarget.contains(event.relatedTarget)) event.currentTarget.open = false;
+      }}
+    >
+      <summary>
+        <span className="initial" aria-hidden="true">
+          {Array.from(account.user.name ?? account.user.email)[0]?.toUpperCase()}
+        </span>
+        <span className="company">
+          <Label text={account.company.name} maxLength={40} />
+        </span>
+        <span className="unseen">: your account</span>
+      </summary>
+      <div className="menu">
+        <p>
+          <strong>
+            <Label text={account.user.name ?? account.user.email} />
+          </strong>
+          <br />
+          <Label text={account.user.email} />
+          <br />
+          <span className="muted">
+            {account.role} of <Label text={account.company.name} />
+          </span>
+        </p>
+        <fieldset className="themes">
+          <legend>Colours</legend>
+          {THEMES.map((one) => (
+            <label key={one.id}>
+              <input
+                type="radio"
+                name="theme"
+                checked={chosen === one.id}
+                onChange={() => {
+                  setTheme(one.id);
+                  setChosen(one.id);
+                }}
+              />
+              <Icon name={one.icon} size={16} /> {one.name}
+            </label>
+          ))}
+        </fieldset>
+        {failed !== "" && <p role="alert">{failed}</p>}
+        <button type="button" className="button" onClick={() => void signOut().catch((error: unknown) => setFailed(`You are still signed in. ${toProblem(error).message}`))}>
+          <Icon name="out" /> Sign out
+        </button>
+        <p className="muted small">
+          <a href="/docs">HTTP interface</a>
+        </p>
+      </div>
+    </details>
+  );
+}

@@ -1,0 +1,45 @@
+/** Form fields made from a JSON Schema, and the conversion of their texts to values. */
+
+import { prettyPrint } from "../api/json";
+import type { JsonSchema } from "../api/jsonSchema";
+import { humanize } from "../text/labels";
+import { Field } from "./Field";
+import { fieldKind, type FieldTexts } from "./schemaValues";
+import { Label, plainText } from "./Text";
+
+/** What is needed first: whoever starts a run sees at once what they cannot leave out. */
+function requiredFirst(schema: JsonSchema): [string, JsonSchema][] {
+  const later = ([name]: [string, JsonSchema]) => Number(!(schema.required?.includes(name) ?? false));
+  return Object.entries(schema.properties ?? {}).sort((one, other) => later(one) - later(other));
+}
+
+export function SchemaFields({ schema, texts, onChange, errors }: { schema: JsonSchema; texts: FieldTexts; onChange: (texts: FieldTexts) => void; errors: Map<string, string> }) {
+  return (
+    <>
+      {requiredFirst(schema).map(([name, one]) => {
+        const kind = fieldKind(one);
+        const options =
+          kind === "boolean"
+            ? [{ value: "", name: "Not said" }, { value: "true", name: "Yes" }, { value: "false", name: "No" }]
+            : kind === "choice"
+              ? [{ value: "", name: "Not said" }, ...(one.enum ?? []).map((value, index) => ({ value: String(index), name: plainText(typeof value === "string" ? humanize(value) : prettyPrint(value)) }))]
+              : undefined;
+        return (
+          <Field
+            key={name}
+            label={<Label text={one.title ?? humanize(name)} />}
+            value={texts[name] ?? ""}
+            onChange={(text) => onChange({ ...texts, [name]: text })}
+            required={schema.required?.includes(name) ?? false}
+            {...(one.description === undefined ? {} : { hint: <Label text={one.description} maxLength={300} /> })}
+            error={errors.get(`/inputs/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`)}
+            {...(kind === "number" ? { inputMode: "decimal" as const } : {})}
+            {...(kind === "json" ? { rows: 4 } : {})}
+            {...(options === undefined ? {} : { options })}
+          />
+        );
+      })}
+    </>
+  );
+}
+

@@ -1,0 +1,72 @@
+/** Text that others wrote: shown as it is, never as markup, and never able to change how its surroundings read. */
+
+import { Fragment, useState } from "react";
+
+// What is not seen, or turns the direction of what follows, is shown by its number. Joiners stay where scripts need them.
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|(?<=[\u0000-\u024f]|^)[\u200c\u200d]|[\u200c\u200d](?=[\u0000-\u024f]|$)|[\u{e0000}-\u{e007f}]/gu;
+const TEXT_MAX = 600;
+const LABEL_MAX = 160;
+
+function codePoint(character: string): string {
+  return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
+/** The text for a place that takes no elements, such as a title. */
+export function plainText(text: string, maxLength = LABEL_MAX): string {
+  const cut = text.length > maxLength ? `${cutAt(text, maxLength)}…` : text;
+  return cut.replace(HIDDEN, (found) => `[${codePoint(found)}]`);
+}
+
+function cutAt(text: string, maxLength: number): string {
+  const last = text.charCodeAt(maxLength - 1);
+  return text.slice(0, last >= 0xd800 && last <= 0xdbff ? maxLength - 1 : maxLength);
+}
+
+function markHidden(text: string) {
+  const parts: (string | { hidden: string })[] = [];
+  let from = 0;
+  for (const found of text.matchAll(HIDDEN)) {
+    parts.push(text.slice(from, found.index), { hidden: found[0] });
+    from = found.index + found[0].length;
+  }
+  parts.push(text.slice(from));
+  return parts.map((part, index) =>
+    typeof part === "string" ? (
+      <Fragment key={index}>{part}</Fragment>
+    ) : (
+      <span key={index} className="hidden-mark" title="A character that is not seen">
+        {codePoint(part.hidden)}
+      </span>
+    ),
+  );
+}
+
+/** A name or a label: one piece, cut where it is too long to be one. */
+export function Label({ text, maxLength = LABEL_MAX }: { text: string; maxLength?: number }) {
+  const cut = text.length > maxLength;
+  return (
+    <bdi className="label" {...(cut ? { title: plainText(text, 2_000) } : {})}>
+      {markHidden(cut ? cutAt(text, maxLength) : text)}
+      {cut && "…"}
+    </bdi>
+  );
+}
+
+/** A text of any length: all of it is a click away. */
+export function Text({ text }: { text: string }) {
+  const [whole, setWhole] = useState(false);
+  if (text === "") return <span className="muted">(empty)</span>;
+  if (text.length <= TEXT_MAX) return <bdi className="text">{markHidden(text)}</bdi>;
+  return (
+    <>
+      <bdi className="text">
+        {markHidden(whole ? text : cutAt(text, TEXT_MAX))}
+        {!whole && "…"}
+      </bdi>{" "}
+      <button type="button" className="link" onClick={() => setWhole(!whole)}>
+        {whole ? "Show less" : `Show all ${text.length.toLocaleString("en")} characters`}
+      </button>
+    </>
+  );
+}

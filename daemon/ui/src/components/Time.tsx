@@ -1,0 +1,22 @@
+/** Times relative to now, with the full time as a tooltip. */
+
+import { useNow } from "../state/useNow";
+import { elapsedTime, formatTime, timeAgo } from "../text/labels";
+
+export function TimeAgo({ at }: { at: string }) {
+  const now = useNow();
+  return (
+    <time dateTime={at} title={formatTime(at)}>
+      {timeAgo(at, now)}
+    </time>
+  );
+}
+
+export function ElapsedTime({ at }: { at: string }) {
+  const now = useNow();
+  return (
+    <time dateTime={at} title={formatTime(at)}>
+      {elapsedTime(at, now)}
+    </time>
+  );
+}

@@ -1,0 +1,60 @@
+/** Values as people read them: names and values, not braces and quotes. */
+
+import { ExactNumber, isObject, prettyPrint } from "../api/json";
+import type { JsonSchema } from "../api/jsonSchema";
+import type { Values } from "../api/types";
+import { humanize } from "../text/labels";
+import { Label, Text } from "./Text";
+
+const DEPTH_MAX = 4;
+const ITEMS_MAX = 60;
+
+export function Value({ value, depth = 0 }: { value: unknown; depth?: number }) {
+  if (value === null || value === undefined) return <span className="muted">none</span>;
+  if (typeof value === "boolean") return <>{value ? "Yes" : "No"}</>;
+  if (value instanceof ExactNumber) return <>{value.text}</>;
+  if (typeof value === "string") return <Text text={value} />;
+  if (depth >= DEPTH_MAX) return <pre>{prettyPrint(value)}</pre>;
+  if (Array.isArray(value)) return <ValueList items={value} depth={depth} />;
+  return isObject(value) ? <ValueTable values={value} depth={depth} /> : <>{String(value)}</>;
+}
+
+function ValueList({ items, depth }: { items: unknown[]; depth: number }) {
+  if (items.length === 0) return <span className="muted">none</span>;
+  return (
+    <ul className="items">
+      {items.slice(0, ITEMS_MAX).map((item, index) => (
+        <li key={index}>
+          <Value value={item} depth={depth + 1} />
+        </li>
+      ))}
+      {items.length > ITEMS_MAX && <li className="muted">and {items.length - ITEMS_MAX} more</li>}
+    </ul>
+  );
+}
+
+export function ValueTable({ values, depth = 0, hints = {} }: { values: Values; depth?: number; hints?: Record<string, JsonSchema> }) {
+  const entries = Object.entries(values);
+  if (entries.length === 0) return <span className="muted">nothing</span>;
+  return (
+    <dl className={depth === 0 ? "facts" : "facts nested"}>
+      {entries.slice(0, ITEMS_MAX).map(([key, value]) => (
+        <div key={key}>
+          <dt>
+            <Label text={humanize(key)} />
+            {hints[key]?.description !== undefined && <small><Label text={hints[key].description} maxLength={200} /></small>}
+          </dt>
+          <dd>
+            <Value value={value} depth={depth + 1} />
+          </dd>
+        </div>
+      ))}
+      {entries.length > ITEMS_MAX && (
+        <div>
+          <dt>…</dt>
+          <dd className="muted">and {entries.length - ITEMS_MAX} more</dd>
+        </div>
+      )}
+    </dl>
+  );
+}

@@ -1,0 +1,82 @@
+/** Conversion between JSON values and the texts of form fields, by a JSON Schema. */
+
+import { ExactNumber, isObject, parse, parseNumber, prettyPrint } from "../api/json";
+import type { JsonSchema } from "../api/jsonSchema";
+import type { Values } from "../api/types";
+
+export type FieldTexts = Record<string, string>;
+
+type FieldKind = "text" | "number" | "boolean" | "choice" | "json";
+
+function typesOf(schema: JsonSchema): string[] {
+  return schema.type === undefined ? [] : Array.isArray(schema.type) ? schema.type : [schema.type];
+}
+
+export function fieldKind(schema: JsonSchema): FieldKind {
+  if (schema.enum !== undefined) return "choice";
+  const found = typesOf(schema);
+  if (found.includes("string")) return "text";
+  if (found.includes("number") || found.includes("integer")) return "number";
+  return found.includes("boolean") ? "boolean" : "json";
+}
+
+export function emptyTexts(schema: JsonSchema): FieldTexts {
+  return Object.fromEntries(Object.keys(schema.properties ?? {}).map((name) => [name, ""]));
+}
+
+export function textsFrom(schema: JsonSchema, values: Values): FieldTexts {
+  return Object.fromEntries(Object.entries(schema.properties ?? {}).map(([name, one]) => [name, name in values ? toText(one, values[name] ?? null) : ""]));
+}
+
+function toText(schema: JsonSchema, value: unknown): string {
+  if (fieldKind(schema) === "choice") return String((schema.enum ?? []).findIndex((one) => one === value));
+  if (typeof value === "string") return value;
+  if (value instanceof ExactNumber) return value.text;
+  return typeof value === "object" ? prettyPrint(value) : String(value);
+}
+
+/** The inputs as they are sent. What the page cannot read as a value is an error; the service checks the rest. */
+export function collectValues(schema: JsonSchema, texts: FieldTexts, raw: string | null): { inputs: Values; errors: Map<string, string> } {
+  const errors = new Map<string, string>();
+  if (raw !== null) {
+    const value = parseJson(raw);
+    if (isObject(value)) return { inputs: value, errors };
+    return { inputs: {}, errors: errors.set("/inputs", "is no JSON object") };
+  }
+  const inputs: Values = {};
+  for (const [name, one] of Object.entries(schema.properties ?? {})) {
+    const text = texts[name] ?? "";
+    const required = schema.required?.includes(name) ?? false;
+    if (text === "") {
+      if (required) errors.set(`/inputs/${name}`, "is needed");
+      continue;
+    }
+    const value = parseText(one, text);
+    if (value === undefined) errors.set(`/inputs/${name}`, fieldKind(one) === "number" ? "is no number" : "is no JSON value");
+    else inputs[name] = value;
+  }
+  return { inputs, errors };
+}
+
+function parseText(schema: JsonSchema, text: string): unknown {
+  switch (fieldKind(schema)) {
+    case "choice":
+      return schema.enum?.[Number(text)];
+    case "boolean":
+      return text === "true";
+    case "number":
+      return parseNumber(text);
+    case "json":
+      return parseJson(text);
+    default:
+      return typesOf(schema).includes("array") && text.trim().startsWith("[") ? (parseJson(text) ?? text) : text;
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return parse(text);
+  } catch {
+    return undefined;
+  }
+}

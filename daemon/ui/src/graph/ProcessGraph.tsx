@@ -1,0 +1,211 @@
+/** A graph that can be moved and made larger; each step is a button. */
+
+import "@xyflow/react/dist/base.css";
+import {
+  BaseEdge,
+  Controls,
+  type Edge,
+  EdgeLabelRenderer,
+  type EdgeProps,
+  Handle,
+  type Node,
+  type NodeProps,
+  Position,
+  ReactFlow,
+  ReactFlowProvider,
+  useReactFlow,
+} from "@xyflow/react";
+import { useEffect, useMemo, useRef, useState } from "react";
+import type { Canvas, GraphNode } from "../api/types";
+import { Loading } from "../components/Feedback";
+import { Icon } from "../components/Icon";
+import { Label } from "../components/Text";
+import { STEP_STATE_LABELS, type StepState } from "../text/labels";
+import { type GraphLayout, layout, NODE_HEIGHT, NODE_WIDTH, roundedPath, type RoutedEdge } from "./layout";
+import { edgeKey, type Progress } from "./progress";
+
+interface Props {
+  canvas: Canvas;
+  progress?: Progress;
+  chosen: string | null;
+  onChoose: (id: string) => void;
+}
+
+type StepData = { node: GraphNode; state: StepState | null; mode: "shadow" | "live" | null; times: number; chosen: boolean; onChoose: (id: string) => void };
+type EdgeData = { way: RoutedEdge; state: "taken" | "left" | "plain" };
+
+const ZOOM_MIN = 0.9;
+const TALL_PX = 620;
+
+export default function ProcessGraph(props: Props) {
+  const [found, setFound] = useState<GraphLayout | null>(null);
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    let dropped = false;
+    layout(props.canvas, "DOWN").then(
+      (one) => !dropped && setFound(one),
+      () => !dropped && setFailed(true),
+    );
+    return () => {
+      dropped = true;
+    };
+  }, [props.canvas]);
+  if (failed) return <p className="muted card">The picture cannot be drawn in this browser. The steps are in the list.</p>;
+  if (found === null) return <Loading rows={3} what="Drawing the picture" />;
+  return (
+    <ReactFlowProvider>
+      <GraphCanvas {...props} found={found} />
+    </ReactFlowProvider>
+  );
+}
+
+function GraphCanvas({ canvas, progress, chosen, onChoose, found }: Props & { found: GraphLayout }) {
+  const frame = useRef<HTMLDivElement>(null);
+  const flow = useReactFlow();
+  const nodes = useMemo(
+    () =>
+      canvas.nodes.map(
+        (node): Node<StepData> => ({
+          id: node.id,
+          type: "step",
+          position: found.positions.get(node.id) ?? { x: 0, y: 0 },
+          width: NODE_WIDTH,
+          height: NODE_HEIGHT,
+          data: {
+            node,
+            state: progress?.states.get(node.id) ?? null,
+            mode: progress?.visits.get(node.id)?.mode ?? null,
+            times: progress?.visitCounts.get(node.id) ?? 0,
+            chosen: chosen === node.id,
+            onChoose,
+          },
+        }),
+      ),
+    [canvas, progress, chosen, onChoose, found],
+  );
+  const edges = useMemo(
+    () =>
+      found.edges.map(
+        (one, index): Edge<EdgeData> => ({
+          id: String(index),
+          source: one.source,
+          target: one.target,
+          type: "way",
+          data: { way: one, state: progress === undefined ? "plain" : progress.takenEdges.has(edgeKey(one.source, one.target)) ? "taken" : "left" },
+        }),
+      ),
+    [found, progress],
+  );
+  const focus = useMemo(() => initialNode(canvas, progress), [canvas, progress]);
+  const place = () => {
+    const box = frame.current?.getBoundingClientRect();
+    if (box === undefined) return;
+    const fits = Math.min(1, (box.width - 32) / found.width, (box.height - 32) / found.height);
+    const zoom = Math.max(ZOOM_MIN, fits);
+    const at = found.positions.get(focus);
+    const middle = { x: found.width / 2, y: found.height / 2 };
+    const wide = found.width * zoom > box.width - 32 && at !== undefined;
+    const tall = found.height * zoom > box.height - 32 && at !== undefined;
+    const x = wide ? at.x + NODE_WIDTH / 2 : middle.x;
+    const half = (box.height / 2 - 24) / zoom;
+    const y = tall ? Math.max(half, Math.min(found.height - half, at.y + NODE_HEIGHT / 2)) : middle.y;
+    void flow.setCenter(x, y, { zoom });
+  };
+  return (
+    <div className={found.height > TALL_PX ? "picture tall" : "picture"} ref={frame}>
+      <ReactFlow
+        nodes={nodes}
+        edges={edges}
+        nodeTypes={NODE_TYPES}
+        edgeTypes={EDGE_TYPES}
+        onInit={place}
+        minZoom={0.2}
+        maxZoom={1.6}
+        nodesDraggable={false}
+        nodesConnectable={false}
+        nodesFocusable={false}
+        edgesFocusable={false}
+        elementsSelectable={false}
+        preventScrolling={false}
+        zoomOnScroll={false}
+        zoomOnDoubleClick={false}
+        proOptions={{ hideAttribution: true }}
+        aria-label={`The graph of ${canvas.nodes.length} steps`}
+      >
+        <Controls showInteractive={false} />
+      </ReactFlow>
+    </div>
+  );
+}
+
+/** The step that somebody looks for: where it waits or failed, else where it is, else the beginning. */
+function initialNode(canvas: Canvas, progress: Progress | undefined): string {
+  const order: StepState[] = ["parked", "failed", "calling", "ready", "waiting"];
+  for (const state of order) {
+    const found = canvas.nodes.find((node) => progress?.states.get(node.id) === state);
+    if (found !== undefined) return found.id;
+  }
+  const ended = canvas.nodes.find((node) => node.kind === "end" && progress?.states.get(node.id) === "done");
+  return ended?.id ?? canvas.start;
+}
+
+function StepNode({ data }: NodeProps<Node<StepData>>) {
+  const { node, state, mode, times, chosen, onChoose } = data;
+  const shape = node.kind === "task" && node.gate ? "guarded" : node.kind;
+  return (
+    <>
+      <Handle type="target" position={Position.Top} isConnectable={false} />
+      <button
+        type="button"
+        className={`node shape-${shape} tier-edge-${node.tier} ${state === null ? "" : `state-${state}`} ${mode === null ? "" : `mode-${mode}`}`}
+        aria-pressed={chosen}
+        onClick={() => onChoose(node.id)}
+      >
+        <span className="node-kind">
+          <Icon name={node.kind === "task" ? (node.gate ? "gate" : "task") : node.kind} size={15} />
+          {node.gate && <span className={`node-tier tier-${node.tier}`}>{node.tier}</span>}
+          {mode !== null && (
+            <span className={`node-mode mode-${mode}`}>
+              <Icon name={mode} size={12} /> {mode === "live" ? "live" : "shadow"}
+            </span>
+          )}
+          {state !== null && (
+            <span className="node-state">
+              {times > 1 && <>×{times} </>}
+              <Icon name={state} size={15} />
+              <span className="unseen">{STEP_STATE_LABELS[state]}</span>
+            </span>
+          )}
+        </span>
+        <span className="node-label">
+          <Label text={node.label} maxLength={90} />
+        </span>
+      </button>
+      <Handle type="source" position={Position.Bottom} isConnectable={false} />
+    </>
+  );
+}
+
+function RoutedEdgeLine({ id, data }: EdgeProps<Edge<EdgeData>>) {
+  if (data === undefined) return null;
+  const { way: one, state } = data;
+  const end = one.points.at(-1);
+  const before = one.points.at(-2);
+  const turned = end === undefined || before === undefined ? 0 : (Math.atan2(end.y - before.y, end.x - before.x) * 180) / Math.PI;
+  return (
+    <g className={`way way-${state}`}>
+      <BaseEdge id={id} path={roundedPath(one.points)} />
+      {end !== undefined && <path className="way-tip" d="M0 0L-9 -4.500L-9 4.500Z" transform={`translate(${end.x} ${end.y}) rotate(${turned})`} />}
+      {one.label !== null && (
+        <EdgeLabelRenderer>
+          <span className={`way-name way-${state}`} style={{ transform: `translate(${one.label.x}px, ${one.label.y}px)`, width: one.label.width }}>
+            <Label text={one.name} />
+          </span>
+        </EdgeLabelRenderer>
+      )}
+    </g>
+  );
+}
+
+const NODE_TYPES = { step: StepNode };
+const EDGE_TYPES = { way: RoutedEdgeLine };

@@ -1,0 +1,39 @@
+/** A small picture of a template: its shape, and where people decide. */
+
+import { useEffect, useState } from "react";
+import { getCanvas as canvasOf } from "../api/resources";
+import type { Canvas } from "../api/types";
+import { type GraphLayout, layout, roundedPath } from "./layout";
+
+const NODE_WIDTH = 96;
+const NODE_HEIGHT = 40;
+
+export default function Thumbnail({ vertical }: { vertical: string }) {
+  const [found, setFound] = useState<{ canvas: Canvas; layout: GraphLayout } | null>(null);
+  useEffect(() => {
+    let dropped = false;
+    canvasOf(vertical)
+      .then(async (canvas) => {
+        const one = await layout(canvas, "RIGHT");
+        if (!dropped) setFound({ canvas, layout: one });
+      })
+      .catch(() => undefined);
+    return () => {
+      dropped = true;
+    };
+  }, [vertical]);
+  if (found === null) return <div className="thumb" />;
+  const { width, height, edges, positions } = found.layout;
+  return (
+    <svg className="thumb" viewBox={`-4 -4 ${width + 8} ${height + 8}`} aria-hidden="true" focusable="false">
+      {edges.map((one, index) => (
+        <path key={index} className="thumb-way" d={roundedPath(one.points)} />
+      ))}
+      {found.canvas.nodes.map((node) => {
+        const at = positions.get(node.id) ?? { x: 0, y: 0 };
+        const round = node.kind === "end" ? NODE_HEIGHT / 2 : 8;
+        return <rect key={node.id} className={`thumb-node ${node.gate ? `thumb-gate tier-edge-${node.tier}` : `thumb-${node.kind}`}`} x={at.x} y={at.y} width={NODE_WIDTH} height={NODE_HEIGHT} rx={round} />;
+      })}
+    </svg>
+  );
+}

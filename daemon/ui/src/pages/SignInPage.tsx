@@ -1,0 +1,103 @@
+/** Sign in, or make a company. */
+
+import { type FormEvent, useState } from "react";
+import { type Problem, toProblem } from "../api/client";
+import { Note } from "../components/Feedback";
+import { Field } from "../components/Field";
+import { Heading } from "../components/Heading";
+import { Brand } from "../components/Icon";
+import { register, signIn } from "../state/session";
+
+export function SignInPage({ ended }: { ended: boolean }) {
+  const [fresh, setFresh] = useState(false);
+  return (
+    <main className="alone">
+      <div className="sign">
+        <p className="sign-brand">
+          <Brand size={30} /> Penstock
+        </p>
+        <p className="sign-what">What is safe runs by itself. Everything else waits until a person decides.</p>
+        {fresh ? <Register /> : <SignIn ended={ended} />}
+        <p className="sign-other">{fresh ? "You have an account already?" : "New here?"}</p>
+        <button type="button" className="button wide" onClick={() => setFresh(!fresh)}>
+          {fresh ? "Sign in instead" : "Create an account"}
+        </button>
+      </div>
+    </main>
+  );
+}
+
+function SignIn({ ended }: { ended: boolean }) {
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const form = useForm(() => signIn(email, password));
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Heading title="Sign in" />
+      {ended && <Note kind="info" title="Your session has ended. Sign in again to go on where you were." />}
+      {form.problem !== null && <SignInError problem={form.problem} />}
+      <Field label="E-mail address" type="email" autoComplete="username" value={email} onChange={setEmail} required error={form.error("/email")} />
+      <Field label="Password" type="password" autoComplete="current-password" value={password} onChange={setPassword} required error={form.error("/password")} />
+      <button type="submit" className="button primary wide" disabled={form.busy}>
+        {form.busy ? "Signing in…" : "Sign in"}
+      </button>
+    </form>
+  );
+}
+
+function Register() {
+  const [company, setCompany] = useState("");
+  const [name, setName] = useState("");
+  const [email, setEmail] = useState("");
+  const [password, setPassword] = useState("");
+  const form = useForm(() => register(email, password, company, name));
+  return (
+    <form onSubmit={form.submit} noValidate>
+      <Heading title="Create an account" />
+      <p className="muted">This makes a company of its own, with you as its owner.</p>
+      {form.problem !== null && <SignInError problem={form.problem} />}
+      <Field label="Company" autoComplete="organization" value={company} onChange={setCompany} required error={form.error("/company_name")} />
+      <Field label="Your name" autoComplete="name" value={name} onChange={setName} error={form.error("/name")} />
+      <Field label="E-mail address" type="email" autoComplete="username" value={email} onChange={setEmail} required error={form.error("/email")} />
+      <Field
+        label="Password"
+        type="password"
+        autoComplete="new-password"
+        value={password}
+        onChange={setPassword}
+        hint="At least 8 characters"
+        required
+        error={form.error("/password")}
+      />
+      <button type="submit" className="button primary wide" disabled={form.busy}>
+        {form.busy ? "Creating…" : "Create the account"}
+      </button>
+    </form>
+  );
+}
+
+function SignInError({ problem }: { problem: Problem }) {
+  const said: Record<string, string> = {
+    invalid_credentials: "The e-mail address and the password do not belong together.",
+    email_taken: "There is an account with this e-mail address already. Sign in instead.",
+    rate_limited: "There were too many tries. Wait a minute, then try again.",
+    invalid: "Something is missing or not right; see below.",
+  };
+  return <Note kind="bad" title={said[problem.code] ?? problem.message} />;
+}
+
+function useForm(act: () => Promise<void>) {
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (busy) return;
+    setBusy(true);
+    setProblem(null);
+    act().catch((error: unknown) => {
+      setProblem(toProblem(error));
+      setBusy(false);
+    });
+  };
+  return { busy, problem, submit, error: (pointer: string) => problem?.fields.get(pointer) ?? "" };
+}

@@ -1,0 +1,71 @@
+/** The company's history backwards: the service tells it forwards from any place, so it is asked for in pieces from the end. */
+
+import { get, PAGE_HEADERS } from "../../api/client";
+import type { CompanyEvent } from "../../api/types";
+
+export interface LoadedEvents {
+  events: CompanyEvent[];
+  /** The position from which on everything is here; 0 when all is. */
+  from: number;
+}
+
+const EVENTS_WANTED = 60;
+const FIRST_RANGE = 200;
+const RANGE_EVENTS_MAX = 5_000;
+const RANGE_FACTOR = 4;
+
+function position(id: string): number {
+  return Number(id.split("-", 1)[0]);
+}
+
+/** The position behind everything there is: a stream says it in its first line. */
+export async function latestPosition(): Promise<number> {
+  const own = new AbortController();
+  try {
+    const response = await fetch("/events", { headers: { ...PAGE_HEADERS, Accept: "text/event-stream" }, cache: "no-store", signal: own.signal });
+    if (!response.ok || response.body === null) throw new Error(`The service answered ${response.status}.`);
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let text = ""; ; ) {
+      const part = await reader.read();
+      text += part.value ?? "";
+      const found = /^id: (\d+)-\d+\n/m.exec(text);
+      if (found?.[1] !== undefined) return Number(found[1]);
+      if (part.done) throw new Error("The service said nothing.");
+    }
+  } finally {
+    own.abort();
+  }
+}
+
+/** The same part with some more of what was before it. */
+export async function loadEarlierEvents(part: LoadedEvents): Promise<LoadedEvents> {
+  let { events, from } = part;
+  for (let wide = FIRST_RANGE, found = 0; from > 0 && found < EVENTS_WANTED; wide *= RANGE_FACTOR) {
+    let begin = Math.max(0, from - wide);
+    let before = await eventsBetween(begin, from, RANGE_EVENTS_MAX);
+    if (before === null) {
+      wide = FIRST_RANGE;
+      begin = Math.max(0, from - wide);
+      before = (await eventsBetween(begin, from, Number.POSITIVE_INFINITY)) ?? [];
+    }
+    found += before.length;
+    events = [...before, ...events];
+    from = begin;
+  }
+  return { events, from };
+}
+
+/** All events from a position up to another; null when there are more than so many. */
+async function eventsBetween(begin: number, end: number, most: number): Promise<CompanyEvent[] | null> {
+  const found: CompanyEvent[] = [];
+  for (let after: string = begin === 0 ? "0" : `${begin}-0`; ; ) {
+    if (found.length > most) return null;
+    const page = await get<CompanyEvent[]>(`/events?limit=200&after=${after}`);
+    const inside = page.filter((one) => position(one.id) < end);
+    found.push(...inside);
+    const last = page.at(-1);
+    if (last === undefined || page.length < 200 || inside.length < page.length) break;
+    after = last.id;
+  }
+  return found;
+}

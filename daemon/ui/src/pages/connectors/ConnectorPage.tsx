@@ -1,0 +1,209 @@
+/** One connector: where it calls and how, a test, and the switch between shadow and live. */
+
+import { type FormEvent, useState } from "react";
+import { get, type Problem, send, toProblem } from "../../api/client";
+import type { Connector, ConnectorTestResult } from "../../api/types";
+import { ModeBadge } from "../../components/Badges";
+import { Dialog } from "../../components/Dialog";
+import { LoadError, Loading, Note } from "../../components/Feedback";
+import { Heading } from "../../components/Heading";
+import { Icon } from "../../components/Icon";
+import { Label, Text } from "../../components/Text";
+import { TimeAgo } from "../../components/Time";
+import { Value } from "../../components/ValueTable";
+import { navigate } from "../../state/router";
+import { useLoad } from "../../state/useLoad";
+import { toSentence } from "../../text/sentences";
+import { ConnectorFields } from "./ConnectorFields";
+import { type ConnectorDraft, draftFrom, emptyDraft, requestBody } from "./draft";
+import { usesStoredSecret, validateDraft } from "./validation";
+
+type LoadedConnector = { connector: Connector | null };
+
+export function ConnectorPage({ tool }: { tool: string }) {
+  const path = `/connectors/${encodeURIComponent(tool)}`;
+  const loaded = useLoad(path, async (): Promise<LoadedConnector> => {
+    try {
+      return { connector: await get<Connector>(path) };
+    } catch (error) {
+      if (toProblem(error).status === 404) return { connector: null };
+      throw error;
+    }
+  });
+  if (loaded.value === null) return loaded.problem === null ? <Loading rows={6} /> : <LoadError problem={loaded.problem} retry={loaded.reload} />;
+  const stored = loaded.value.connector;
+  return <ConnectorForm tool={tool} path={path} stored={stored} onStored={(connector) => loaded.set({ connector })} />;
+}
+
+interface FormProps {
+  tool: string;
+  path: string;
+  stored: Connector | null;
+  onStored: (connector: Connector) => void;
+}
+
+function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
+  const [draft, setDraft] = useState<ConnectorDraft>(() => (stored === null ? emptyDraft() : draftFrom(stored)));
+  const [busy, setBusy] = useState("");
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [trial, setTestResult] = useState<ConnectorTestResult | null>(null);
+  const [dialog, setDialog] = useState<"" | "live" | "test" | "remove">("");
+  const [saved, setSaved] = useState(false);
+  const [errors, setErrors] = useState<Map<string, string>>(new Map());
+  const becomesLive = draft.reversible && stored?.reversible !== true;
+
+  async function perform(what: string, doing: () => Promise<void>) {
+    if (busy !== "") return;
+    setBusy(what);
+    setProblem(null);
+    setSaved(false);
+    setErrors(new Map());
+    try {
+      await doing();
+    } catch (error) {
+      const refused = toProblem(error);
+      setProblem(refused);
+      setErrors(refused.fields);
+    }
+    setBusy("");
+    setDialog("");
+  }
+  const save = () =>
+    perform("save", async () => {
+      const answer = await send<Connector>("PUT", path, { body: requestBody(draft) });
+      onStored(answer.value);
+      setDraft(draftFrom(answer.value));
+      setSaved(true);
+    });
+  const test = () =>
+    perform("test", async () => {
+      setTestResult(null);
+      setTestResult((await send<ConnectorTestResult>("POST", `${path}/test`, { body: requestBody(draft) })).value);
+    });
+  const remove = () =>
+    perform("remove", async () => {
+      await send("DELETE", path);
+      navigate("#/connectors");
+    });
+  /** What is not right is said before anybody is asked for consent. */
+  const validate = () => {
+    const found = validateDraft(draft, stored);
+    setProblem(null);
+    setSaved(false);
+    setErrors(found);
+    return found.size === 0;
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (busy !== "" || !validate()) return;
+    if (becomesLive) setDialog("live");
+    else void save();
+  };
+  const requestTest = () => {
+    if (!validate()) return;
+    if (draft.method !== "GET" || draft.auth_type !== "none") setDialog("test");
+    else void test();
+  };
+  return (
+    <form className="connector" onSubmit={submit} noValidate>
+      <nav className="crumbs" aria-label="Where you are">
+        <a href="#/connectors">
+          <Icon name="back" size={16} /> Connectors
+        </a>
+      </nav>
+      <Heading title={tool} name={<Label text={tool} />}>
+        <p className="badges">
+          <ModeBadge mode={stored?.reversible ? "live" : "shadow"} />
+          <span className="muted">
+            {stored === null ? (
+              "Not connected: its calls are recorded, and none is sent."
+            ) : (
+              <>
+                changed <TimeAgo at={stored.updated_at} /> by <Label text={stored.updated_by} maxLength={60} />
+              </>
+            )}
+          </span>
+        </p>
+      </Heading>
+      {saved && <Note kind="good" title="Saved." />}
+      <ConnectorFields draft={draft} onChange={setDraft} errors={errors} stored={stored} />
+      {errors.size > 0 ? <Note kind="bad" title="Something is not right; see above." /> : problem !== null && <Note kind="bad" title={toSentence(problem.message)} />}
+      {trial !== null && <TestResult testResult={trial} />}
+      <div className="actions">
+        <button type="submit" className="button primary" disabled={busy !== ""}>
+          {busy === "save" ? "Saving…" : "Save"}
+        </button>
+        <button type="button" className="button" disabled={busy !== ""} onClick={requestTest}>
+          {busy === "test" ? "Calling…" : "Test: call it once now"}
+        </button>
+        {stored !== null && (
+          <button type="button" className="button danger-quiet" disabled={busy !== ""} onClick={() => setDialog("remove")}>
+            Remove
+          </button>
+        )}
+      </div>
+      {dialog === "live" && (
+        <Dialog title="Send for real from now on?" yes="Yes, send for real" no="Stay in shadow" danger busy={busy !== ""} onYes={() => void save()} onNo={() => setDialog("")}>
+          <p>
+            Every run that comes to a step with the tool <strong><Label text={tool} /></strong> will call
+          </p>
+          <p>
+            <code>
+              {draft.method} <Text text={targetUrl(draft)} />
+            </code>
+          </p>
+          <p>What is sent cannot be called back from here. Steps of low and medium risk send it without asking anybody.</p>
+        </Dialog>
+      )}
+      {dialog === "test" && (
+        <Dialog title="Call it once now?" yes={`Yes, send the ${draft.method}`} danger={draft.method !== "GET"} busy={busy !== ""} onYes={() => void test()} onNo={() => setDialog("")}>
+          <p>The test calls the other side for real, whether the tool is shadowed or not:</p>
+          <p>
+            <code>
+              {draft.method} <Text text={targetUrl(draft)} />
+            </code>
+          </p>
+          <p>{secretNotice(draft, stored)}{draft.method !== "GET" && " What it does over there cannot be undone from here."}</p>
+        </Dialog>
+      )}
+      {dialog === "remove" && (
+        <Dialog title="Remove this connector?" yes="Remove it" danger busy={busy !== ""} onYes={() => void remove()} onNo={() => setDialog("")}>
+          <p>The tool is shadowed from then on: its calls are recorded, and none is sent. The stored secret is gone.</p>
+        </Dialog>
+      )}
+    </form>
+  );
+}
+
+function targetUrl(draft: ConnectorDraft): string {
+  return draft.base_url.trim() + draft.path.trim();
+}
+
+/** Which secret goes along with a test. */
+function secretNotice(draft: ConnectorDraft, stored: Connector | null): string {
+  if (draft.auth_type === "none") return "No secret goes along.";
+  return usesStoredSecret(draft, stored) ? "The stored secret goes along." : "The secret that you have entered goes along.";
+}
+
+function TestResult({ testResult }: { testResult: ConnectorTestResult }) {
+  return (
+    <Note kind={testResult.ok ? "good" : "warn"} title={testResult.ok ? "The other side answered" : "The test did not succeed"}>
+      <p>
+        {testResult.status_code !== null && `Status ${testResult.status_code}`}
+        {testResult.latency_ms !== null && ` in ${Math.round(testResult.latency_ms)} ms`}
+        {testResult.error !== null && (
+          <>
+            {" "}
+            <Text text={testResult.error} />
+          </>
+        )}
+      </p>
+      {testResult.body !== null && (
+        <details>
+          <summary>What came back</summary>
+          <Value value={testResult.body} />
+        </details>
+      )}
+    </Note>
+  );
+}

@@ -1,0 +1,91 @@
+/** What each tool is bound to: the tools that templates name, and those that have a connector besides. */
+
+import { useState } from "react";
+import { getCanvas, getConnectors, getTemplates } from "../../api/resources";
+import type { Connector } from "../../api/types";
+import { ModeBadge } from "../../components/Badges";
+import { EmptyState, LoadError, Loading } from "../../components/Feedback";
+import { SearchField, ShownCount } from "../../components/Filter";
+import { Heading } from "../../components/Heading";
+import { Icon } from "../../components/Icon";
+import { Label } from "../../components/Text";
+import { TimeAgo } from "../../components/Time";
+import { linkTo } from "../../state/router";
+import { useLoad } from "../../state/useLoad";
+
+interface Tool {
+  id: string;
+  connector: Connector | null;
+  used: string[];
+}
+
+async function loadTools(): Promise<Tool[]> {
+  const [bound, known] = await Promise.all([getConnectors(), getTemplates()]);
+  const graphs = await Promise.all(known.map((one) => getCanvas(one.vertical)));
+  const found = new Map<string, Tool>(bound.map((one) => [one.tool_id, { id: one.tool_id, connector: one, used: [] }]));
+  for (const graph of graphs) {
+    for (const node of graph.nodes) {
+      if (node.tool === null) continue;
+      const tool = found.get(node.tool) ?? { id: node.tool, connector: null, used: [] };
+      if (!tool.used.includes(graph.title)) tool.used.push(graph.title);
+      found.set(node.tool, tool);
+    }
+  }
+  return [...found.values()].sort((one, other) => Number(other.connector !== null) - Number(one.connector !== null) || one.id.localeCompare(other.id));
+}
+
+export function ConnectorsPage() {
+  const { value, problem, reload } = useLoad("tools", loadTools);
+  const [text, setText] = useState("");
+  const shown = (value ?? []).filter((one) => `${one.id} ${one.used.join(" ")} ${one.connector?.base_url ?? ""}`.toLowerCase().includes(text.trim().toLowerCase()));
+  const live = (value ?? []).filter((one) => one.connector?.reversible).length;
+  return (
+    <>
+      <Heading title="Connectors">
+        <p className="lead">
+          A connector says where a tool's calls go. {value !== null && (live === 0 ? "At the moment nothing is sent anywhere: every tool is shadowed." : `${live} ${live === 1 ? "tool is" : "tools are"} live; the others are shadowed.`)}
+        </p>
+      </Heading>
+      {value === null ? (
+        problem === null ? (
+          <Loading rows={6} what="Loading the connectors" />
+        ) : (
+          <LoadError problem={problem} retry={reload} />
+        )
+      ) : value.length === 0 ? (
+        <EmptyState icon="connectors" title="No template names a tool" />
+      ) : (
+        <>
+          <div className="filters">
+            <SearchField value={text} onChange={setText} />
+            <ShownCount shown={shown.length} all={value.length} />
+          </div>
+          {shown.length === 0 && <EmptyState icon="search" title="No tool fits" />}
+          <ul className="rows" aria-label="Tools">
+          {shown.map((one) => (
+            <li key={one.id} className="row">
+              <a className="row-main" href={linkTo("connectors", one.id)}>
+                <Label text={one.id} />
+              </a>
+              <p className="row-sub">
+                {one.connector !== null ? (
+                  <>
+                    {one.connector.method} <Label text={one.connector.base_url + one.connector.path} maxLength={120} />
+                  </>
+                ) : (
+                  <>Not connected{one.used.length > 0 && <> · used by <Label text={one.used.join(", ")} maxLength={90} /></>}</>
+                )}
+              </p>
+              <p className="row-badges">
+                <ModeBadge mode={one.connector?.reversible ? "live" : "shadow"} />
+              </p>
+              <p className="row-when">{one.connector !== null && <TimeAgo at={one.connector.updated_at} />}</p>
+              <Icon name="forward" />
+            </li>
+          ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}

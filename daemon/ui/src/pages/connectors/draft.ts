@@ -1,0 +1,77 @@
+/** The draft of a connector: the texts of its form, and their conversion from and to the contract. */
+
+import { parseNumber } from "../../api/json";
+import type { Connector } from "../../api/types";
+
+export interface ConnectorDraft {
+  base_url: string;
+  method: string;
+  path: string;
+  auth_type: string;
+  auth_token: string;
+  auth_header: string;
+  query: string;
+  body: string;
+  signal_rule: string;
+  reversible: boolean;
+  idempotent: boolean;
+  timeout: string;
+  retries: string;
+}
+
+export function emptyDraft(): ConnectorDraft {
+  return { base_url: "", method: "POST", path: "", auth_type: "none", auth_token: "", auth_header: "", query: "", body: "", signal_rule: "", reversible: false, idempotent: false, timeout: "10", retries: "3" };
+}
+
+export function draftFrom(one: Connector): ConnectorDraft {
+  return {
+    base_url: one.base_url,
+    method: one.method,
+    path: one.path,
+    auth_type: one.auth_type,
+    auth_token: "",
+    auth_header: one.auth_header ?? "",
+    query: mapToLines(one.query_map),
+    body: mapToLines(one.body_map),
+    signal_rule: one.signal_rule ?? "",
+    reversible: one.reversible,
+    idempotent: one.idempotent,
+    timeout: String(one.timeout_s),
+    retries: String(one.retries),
+  };
+}
+
+export function requestBody(draft: ConnectorDraft): Record<string, unknown> {
+  return {
+    base_url: draft.base_url.trim(),
+    method: draft.method,
+    path: draft.path.trim(),
+    auth_type: draft.auth_type,
+    auth_token: draft.auth_type === "none" || draft.auth_token === "" ? undefined : draft.auth_token,
+    auth_header: draft.auth_type === "header" && draft.auth_header !== "" ? draft.auth_header : undefined,
+    query_map: linesToMap(draft.query),
+    body_map: linesToMap(draft.body),
+    signal_rule: draft.signal_rule.trim() === "" ? undefined : draft.signal_rule,
+    reversible: draft.reversible,
+    idempotent: draft.idempotent,
+    timeout_s: parseNumber(draft.timeout) ?? draft.timeout,
+    retries: parseNumber(draft.retries) ?? draft.retries,
+  };
+}
+
+function mapToLines(map: Record<string, string> | null): string {
+  return Object.entries(map ?? {})
+    .map(([name, key]) => `${name} = ${key}`)
+    .join("\n");
+}
+
+function linesToMap(text: string): Record<string, string> | undefined {
+  const found = text.split("\n").filter((line) => line.trim() !== "");
+  if (found.length === 0) return undefined;
+  return Object.fromEntries(
+    found.map((line) => {
+      const [name = "", ...rest] = line.split("=");
+      return [name.trim(), rest.join("=").trim()];
+    }),
+  );
+}

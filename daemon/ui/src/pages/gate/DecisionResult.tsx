@@ -1,0 +1,210 @@
+/** After a decision, one's own or somebody else's: what runs because of it, what became of it, and where to go from here. */
+
+import { useEffect, useMemo } from "react";
+import { useConnectionState } from "../../api/eventStream";
+import { getRunCanvas } from "../../api/resources";
+import type { Gate, Run, TraceEntry } from "../../api/types";
+import { StatusBadge } from "../../components/Badges";
+import { CallDetail } from "../../components/CallDetail";
+import { Note } from "../../components/Feedback";
+import { Heading } from "../../components/Heading";
+import { Icon } from "../../components/Icon";
+import { Label, Text } from "../../components/Text";
+import { TimeAgo } from "../../components/Time";
+import { Value } from "../../components/ValueTable";
+import { riskiestFirst, useOpenGates } from "../../state/inbox";
+import { linkTo } from "../../state/router";
+import { useAccount } from "../../state/session";
+import { useLoad } from "../../state/useLoad";
+import { formatTime, humanize, mayDecide } from "../../text/labels";
+import { actorName, callState, decisionPhrase, describeDecision, OUTCOME_UNKNOWN } from "../../text/sentences";
+
+/** A decision that was made in this window: sent, and answered or not yet. */
+export interface SentDecision {
+  gate: Gate;
+  decision: string;
+}
+
+const POLL_MS = 3_000;
+
+/** The visit that a decision of ours has closed, once the run says so. */
+export function visitDecided(run: Run, given: SentDecision | null, me: string): TraceEntry | undefined {
+  if (given === null) return undefined;
+  const { gate, decision } = given;
+  return run.trace.find((one) => one.step_id === gate.step_id && one.visit === gate.visit && one.verdict?.by === me && one.verdict.decision === decision);
+}
+
+export function DecisionRecorded({ given, run, reload, onBack }: { given: SentDecision; run: Run; reload: () => void; onBack: () => void }) {
+  const again = run.gates.find((gate) => gate.step_id === given.gate.step_id);
+  const [before, after] = decisionPhrase(given.decision);
+  return (
+    <section className="after" role="status">
+      <span className={`after-sign ${given.decision === "denied" ? "deny" : "go"}`}>
+        <Icon name={given.decision === "denied" ? "denied" : "done"} size={28} />
+      </span>
+      <Heading title="Your decision is recorded" />
+      <p className="lead">
+        You {before}“<Label text={given.gate.label} />”{after}.
+      </p>
+      <DecisionProgress run={run} step={given.gate.step_id} visit={given.gate.visit} reload={reload} />
+      <div className="actions">
+        {again !== undefined && (
+          <button type="button" className="button primary" onClick={onBack}>
+            It is asked again here: decide
+          </button>
+        )}
+        <NextLinks run={run} not={given.gate.step_id} main={again === undefined} />
+      </div>
+    </section>
+  );
+}
+
+/** A gate that does not wait: who closed it, if somebody did. */
+export function GateClosed({ run, step, visit, reload }: { run: Run; step: string; visit: number | null; reload: () => void }) {
+  const closed = run.trace.filter((one) => one.step_id === step && one.verdict !== null && (visit === null || one.visit === visit)).at(-1);
+  const verdict = closed?.verdict ?? null;
+  const { user } = useAccount();
+  const mine = verdict?.by === user.email;
+  return (
+    <section className="after" role="status">
+      <span className="after-sign">
+        <Icon name="info" size={28} />
+      </span>
+      <Heading title={verdict === null ? "Nothing waits here" : mine ? "You have decided this" : "This is decided already"} />
+      {verdict === null ? (
+        <p className="lead">{run.status === "cancelled" ? "The run was cancelled, so there is nothing left to decide." : "The run does not wait at this step now."}</p>
+      ) : (
+        <>
+          <p className="lead">
+            <Label text={actorName(verdict.by, user.email)} /> {describeDecision(verdict.decision)} on {formatTime(verdict.at)}.
+          </p>
+          {verdict.comment !== null && (
+            <blockquote>
+              <Text text={verdict.comment} />
+            </blockquote>
+          )}
+          {!mine && <p>A decision counts once, so there is nothing for you to do.</p>}
+        </>
+      )}
+      <DecisionProgress run={run} step={step} visit={closed?.visit ?? null} reload={reload} />
+      <div className="actions">
+        <NextLinks run={run} not={step} main />
+      </div>
+    </section>
+  );
+}
+
+/** What a decision has set going, while it goes on and when it is over. */
+function DecisionProgress({ run, step, visit, reload }: { run: Run; step: string; visit: number | null; reload: () => void }) {
+  const { value: canvas } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
+  const link = useConnectionState();
+  const running = run.trace.filter((one) => one.status === "calling" || one.status === "ready");
+  const busy = running.length > 0 || run.status === "executing";
+  useEffect(() => {
+    // Without the stream nobody tells the page when it is over.
+    if (!busy || link === "live") return;
+    const timer = setInterval(reload, POLL_MS);
+    return () => clearInterval(timer);
+  }, [busy, link, reload]);
+  const label = (id: string) => canvas?.nodes.find((node) => node.id === id)?.label ?? id;
+  const since = visit === null ? [] : run.trace.filter((one) => one.step_id === step && one.visit >= visit);
+  const own = since.at(-1);
+  const doubt = run.gates.find((gate) => gate.step_id === step && gate.reason === OUTCOME_UNKNOWN);
+  return (
+    <>
+      {running.map((one) => (
+        <RunningCall key={`${one.step_id} ${one.visit}`} visit={one} label={label(one.step_id)} />
+      ))}
+      {doubt !== undefined && (
+        <Note kind="warn" title={`Nobody can know from here whether “${doubt.label.slice(0, 120)}” was carried out.`}>
+          <p>
+            <Text text={since.findLast((one) => one.error !== null)?.error?.detail ?? "The call may or may not have reached the other side."} />
+          </p>
+        </Note>
+      )}
+      {own !== undefined && !running.includes(own) && <CallResult visit={own} label={label(own.step_id)} />}
+      <RunState run={run} />
+    </>
+  );
+}
+
+function RunningCall({ visit, label }: { visit: TraceEntry; label: string }) {
+  return (
+    <div className="becoming">
+      <p>
+        <Icon name="calling" size={16} /> <strong>Running now: <Label text={label} /></strong>, begun <TimeAgo at={visit.verdict?.at ?? visit.started_at} />. This page shows by itself what becomes of it.
+      </p>
+      {visit.request !== null && <CallDetail call={visit.request} state={callState(visit, undefined)} />}
+    </div>
+  );
+}
+
+/** What came of the call that was decided on. */
+function CallResult({ visit, label }: { visit: TraceEntry; label: string }) {
+  if (visit.kind !== "task" || visit.mode !== "live") return null;
+  if (visit.error !== null && visit.status === "failed") {
+    return (
+      <Note kind="bad" title={`“${label.slice(0, 120)}” failed`}>
+        <p>
+          <Text text={visit.error.detail} />
+        </p>
+      </Note>
+    );
+  }
+  if (visit.status !== "done" || visit.verdict?.decision === "done") return null;
+  return (
+    <details className="becoming">
+      <summary>
+        The call of “<Label text={label} />” was answered: what came back
+      </summary>
+      <Value value={visit.output} />
+    </details>
+  );
+}
+
+function RunState({ run }: { run: Run }) {
+  return (
+    <p className="after-now">
+      The run: <StatusBadge status={run.status} />{" "}
+      {run.outcome !== null && (
+        <strong>
+          <Label text={humanize(run.outcome)} />
+        </strong>
+      )}
+      {run.status === "failed" && run.error !== null && <Text text={run.error.detail} />}
+    </p>
+  );
+}
+
+/** Where to go from here; `main` when nothing before it is what somebody wants next. */
+function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean }) {
+  const waiting = useOpenGates();
+  const { role } = useAccount();
+  const own = run.gates.find((gate) => gate.step_id !== not && mayDecide(role, gate.role));
+  const next = useMemo(() => waiting.filter((one) => one.run.id !== run.id && mayDecide(role, one.gate.role)).sort(riskiestFirst)[0], [waiting, run.id, role]);
+  const wanted = main ? "button primary" : "button";
+  return (
+    <>
+      {own !== undefined && (
+        <a className={wanted} href={linkTo("runs", run.id, "gates", own.step_id)}>
+          <span>
+            Next in this run: <Label text={own.label} maxLength={60} />
+          </span>
+        </a>
+      )}
+      {own === undefined && next !== undefined && (
+        <a className={wanted} href={linkTo("runs", next.run.id, "gates", next.gate.step_id)}>
+          <span>
+            Next in the inbox: <Label text={next.gate.label} maxLength={60} />
+          </span>
+        </a>
+      )}
+      <a className={own === undefined && next === undefined ? wanted : "button"} href={linkTo("runs", run.id)}>
+        Look at the run
+      </a>
+      <a className="button" href="#/">
+        Inbox
+      </a>
+    </>
+  );
+}

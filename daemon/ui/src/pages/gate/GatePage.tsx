@@ -1,0 +1,240 @@
+/** A gate: what is asked, on what grounds, what each decision leads to, and the decision itself. */
+
+import { useEffect, useMemo, useRef, useState } from "react";
+import { useEvents } from "../../api/eventStream";
+import { isObject } from "../../api/json";
+import type { JsonSchema } from "../../api/jsonSchema";
+import { getConnectors, getRunCanvas, getTemplate, getTemplates } from "../../api/resources";
+import type { Gate, GraphNode, Run } from "../../api/types";
+import { TierBadge } from "../../components/Badges";
+import { CallDetail } from "../../components/CallDetail";
+import { LoadError, Loading, Note } from "../../components/Feedback";
+import { Heading } from "../../components/Heading";
+import { Icon } from "../../components/Icon";
+import { Label, Text } from "../../components/Text";
+import { ElapsedTime } from "../../components/Time";
+import { ValueTable } from "../../components/ValueTable";
+import { updateRun } from "../../state/inbox";
+import { linkTo } from "../../state/router";
+import { useAccount } from "../../state/session";
+import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
+import { humanize, keyInputs } from "../../text/labels";
+import { gateQuestion, gateReason, ordinal, OUTCOME_UNKNOWN, signalSentence } from "../../text/sentences";
+import { DecisionForm } from "./DecisionForm";
+import { DecisionRecorded, GateClosed, type SentDecision, visitDecided } from "./DecisionResult";
+import type { GateSnapshot } from "./differences";
+import { GateChanges } from "./GateChanges";
+import { PlannedCalls } from "./PlannedCalls";
+
+export function GatePage({ run: id, step }: { run: string; step: string }) {
+  const { value: run, problem, reload, set } = useRun(id);
+  const { user } = useAccount();
+  const [shown, setShown] = useState<GateSnapshot | null>(null);
+  const [given, setSent] = useState<SentDecision | null>(null);
+  const [accepted, setAccepted] = useState(false);
+  const now = run?.gates.find((gate) => gate.step_id === step);
+  const newest = useRef(run);
+  newest.current = run;
+  useEffect(() => {
+    if (run !== null) updateRun(run);
+    if (shown === null && run !== null && now !== undefined) setShown({ run, gate: now });
+  }, [run, now, shown]);
+  if (run === null) return problem === null ? <Loading what="Loading the gate" /> : <LoadError problem={problem} retry={reload} />;
+  if (given !== null && (accepted || visitDecided(run, given, user.email) !== undefined)) {
+    const back = () => {
+      setSent(null);
+      setAccepted(false);
+      setShown(null);
+    };
+    return <DecisionRecorded given={given} run={run} reload={reload} onBack={back} />;
+  }
+  if (shown === null) return now === undefined ? <GateClosed run={run} step={step} visit={null} reload={reload} /> : <Loading />;
+  if (now === undefined) return <GateClosed run={run} step={step} visit={shown.gate.visit} reload={reload} />;
+  const stands = { run, gate: now };
+  return (
+    <OpenGateView
+      shown={shown}
+      changed={now.digest === shown.gate.digest ? null : stands}
+      onRefresh={() => setShown(stands)}
+      onSent={setSent}
+      onAccepted={(next) => {
+        setAccepted(true);
+        // The stream may have been quicker than the answer.
+        if (next.version >= (newest.current?.version ?? 0)) set(next);
+        updateRun(next);
+      }}
+      onRefused={(unsure) => {
+        if (!unsure) setSent(null);
+        reload();
+      }}
+    />
+  );
+}
+
+interface OpenGateProps {
+  shown: GateSnapshot;
+  changed: GateSnapshot | null;
+  onRefresh: () => void;
+  onSent: (sent: SentDecision) => void;
+  onAccepted: (run: Run) => void;
+  onRefused: (unsure: boolean) => void;
+}
+
+function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused }: OpenGateProps) {
+  const { run, gate } = shown;
+  const titles = useTemplateTitles();
+  const { value: canvas, done } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
+  const { value: bound, reload } = useLoad("connectors", getConnectors);
+  useEvents((events) => {
+    if (events.length === 0) reload();
+  });
+  const mode = useMemo(() => {
+    const live = new Set((bound ?? []).filter((one) => one.reversible).map((one) => one.tool_id));
+    const listed = new Map(gate.effects.map((one) => [one.step_id, one.mode]));
+    if (gate.effect !== null) listed.set(gate.step_id, gate.effect.mode);
+    return (node: GraphNode) => listed.get(node.id) ?? (live.has(node.tool ?? "") ? "live" : "shadow");
+  }, [bound, gate]);
+  const labels = useMemo(() => new Map((canvas?.nodes ?? []).map((node) => [node.id, node.label])), [canvas]);
+  const label = (id: string) => labels.get(id) ?? humanize(id);
+  const asked = 1 + run.trace.filter((one) => one.step_id === gate.step_id && one.verdict !== null).length;
+  const unknown = gate.reason === OUTCOME_UNKNOWN;
+  return (
+    <article className="gate">
+      <nav className="crumbs" aria-label="Where you are">
+        <a href="#/">
+          <Icon name="back" size={16} /> Inbox
+        </a>
+        <a href={linkTo("runs", run.id)}>
+          The run: <Label text={titles.get(run.vertical) ?? run.vertical} maxLength={60} />
+        </a>
+      </nav>
+      <Heading title={gate.label} name={<Label text={gate.label} />}>
+        <p className="badges">
+          <TierBadge tier={gate.tier} />
+          <span className="muted">
+            {keyInputs(run.inputs).map(([name, value]) => (
+              <span key={name}>
+                <Label text={humanize(name)} maxLength={30} /> <Label text={value} maxLength={60} /> ·{" "}
+              </span>
+            ))}
+            waiting <ElapsedTime at={gate.opened_at} />
+            {asked > 1 && ` · asked for the ${ordinal(asked)} time`}
+          </span>
+        </p>
+      </Heading>
+      <div className="gate-columns">
+        <div className="gate-main">
+          <section className="card asked">
+            <h2>What is asked</h2>
+            <p className="question">
+              <GateQuestion gate={gate} />
+            </p>
+            <TemplateSummary vertical={run.vertical} title={titles.get(run.vertical) ?? run.vertical} />
+            <p>
+              <strong>Why it waits:</strong> <Text text={gateReason(gate, label)} />
+            </p>
+            <a
+              className="button narrow-only"
+              href="#decide"
+              onClick={(event) => {
+                event.preventDefault();
+                document.getElementById("decide")?.focus();
+              }}
+            >
+              Go to the decision
+            </a>
+          </section>
+          {gate.effect !== null && (
+            <section className="card">
+              <h2>{unknown ? "The call in question" : "What an approval does at once"}</h2>
+              <CallDetail call={gate.effect} state={unknown ? "unknown" : "ahead"} />
+            </section>
+          )}
+          <PlannedCalls gate={gate} effects={gate.effects} />
+          <DecisionBasis run={run} gate={gate} label={label} />
+        </div>
+        <div className="gate-side">
+          {changed !== null && (
+            <div className="changed">
+              <GateChanges before={shown} after={changed} onSeen={onRefresh} />
+            </div>
+          )}
+          <DecisionForm shown={shown} canvas={canvas} unknown={done && canvas === null} mode={mode} blocked={changed !== null} onSent={onSent} onAccepted={onAccepted} onRefused={onRefused} />
+        </div>
+      </div>
+    </article>
+  );
+}
+
+function GateQuestion({ gate }: { gate: Gate }) {
+  const found = gateQuestion(gate);
+  if (found === null) return <>A person signs here before the run goes on. Do you approve?</>;
+  return (
+    <>
+      {found[0]}
+      <Label text={gate.label} />
+      {found[1]}
+    </>
+  );
+}
+
+/** What the process is for, so that nobody has to know it. */
+function TemplateSummary({ vertical, title }: { vertical: string; title: string }) {
+  const { value } = useLoad("templates", getTemplates);
+  const found = value?.find((one) => one.vertical === vertical);
+  return (
+    <p>
+      <strong>
+        <Label text={title} maxLength={80} />:
+      </strong>{" "}
+      {found === undefined ? null : <Label text={found.description} maxLength={300} />}
+    </p>
+  );
+}
+
+/** What the decision rests on: what was handed in, and what each step has found. */
+function DecisionBasis({ run, gate, label }: { run: Run; gate: Gate; label: (step: string) => string }) {
+  const { value: detail } = useLoad(`template ${run.vertical}`, () => getTemplate(run.vertical));
+  const found = latestFirst(run);
+  const made = found.filter(([step]) => isShadowed(run, step));
+  return (
+    <>
+      <section className="card">
+        <h2>What the steps so far have found</h2>
+        {made.length > 0 && made.length === found.length && <p className="muted small gap">The latest first. These are sample answers of the template, since the steps were shadowed.</p>}
+        {found.length === 0 ? (
+          <p className="muted">No step has found anything yet.</p>
+        ) : (
+          found.map(([step, value]) => (
+            <div className="found" key={step}>
+              <h3>
+                <Label text={label(step)} />
+                {made.length < found.length && isShadowed(run, step) && <small className="muted"> a sample answer: the step was shadowed</small>}
+              </h3>
+              {isObject(value) ? (
+                <ValueTable values={value} />
+              ) : (
+                <ValueTable values={{ answer: value }} />
+              )}
+            </div>
+          ))
+        )}
+        {gate.signals.length > 0 && <Note kind="warn" title={signalSentence(gate.signals, label)} />}
+      </section>
+      <section className="card">
+        <h2>What was handed in</h2>
+        {Object.keys(run.inputs).length === 0 ? <p className="muted">Nothing was handed in with this run.</p> : <ValueTable values={run.inputs} hints={(detail?.inputs_schema as JsonSchema | undefined)?.properties ?? {}} />}
+      </section>
+    </>
+  );
+}
+
+function isShadowed(run: Run, step: string): boolean {
+  return run.trace.filter((one) => one.step_id === step).at(-1)?.mode === "shadow";
+}
+
+/** What was found last matters most. */
+function latestFirst(run: Run): [string, unknown][] {
+  const at = (step: string) => run.trace.findLastIndex((one) => one.step_id === step);
+  return Object.entries(run.facts).sort(([one], [other]) => at(other) - at(one));
+}

@@ -1,0 +1,58 @@
+/** Inputs that a gate names as missing: a form for just those, and their values where they belong. */
+
+import type { JsonSchema } from "../../api/jsonSchema";
+import type { Values } from "../../api/types";
+import { collectValues, type FieldTexts } from "../../components/schemaValues";
+
+export interface MissingInputs {
+  schema: JsonSchema;
+  collect: (texts: FieldTexts) => { inputs: Values; errors: Map<string, string> };
+  /** What the service says of them, at the fields of the form. */
+  fieldErrors: (errors: Map<string, string>) => Map<string, string>;
+}
+
+/** Whether inputs go along with a decision: none are of use to one that ends the matter. */
+export function acceptsInputs(decision: string): boolean {
+  return decision !== "denied";
+}
+
+/** The form for what is missing: a field for each pointer, whatever depth it points to; `needed` where nothing goes on without. */
+export function missingInputs(pointers: string[], schema: JsonSchema, needed: boolean): MissingInputs {
+  const found = pointers.map((pointer) => pointerPath(pointer)).filter((names) => names.length > 0);
+  const fields: JsonSchema = { properties: Object.fromEntries(found.map((names) => [names.join("."), schemaAt(schema, names)])), required: needed ? found.map((names) => names.join(".")) : [] };
+  return {
+    schema: fields,
+    collect: (texts) => {
+      const { inputs, errors } = collectValues(fields, texts, null);
+      const placed: Values = {};
+      for (const names of found) {
+        const value = inputs[names.join(".")];
+        if (value !== undefined) setAt(placed, names, value);
+      }
+      return { inputs: placed, errors };
+    },
+    fieldErrors: (errors) => new Map([...errors].map(([pointer, error]) => [`/inputs/${pointerPath(pointer).slice(1).join(".")}`, error])),
+  };
+}
+
+function pointerPath(pointer: string): string[] {
+  return pointer.split("/").slice(1).map((name) => name.replace(/~1/g, "/").replace(/~0/g, "~"));
+}
+
+function schemaAt(schema: JsonSchema, names: string[]): JsonSchema {
+  let found: JsonSchema | undefined = schema;
+  for (const name of names) found = found?.properties?.[name];
+  return found ?? { type: "string" };
+}
+
+function setAt(into: Values, names: string[], value: unknown): void {
+  const [first, ...rest] = names;
+  if (first === undefined) return;
+  if (rest.length === 0) {
+    into[first] = value;
+    return;
+  }
+  const deeper = (into[first] ?? {}) as Values;
+  into[first] = deeper;
+  setAt(deeper, rest, value);
+}

@@ -1,0 +1,29 @@
+/** What happened in a run, who decided what and why: newest first; people's doings alone, or everything. */
+
+import { useState } from "react";
+import type { RunEvent } from "../../api/types";
+import { EventEntry, isPersonEvent } from "../../components/EventEntry";
+import { countOf, repeatsVerdict } from "../../text/sentences";
+
+const EVENTS_SHOWN = 200;
+
+export function History({ events, label }: { events: RunEvent[]; label: (id: string) => string }) {
+  const [everything, setEverything] = useState(false);
+  const found = (everything ? events : events.filter((event, index) => isPersonEvent(event) && !repeatsVerdict(event, events[index - 1]))).toReversed();
+  return (
+    <>
+      <ol className="history">
+        {found.slice(0, EVENTS_SHOWN).map((event) => (
+          <li key={event.seq}>
+            <EventEntry event={event} label={label} />
+          </li>
+        ))}
+      </ol>
+      {found.length > EVENTS_SHOWN && <p className="muted">and {found.length - EVENTS_SHOWN} earlier</p>}
+      <button type="button" className="link" onClick={() => setEverything(!everything)}>
+        {everything ? "Show only what people did" : `Show ${countOf(events.length, "event")}`}
+      </button>
+    </>
+  );
+}
+

@@ -1,0 +1,194 @@
+/** A run: its picture, its steps, its history, and what can be done with it. */
+
+import { lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { getAll, newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
+import { useEvents } from "../../api/eventStream";
+import { getRunCanvas } from "../../api/resources";
+import type { Run, RunEvent } from "../../api/types";
+import { StatusBadge } from "../../components/Badges";
+import { Dialog } from "../../components/Dialog";
+import { DownloadButton } from "../../components/DownloadButton";
+import { LoadError, Loading, Note } from "../../components/Feedback";
+import { Field } from "../../components/Field";
+import { Heading } from "../../components/Heading";
+import { Icon } from "../../components/Icon";
+import { Label, Text } from "../../components/Text";
+import { TimeAgo } from "../../components/Time";
+import { ValueTable } from "../../components/ValueTable";
+import { progress } from "../../graph/progress";
+import { updateRun } from "../../state/inbox";
+import { linkTo } from "../../state/router";
+import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
+import { humanize } from "../../text/labels";
+import { History } from "./History";
+import { StepDetail } from "./StepDetail";
+import { StepList } from "./StepList";
+
+const Picture = lazy(() => import("../../graph/ProcessGraph"));
+const EVENTS_MAX = 5_000;
+
+export function RunPage({ id }: { id: string }) {
+  const { value: run, problem, reload, set } = useRun(id);
+  useEffect(() => {
+    if (run !== null) updateRun(run);
+  }, [run]);
+  if (run === null) return problem === null ? <Loading rows={6} what="Loading the run" /> : <LoadError problem={problem} retry={reload} />;
+  return <RunView run={run} onChanged={set} />;
+}
+
+function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }) {
+  const titles = useTemplateTitles();
+  const title = titles.get(run.vertical) ?? humanize(run.vertical);
+  const graph = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
+  const events = useLoad(`events of ${run.id}`, () => getAll<RunEvent>(`/process-runs/${run.id}/events?limit=200`, EVENTS_MAX));
+  useEvents((heard) => {
+    if (heard.length === 0 || heard.some((one) => one.run_id === run.id)) events.reload();
+  });
+  const [step, setStep] = useState<string | null>(null);
+  const labels = useMemo(() => new Map((graph.value?.nodes ?? []).map((node) => [node.id, node.label])), [graph.value]);
+  const label = (id: string) => labels.get(id) ?? run.gates.find((gate) => gate.step_id === id)?.label ?? id;
+  const states = useMemo(() => (graph.value === null ? null : progress(graph.value, run, events.value ?? [])), [graph.value, run, events.value]);
+  return (
+    <article className="run">
+      <nav className="crumbs" aria-label="Where you are">
+        <a href="#/runs">
+          <Icon name="back" size={16} /> Runs
+        </a>
+        <a href={linkTo("templates", run.vertical)}>Template</a>
+      </nav>
+      <Heading title={title} name={<Label text={title} />}>
+        <p className="badges">
+          <StatusBadge status={run.status} />
+          {run.outcome !== null && (
+            <strong>
+              <Label text={humanize(run.outcome)} />
+            </strong>
+          )}
+          <span className="muted">
+            started <TimeAgo at={run.created_at} /> by <Label text={run.created_by} maxLength={60} />
+          </span>
+        </p>
+      </Heading>
+      <RunNotice run={run} label={label} />
+      <div className="actions standing">
+        <GateLinks run={run} />
+        <RunActions run={run} onChanged={onChanged} />
+      </div>
+      <div className="run-columns">
+        <section className="run-picture" aria-label="The run as a picture">
+          {graph.value !== null && states !== null ? (
+            <Suspense fallback={<Loading rows={3} what="Drawing the picture" />}>
+              <Picture canvas={graph.value} progress={states} chosen={step} onChoose={setStep} />
+            </Suspense>
+          ) : graph.problem !== null ? (
+            <LoadError problem={graph.problem} retry={graph.reload} />
+          ) : graph.value === null && graph.done ? (
+            <p className="muted card">The template of this run is gone, so there is no picture of it. Its steps are all here.</p>
+          ) : (
+            <Loading rows={3} />
+          )}
+        </section>
+        <section className="run-steps" aria-label="Steps">
+          <h2>Steps</h2>
+          <StepList run={run} label={label} chosen={step} onChoose={setStep} />
+        </section>
+      </div>
+      {step !== null && <StepDetail run={run} step={step} node={graph.value?.nodes.find((node) => node.id === step) ?? null} label={label(step)} onClose={() => setStep(null)} />}
+      <div className="run-columns even">
+        <section className="card">
+          <h2>History</h2>
+          {events.value === null ? events.problem === null ? <Loading rows={3} /> : <LoadError problem={events.problem} retry={events.reload} /> : <History events={events.value} label={label} />}
+        </section>
+        <section className="card">
+          <h2>What was handed in</h2>
+          {Object.keys(run.inputs).length === 0 ? <p className="muted">Nothing.</p> : <ValueTable values={run.inputs} />}
+          <p className="muted small">
+            Run <code>{run.id}</code>, version {run.template.version} of the template. {run.auto_resolve ? "Safe steps run by themselves." : "Every step waits for a person."}
+          </p>
+          <DownloadButton path={`/process-runs/${run.id}/audit`} name={`run-${run.id}.json`} text="Save the evidence of this run" />
+        </section>
+      </div>
+    </article>
+  );
+}
+
+/** Where the run stands, when that asks for somebody. */
+function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) {
+  if (run.status === "failed" && run.error !== null) {
+    return (
+      <Note kind="bad" title={run.error.step_id === null ? "The run failed" : `“${label(run.error.step_id).slice(0, 120)}” failed`}>
+        <p>
+          <Text text={run.error.detail} /> Nothing that was done is lost. Trying again goes on from this step.
+        </p>
+      </Note>
+    );
+  }
+  if (run.ended?.reason) {
+    return (
+      <Note kind="info" title={`Cancelled by ${run.ended.by ?? "somebody"}`}>
+        <p>
+          <Text text={run.ended.reason} />
+        </p>
+      </Note>
+    );
+  }
+  if (run.status === "completed" && run.trace.every((visit) => visit.verdict === null)) {
+    return (
+      <Note kind="good" title="Nothing here needed a person">
+        <p>Every step was safe by the rules of the template, so the run went to its end by itself.</p>
+      </Note>
+    );
+  }
+  return null;
+}
+
+function GateLinks({ run }: { run: Run }) {
+  return run.gates.map((gate) => (
+    <a key={gate.step_id} className="button primary" href={linkTo("runs", run.id, "gates", gate.step_id)}>
+      <Icon name="gate" />
+      <span>
+        Decide: <Label text={gate.label} maxLength={80} />
+      </span>
+    </a>
+  ));
+}
+
+function RunActions({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }) {
+  const [asking, setAsking] = useState(false);
+  const [reason, setReason] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const act = async (path: string, body: unknown) => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      onChanged(await post<Run>(`/process-runs/${run.id}/${path}`, body, newIdempotencyKey()));
+    } catch (error) {
+      setProblem(toProblem(error));
+    }
+    setBusy(false);
+    setAsking(false);
+  };
+  const open = run.status !== "completed" && run.status !== "cancelled";
+  return (
+    <>
+      {run.status === "failed" && (
+        <button type="button" className="button primary" disabled={busy} onClick={() => void act("retry", {})}>
+          Try again from the failed step
+        </button>
+      )}
+      {open && (
+        <button type="button" className="button" disabled={busy} onClick={() => setAsking(true)}>
+          Cancel the run
+        </button>
+      )}
+      {problem !== null && <p role="alert">{problem.message}</p>}
+      {asking && (
+        <Dialog title="Cancel this run?" yes="Cancel the run" no="Keep it" danger busy={busy} onNo={() => setAsking(false)} onYes={() => void act("cancel", reason.trim() === "" ? {} : { reason })}>
+          <p>It ends where it stands, and cannot be started again. What was done stays done.</p>
+          <Field label="Why" rows={2} value={reason} onChange={setReason} hint="Kept in the history" />
+        </Dialog>
+      )}
+    </>
+  );
+}

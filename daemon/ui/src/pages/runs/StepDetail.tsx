@@ -1,0 +1,121 @@
+/** One step of a run, opened: what it is, what it sent, what it got, how long it took. */
+
+import { useEffect, useRef } from "react";
+import type { Gate, GraphNode, Run, TraceEntry } from "../../api/types";
+import { StepBadge, TierBadge } from "../../components/Badges";
+import { CallDetail } from "../../components/CallDetail";
+import { Icon } from "../../components/Icon";
+import { Label, Text } from "../../components/Text";
+import { Value } from "../../components/ValueTable";
+import { EFFECT_LABELS, formatDuration, formatTime, nodeKindLabel } from "../../text/labels";
+import { callState, describeDecision, ordinal, toSentence } from "../../text/sentences";
+
+interface Props {
+  run: Run;
+  step: string;
+  node: GraphNode | null;
+  label: string;
+  onClose: () => void;
+}
+
+export function StepDetail({ run, step, node, label, onClose }: Props) {
+  const ref = useRef<HTMLElement>(null);
+  const visits = run.trace.filter((visit) => visit.step_id === step);
+  useEffect(() => {
+    ref.current?.scrollIntoView({ block: "nearest" });
+    ref.current?.focus({ preventScroll: true });
+  }, [step]);
+  return (
+    <section ref={ref} className="card detail" tabIndex={-1} aria-label="The step that was chosen">
+      <header>
+        <h2>
+          <Label text={label} />
+        </h2>
+        <button type="button" className="button" onClick={onClose}>
+          <Icon name="close" /> Close
+        </button>
+      </header>
+      {node !== null && (
+        <p className="badges">
+          <span className="muted">{nodeKindLabel(node)}</span>
+          {node.kind !== "end" && <TierBadge tier={node.tier} />}
+          {node.effect !== null && <span className="muted">{EFFECT_LABELS[node.effect]}</span>}
+          {node.tool !== null && (
+            <span className="muted">
+              tool <code><Label text={node.tool} /></code>
+            </span>
+          )}
+        </p>
+      )}
+      {visits.length === 0 ? <p className="muted">The run has not come to this step.</p> : visits.map((visit) => <VisitDetail key={visit.visit} visit={visit} gate={run.gates.find((gate) => gate.step_id === step && gate.visit === visit.visit)} many={visits.length > 1} />)}
+    </section>
+  );
+}
+
+function VisitDetail({ visit, gate, many }: { visit: TraceEntry; gate: Gate | undefined; many: boolean }) {
+  return (
+    <div className="visit">
+      {many && <h3>{ordinal(visit.visit)} time</h3>}
+      <dl className="facts">
+        <div>
+          <dt>State</dt>
+          <dd>
+            <StepBadge state={visit.status} />
+          </dd>
+        </div>
+        <div>
+          <dt>Began</dt>
+          <dd>
+            {formatTime(visit.started_at)}
+            {visit.ended_at !== null && `, took ${formatDuration(visit.started_at, visit.ended_at)}`}
+          </dd>
+        </div>
+        {visit.reason !== null && (
+          <div>
+            <dt>Why it went so</dt>
+            <dd>
+              <Text text={toSentence(visit.reason)} />
+            </dd>
+          </div>
+        )}
+        {visit.verdict !== null && (
+          <div>
+            <dt>Decision</dt>
+            <dd>
+              <Label text={visit.verdict.by} /> {describeDecision(visit.verdict.decision)} on {formatTime(visit.verdict.at)}
+              {visit.verdict.comment !== null && (
+                <blockquote>
+                  <Text text={visit.verdict.comment} />
+                </blockquote>
+              )}
+            </dd>
+          </div>
+        )}
+        {visit.attempts > 1 && (
+          <div>
+            <dt>Attempts</dt>
+            <dd>{visit.attempts}</dd>
+          </div>
+        )}
+        {visit.error !== null && (
+          <div>
+            <dt>Error</dt>
+            <dd>
+              <Text text={visit.error.detail} />
+              {visit.error.excerpt !== null && <pre tabIndex={0}><Text text={visit.error.excerpt} /></pre>}
+            </dd>
+          </div>
+        )}
+        {visit.kind === "task" && visit.status === "done" && (
+          <div>
+            <dt>What came back</dt>
+            <dd>
+              <Value value={visit.output} />
+            </dd>
+          </div>
+        )}
+      </dl>
+      {visit.request !== null && <CallDetail call={visit.request} state={callState(visit, gate)} />}
+    </div>
+  );
+}

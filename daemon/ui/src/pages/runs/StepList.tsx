@@ -1,0 +1,57 @@
+/** The steps that a run has taken, in order, as a list. */
+
+import type { Run, TraceEntry } from "../../api/types";
+import { ModeBadge } from "../../components/Badges";
+import { Icon } from "../../components/Icon";
+import { Label } from "../../components/Text";
+import { formatDuration, STEP_STATE_LABELS } from "../../text/labels";
+import { ordinal, stepActor } from "../../text/sentences";
+
+interface Props {
+  run: Run;
+  label: (id: string) => string;
+  chosen: string | null;
+  onChoose: (id: string) => void;
+}
+
+export function StepList({ run, label, chosen, onChoose }: Props) {
+  return (
+    <ol className="steps">
+      {run.trace.map((visit) => (
+        <li key={`${visit.step_id} ${visit.visit}`} className={`step state-${visit.status}`}>
+          <span className="step-sign" title={STEP_STATE_LABELS[visit.status]}>
+            <Icon name={visit.status} size={16} />
+          </span>
+          <div>
+            <button type="button" className="step-name" aria-pressed={chosen === visit.step_id} onClick={() => onChoose(visit.step_id)}>
+              <Label text={label(visit.step_id)} />
+              {visit.visit > 1 && <span className="muted"> ({ordinal(visit.visit)} time)</span>}
+            </button>
+            <p className="muted small">
+              <StepActor visit={visit} />
+              {callDuration(visit)}
+            </p>
+          </div>
+          {visit.mode !== null && <ModeBadge mode={visit.mode} />}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function StepActor({ visit }: { visit: TraceEntry }) {
+  const { by, before, after } = stepActor(visit, STEP_STATE_LABELS[visit.status]);
+  return (
+    <>
+      {before}
+      {by !== null && <Label text={by} maxLength={60} />}
+      {after}
+    </>
+  );
+}
+
+/** How long a live call took, without the time that a person took to decide on it. */
+function callDuration({ mode, verdict, started_at, ended_at }: TraceEntry): string {
+  if (mode !== "live" || ended_at === null || (verdict !== null && verdict.decision !== "approved")) return "";
+  return ` · ${formatDuration(verdict?.at ?? started_at, ended_at)}`;
+}

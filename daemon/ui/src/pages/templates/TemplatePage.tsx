@@ -1,0 +1,173 @@
+/** A template: what it does, where people decide, its picture, and a form to start a run. */
+
+import { type FormEvent, lazy, Suspense, useRef, useState } from "react";
+import { newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
+import { prettyPrint } from "../../api/json";
+import { getCanvas, getTemplate } from "../../api/resources";
+import type { Canvas, Run, TemplateDetail, Values } from "../../api/types";
+import { TierBadge } from "../../components/Badges";
+import { LoadError, Loading, Note } from "../../components/Feedback";
+import { Check, Field } from "../../components/Field";
+import { Heading } from "../../components/Heading";
+import { Icon } from "../../components/Icon";
+import { SchemaFields } from "../../components/SchemaFields";
+import { collectValues, emptyTexts, type FieldTexts, textsFrom } from "../../components/schemaValues";
+import { Label } from "../../components/Text";
+import { linkTo, navigate } from "../../state/router";
+import { useLoad } from "../../state/useLoad";
+import { decisionLabel, EFFECT_LABELS, nodeKindLabel } from "../../text/labels";
+import { withArticle } from "../../text/sentences";
+
+const Picture = lazy(() => import("../../graph/ProcessGraph"));
+
+export function TemplatePage({ vertical }: { vertical: string }) {
+  const { value, problem, reload } = useLoad(`template ${vertical}`, () => getTemplate(vertical));
+  const graph = useLoad(`canvas ${vertical}`, () => getCanvas(vertical));
+  const [step, setStep] = useState<string | null>(null);
+  if (value === null) return problem === null ? <Loading rows={6} what="Loading the template" /> : <LoadError problem={problem} retry={reload} />;
+  return (
+    <article className="template">
+      <nav className="crumbs" aria-label="Where you are">
+        <a href="#/templates">
+          <Icon name="back" size={16} /> Templates
+        </a>
+      </nav>
+      <Heading title={value.title} name={<Label text={value.title} />}>
+        <p className="lead">
+          <Label text={value.description} maxLength={1_000} />
+        </p>
+      </Heading>
+      <div className="run-columns start-columns">
+        <StartForm one={value} />
+        <div>
+          <section className="card">
+            <h2>Where people decide</h2>
+            {graph.value === null ? <Loading rows={2} /> : <GateList canvas={graph.value} />}
+          </section>
+          <section className="template-picture" aria-label="The template as a picture">
+            {graph.value === null ? (
+              graph.problem === null ? <Loading rows={3} /> : <LoadError problem={graph.problem} retry={graph.reload} />
+            ) : (
+              <Suspense fallback={<Loading rows={3} what="Drawing the picture" />}>
+                <Picture canvas={graph.value} chosen={step} onChoose={(id) => setStep(step === id ? null : id)} />
+              </Suspense>
+            )}
+          </section>
+          {step !== null && graph.value !== null && <NodeDetail canvas={graph.value} id={step} />}
+        </div>
+      </div>
+    </article>
+  );
+}
+
+function GateList({ canvas: found }: { canvas: Canvas }) {
+  return (
+    <ul className="gates">
+      {found.nodes
+        .filter((node) => node.gate)
+        .map((node) => (
+          <li key={node.id}>
+            <TierBadge tier={node.tier} />
+            <span>
+              <strong>
+                <Label text={node.label} />
+              </strong>
+              <br />
+              <small className="muted">
+                {node.decisions.map(decisionLabel).join(", ")}
+                {node.role !== null && ` · by ${withArticle(node.role)}`}
+              </small>
+            </span>
+          </li>
+        ))}
+    </ul>
+  );
+}
+
+function NodeDetail({ canvas: found, id }: { canvas: Canvas; id: string }) {
+  const node = found.nodes.find((one) => one.id === id);
+  if (node === undefined) return null;
+  return (
+    <section className="card" role="status">
+      <h2>
+        <Label text={node.label} />
+      </h2>
+      <p className="badges">
+        <span className="muted">{nodeKindLabel(node)}</span>
+        {node.kind !== "end" && <TierBadge tier={node.tier} />}
+        {node.effect !== null && <span className="muted">{EFFECT_LABELS[node.effect]}</span>}
+        {node.tool !== null && (
+          <a href={linkTo("connectors", node.tool)}>
+            tool <Label text={node.tool} />
+          </a>
+        )}
+      </p>
+    </section>
+  );
+}
+
+function StartForm({ one }: { one: TemplateDetail }) {
+  const schema = one.inputs_schema;
+  const [texts, setTexts] = useState<FieldTexts>(() => emptyTexts(schema));
+  const [raw, setRaw] = useState<string | null>(schema.properties === undefined ? "{}" : null);
+  const [auto, setAuto] = useState(true);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const [errors, setErrors] = useState<Map<string, string>>(new Map());
+  const submit = useRef<HTMLButtonElement>(null);
+  const sent = useRef<{ body: string; key: string } | null>(null);
+
+  async function start(event: FormEvent) {
+    event.preventDefault();
+    if (busy) return;
+    const found = collectValues(schema, texts, raw);
+    setErrors(found.errors);
+    setProblem(null);
+    if (found.errors.size > 0) return;
+    setBusy(true);
+    const body = { vertical: one.vertical, inputs: found.inputs, auto_resolve: auto };
+    const text = prettyPrint(body as Values);
+    if (sent.current?.body !== text) sent.current = { body: text, key: newIdempotencyKey() };
+    try {
+      const run = await post<Run>("/process-runs/", body, sent.current.key);
+      const [gate] = run.gates;
+      navigate(gate === undefined ? linkTo("runs", run.id) : linkTo("runs", run.id, "gates", gate.step_id));
+    } catch (error) {
+      const refused = toProblem(error);
+      setProblem(refused);
+      setErrors(refused.fields);
+      setBusy(false);
+    }
+  }
+
+  const example = () => {
+    setTexts(textsFrom(schema, one.inputs));
+    if (raw !== null) setRaw(prettyPrint(one.inputs));
+    setErrors(new Map());
+    setProblem(null);
+    // What somebody wants next; in a long form it would be out of sight.
+    submit.current?.focus();
+  };
+  return (
+    <form className="card start" onSubmit={(event) => void start(event)} noValidate>
+      <h2>Start a run</h2>
+      <button type="button" className="button" onClick={example}>
+        <Icon name="templates" /> Fill in the example
+      </button>
+      {raw === null ? <SchemaFields schema={schema} texts={texts} onChange={setTexts} errors={errors} /> : <Field label="Inputs as JSON" rows={10} value={raw} onChange={setRaw} required error={errors.get("/inputs")} />}
+      <Check
+        label="Let safe steps run by themselves"
+        hint="Off: every single step waits for a person, whatever its risk."
+        checked={auto}
+        onChange={setAuto}
+      />
+      {errors.size > 0 && <Note kind="bad" title="Something is missing or not right; see above." />}
+      {problem !== null && problem.fields.size === 0 && (
+        <Note kind="bad" title={problem.outcomeUnknown ? "The answer got lost. Start it again: it is started only once." : problem.message} />
+      )}
+      <button ref={submit} type="submit" className="button primary wide" disabled={busy}>
+        {busy ? "Starting…" : "Start the run"}
+      </button>
+    </form>
+  );
+}

@@ -1,0 +1,79 @@
+/** What can be run: each template with its picture, where people decide, and how risky that is. */
+
+import { lazy, Suspense, useState } from "react";
+import { getCanvas, getTemplates } from "../../api/resources";
+import type { Template, Tier } from "../../api/types";
+import { TierBadge } from "../../components/Badges";
+import { EmptyState, LoadError, Loading } from "../../components/Feedback";
+import { SearchField, ShownCount } from "../../components/Filter";
+import { Heading } from "../../components/Heading";
+import { Icon } from "../../components/Icon";
+import { Label } from "../../components/Text";
+import { linkTo } from "../../state/router";
+import { useLoad } from "../../state/useLoad";
+import { TIERS } from "../../text/labels";
+import { countOf } from "../../text/sentences";
+
+const Thumb = lazy(() => import("../../graph/Thumbnail"));
+
+export function TemplatesPage() {
+  const { value, problem, reload } = useLoad("templates", getTemplates);
+  const [text, setText] = useState("");
+  const shown = (value ?? []).filter((one) => `${one.title} ${one.description} ${one.vertical}`.toLowerCase().includes(text.trim().toLowerCase()));
+  return (
+    <>
+      <Heading title="Templates">
+        <p className="lead">Choose a process to start a run of it. Each brings an example, so you can try it without data of your own.</p>
+      </Heading>
+      {value === null ? (
+        problem === null ? (
+          <Loading rows={6} what="Loading the templates" />
+        ) : (
+          <LoadError problem={problem} retry={reload} />
+        )
+      ) : value.length === 0 ? (
+        <EmptyState icon="templates" title="There are no templates" />
+      ) : (
+        <>
+          <div className="filters">
+            <SearchField value={text} onChange={setText} />
+            <ShownCount shown={shown.length} all={value.length} />
+          </div>
+          {shown.length === 0 && <EmptyState icon="search" title="No template fits" />}
+          <ul className="gallery" aria-label="Templates">
+            {shown.map((one) => (
+              <TemplateCard key={one.vertical} one={one} />
+            ))}
+          </ul>
+        </>
+      )}
+    </>
+  );
+}
+
+function TemplateCard({ one }: { one: Template }) {
+  const { value } = useLoad(`canvas ${one.vertical}`, () => getCanvas(one.vertical));
+  const gates = (value?.nodes ?? []).filter((node) => node.gate);
+  const worst = TIERS.find((tier): tier is Tier => gates.some((node) => node.tier === tier));
+  return (
+    <li className="tile">
+      <Suspense fallback={<div className="thumb" />}>
+        <Thumb vertical={one.vertical} />
+      </Suspense>
+      <h2>
+        <a href={linkTo("templates", one.vertical)}>
+          <Label text={one.title} />
+        </a>
+      </h2>
+      <p>
+        <Label text={one.description} maxLength={260} />
+      </p>
+      <p className="badges">
+        {worst !== undefined && <TierBadge tier={worst} />}
+        <span className="muted">
+          <Icon name="gate" size={14} /> {countOf(one.gates.length, "decision")} · {countOf(one.steps, "step")}
+        </span>
+      </p>
+    </li>
+  );
+}
