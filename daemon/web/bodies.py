@@ -14,7 +14,7 @@ from actors.actor import Overloaded
 from actors.context import TRACE
 from daemon.runtime.json_codec import NotJson, loads
 from daemon.web.middleware.access_log import company_of
-from daemon.web.middleware.admission import aside
+from daemon.web.middleware.admission import slot_released
 from daemon.web.problems import ENCODINGS, Problem, invalid, unsupported_encoding
 
 WAIT_MAX_S = 60.0
@@ -189,7 +189,7 @@ async def _raw(request: web.Request, body_s: float) -> bytes:
             return await request.read()
         if encoding == "identity" and (request.content_length or 0) > request.client_max_size:
             raise _too_large(request.client_max_size)  # without waiting for it
-        with aside():
+        with slot_released():
             async with asyncio.timeout(body_s):
                 return await request.app[ARRIVING].read(request, request.client_max_size)
     except TimeoutError:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from daemon.web.problems import Problem
-from daemon.web.responses import json_reply
+from daemon.web.responses import json_response
 
 COOKIE = "penstock_session"
 """The name of the cookie, or how it begins where the host is named with a port."""
@@ -45,7 +45,7 @@ def token_of(request: web.Request) -> str:
 def opened(request: web.Request, session: Mapping[str, Any], status: int, life_s: int) -> web.Response:
     """The answer to the page: who somebody is, and the token where no script reads it."""
     shown = {name: value for name, value in session.items() if name not in {"token", "token_type"}}
-    response = json_reply(shown, status)
+    response = json_response(shown, status)
     secure = request.secure or request.headers.get("Origin", "").startswith("https://")
     name = cookie_at(request.host)
     response.set_cookie(

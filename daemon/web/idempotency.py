@@ -18,23 +18,23 @@ from actors.failpoints import reach
 from actors.ports import Receipt, ReceiptTaken
 from daemon.model import Receipts
 from daemon.web.bodies import idempotency_key, read_object
-from daemon.web.middleware.admission import aside
+from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import Handler, principal_of
 from daemon.web.problems import Problem
-from daemon.web.responses import Reply, kept
+from daemon.web.responses import StoredResponse, kept
 from daemon.web.services import SERVICES
 
 Position = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class IdempotencyKey:
     """What a request with a key makes receipts from."""
 
     place: Position
     fingerprint: bytes
 
-    def answered(self, reply: Reply, run_id: str | None = None) -> Receipt:
+    def answered(self, reply: StoredResponse, run_id: str | None = None) -> Receipt:
         """The receipt with the answer."""
         headers = json.dumps(reply.headers)
         return Receipt(*self.place, self.fingerprint, run_id, reply.status, headers, reply.body)
@@ -44,7 +44,7 @@ class Slip:
         return Receipt(*self.place, self.fingerprint, run_id)
 
 
-class Once:
+class IdempotencyStore:
     """Sees to it that requests under one key are executed once and answered alike.
 
     `finish` answers a request that was applied before a restart and never answered.
@@ -53,25 +53,25 @@ class Once:
     def __init__(self, receipts: Receipts) -> None:
         """Keep receipts there."""
         self._receipts = receipts
-        self._under_way: dict[Position, asyncio.Future[tuple[bytes, Reply] | None]] = {}
+        self._under_way: dict[Position, asyncio.Future[tuple[bytes, StoredResponse] | None]] = {}
 
     async def answer(
         self,
         place: Position,
         body: Any,
-        execute: Callable[[Slip], Awaitable[Reply]],
-        finish: Callable[[Receipt, Slip], Awaitable[Reply]],
+        execute: Callable[[IdempotencyKey], Awaitable[StoredResponse]],
+        finish: Callable[[Receipt, IdempotencyKey], Awaitable[StoredResponse]],
         *,
         shared: bool = True,
-    ) -> Reply:
+    ) -> StoredResponse:
         """What was answered under this key, or what `execute` answers now; `execute` keeps the receipt itself.
 
         Whoever waits for a request under way is given its answer, unless `shared` is off because the body does not
         say everything that the answer depends on.
         """
-        slip = Slip(place, fingerprint(body))
+        slip = IdempotencyKey(place, fingerprint(body))
         while (other := self._under_way.get(place)) is not None:
-            with aside():
+            with slot_released():
                 answered = await asyncio.shield(other)
             if answered is not None:
                 return _again(slip, *answered)
@@ -96,10 +96,10 @@ class Once:
 
     async def _answer(
         self,
-        slip: Slip,
-        execute: Callable[[Slip], Awaitable[Reply]],
-        finish: Callable[[Receipt, Slip], Awaitable[Reply]],
-    ) -> Reply:
+        slip: IdempotencyKey,
+        execute: Callable[[IdempotencyKey], Awaitable[StoredResponse]],
+        finish: Callable[[Receipt, IdempotencyKey], Awaitable[StoredResponse]],
+    ) -> StoredResponse:
         receipt = await self._receipts.receipt(*slip.place)
         if receipt is None:
             try:
@@ -112,9 +112,9 @@ class Once:
         return kept(receipt) if receipt.status is not None else await finish(receipt, slip)
 
 
-ONCE = web.AppKey("once", Once)
-Execute = Callable[[web.Request, dict[str, Any], Slip | None], Awaitable[Reply]]
-Finish = Callable[[web.Request, Receipt, Slip], Awaitable[Reply]]
+IDEMPOTENCY = web.AppKey("once", IdempotencyStore)
+Execute = Callable[[web.Request, dict[str, Any], IdempotencyKey | None], Awaitable[StoredResponse]]
+Finish = Callable[[web.Request, Receipt, IdempotencyKey], Awaitable[StoredResponse]]
 
 
 def idempotent(finish: Finish, *, optional: bool = False) -> Callable[[Execute], Handler]:
@@ -131,7 +131,7 @@ def idempotent(finish: Finish, *, optional: bool = False) -> Callable[[Execute],
             if key is None:
                 return (await execute(request, raw, None)).response()
             place = (principal_of(request).company_id, request.path.rstrip("/"), key)
-            once = request.app[ONCE]
+            once = request.app[IDEMPOTENCY]
             return (await once.answer(place, raw, partial(execute, request, raw), partial(finish, request))).response()
 
         return handler
@@ -145,17 +145,17 @@ async def _written(write: Callable[[Receipt], Awaitable[None]], receipt: Receipt
     reach("receipt-kept")
 
 
-def _check(slip: Slip, fingerprint: bytes) -> None:
+def _check(slip: IdempotencyKey, fingerprint: bytes) -> None:
     """Refuse a key that was used with another body."""
     if fingerprint != slip.fingerprint:
         detail = "This Idempotency-Key was used with another body; a new request needs a new key."
         raise Problem("idempotency_key_reused", detail)
 
 
-def _again(slip: Slip, fingerprint: bytes, reply: Reply) -> Reply:
+def _again(slip: IdempotencyKey, fingerprint: bytes, reply: StoredResponse) -> StoredResponse:
     """What the request that was under way was answered, for one that waited for it."""
     _check(slip, fingerprint)
-    return Reply(reply.status, reply.body, {**reply.headers, "Idempotency-Replayed": "true"})
+    return StoredResponse(reply.status, reply.body, {**reply.headers, "Idempotency-Replayed": "true"})
 
 
 def fingerprint(body: Any) -> bytes:

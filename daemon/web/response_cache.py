@@ -11,7 +11,7 @@ from daemon.web import render
 KEPT_BYTES_MAX = 16 * 1024 * 1024
 
 
-class Rendered:
+class ResponseCache:
     """Renders each version of a run once, for as long as there is room for what came of it.
 
     Only what is committed may come here: of two decisions on the same version of a run one is never made durable.
@@ -42,4 +42,4 @@ class Rendered:
             self._free_bytes += len(kept[1])
 
 
-RENDERED = web.AppKey("rendered", Rendered)
+RESPONSE_CACHE = web.AppKey("rendered", ResponseCache)

@@ -26,7 +26,7 @@ NOT_EMPTY = re.compile(r".+", re.DOTALL)
 
 
 @value
-class Reply:
+class StoredResponse:
     """An answer before it is on the wire, so that it can be kept and given again byte for byte."""
 
     status: int
@@ -38,32 +38,34 @@ class Reply:
         return web.Response(status=self.status, body=self.body, headers=self.headers)
 
 
-def json_reply(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
     """A JSON answer."""
     return web.Response(body=dumps(value), status=status, headers={**(headers or {}), "Content-Type": JSON})
 
 
-def run_reply(run: Run, body: bytes, status: int, *, tag: str | None = None, created: bool = False) -> Reply:
+def run_response(
+    run: Run, body: bytes, status: int, *, tag: str | None = None, created: bool = False
+) -> StoredResponse:
     """A run as an answer, with its entity tag (its version unless another is given), and if created its address."""
     headers = {"Content-Type": JSON, "ETag": etag(tag or str(run.version))}
     if created:
         headers["Location"] = f"/process-runs/{run.id}"
-    return Reply(status, body, headers)
+    return StoredResponse(status, body, headers)
 
 
-def problem_reply(problem: Problem, request_id: str) -> Reply:
+def problem_response(problem: Problem, request_id: str) -> StoredResponse:
     """A refusal as an answer."""
     headers = {**problem.headers, "Content-Type": "application/problem+json"}
-    return Reply(problem.status, problem.body(request_id), headers)
+    return StoredResponse(problem.status, problem.body(request_id), headers)
 
 
-def kept(receipt: Receipt) -> Reply:
+def kept(receipt: Receipt) -> StoredResponse:
     """The answer that a receipt keeps, marked as given again."""
     headers = {**json.loads(receipt.headers), "Idempotency-Replayed": "true"}
-    return Reply(receipt.status or web.HTTPOk.status_code, receipt.body, headers)
+    return StoredResponse(receipt.status or web.HTTPOk.status_code, receipt.body, headers)
 
 
-def page_reply(
+def page_response(
     request: web.Request,
     found: Sequence[T],
     limit: int,
@@ -75,10 +77,10 @@ def page_reply(
     """A page of that kind of list; one entry more than fits was found where there is another, behind the last one."""
     items = within_bytes(found[:limit], show)
     further = to_cursor(kind, str(name(found[len(items) - 1]))) if len(found) > len(items) else None
-    return list_reply(items, None if further is None else next_page(request, further))
+    return list_response(items, None if further is None else next_page(request, further))
 
 
-def list_reply(items: Sequence[bytes], headers: dict[str, str] | None = None) -> web.Response:
+def list_response(items: Sequence[bytes], headers: dict[str, str] | None = None) -> web.Response:
     """Entries as a JSON array."""
     body = b"[%s]" % b",".join(items)
     return web.Response(body=body, status=web.HTTPOk.status_code, headers={**(headers or {}), "Content-Type": JSON})

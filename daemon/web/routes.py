@@ -10,14 +10,14 @@ from aiohttp.typedefs import Middleware
 
 from daemon.web import docs_page, page
 from daemon.web.bodies import ARRIVING, Arriving
-from daemon.web.idempotency import ONCE, Once
+from daemon.web.idempotency import IDEMPOTENCY, IdempotencyStore
 from daemon.web.middleware.admission import ADMISSION, Admission, admitting
 from daemon.web.middleware.auth import gateway
 from daemon.web.middleware.query_parameters import known_parameters
 from daemon.web.middleware.tracing import traced
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits
 from daemon.web.resources import accounts, audit, connectors, events, health, runs, templates, webhooks
-from daemon.web.response_cache import RENDERED, Rendered
+from daemon.web.response_cache import RESPONSE_CACHE, ResponseCache
 from daemon.web.server.clients import Clients
 from daemon.web.server.in_flight import IN_FLIGHT, InFlight
 from daemon.web.services import SERVICES, Services
@@ -91,8 +91,8 @@ def application(services: Services) -> web.Application:
     app[IN_FLIGHT] = in_flight
     app[ARRIVING] = Arriving(settings.bodies_bytes_max)
     app[ADMISSION] = admission
-    app[ONCE] = Once(services.store)
-    app[RENDERED] = Rendered()
+    app[IDEMPOTENCY] = IdempotencyStore(services.store)
+    app[RESPONSE_CACHE] = ResponseCache()
     app[RATE_LIMITS] = RateLimits(Clients(settings.trusted_proxies), on=settings.rate_limits, shared=services.rates)
     _listen(app.router)
     return app

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from actors.ports import StoreFailed
 from daemon.runtime.json_codec import dumps
-from daemon.web.middleware.admission import aside
+from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import counts_still, request_id_of
 from daemon.web.problems import SERVER
 
@@ -59,7 +59,7 @@ async def stream(request: web.Request, frames: AsyncGenerator[bytes, None]) -> w
         }
     )
     await response.prepare(request)
-    with aside(), suppress(ConnectionResetError, EOFError, StoreFailed):
+    with slot_released(), suppress(ConnectionResetError, EOFError, StoreFailed):
         async with aclosing(frames):
             async for part in frames:
                 if not counts_still(request):

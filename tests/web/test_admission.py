@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from actors.actor import Overloaded
 from daemon.settings import Settings
-from daemon.web.middleware.admission import REFUSE_EVERY_S, REFUSED_AT_ONCE, SLOT, Admission, Slot, aside
+from daemon.web.middleware.admission import REFUSE_EVERY_S, REFUSED_AT_ONCE, SLOT, Admission, Slot, slot_released
 from tests.load.pump import wire
 from tests.web.test_connections import HEALTH, LOGIN, code_of, entrance, register, until
 
@@ -165,7 +165,7 @@ async def test_a_request_that_waits_for_something_outside_leaves_its_slot_to_oth
     await admission.enter("a")
     slot = Slot(admission)
     token = SLOT.set(slot)
-    with aside():
+    with slot_released():
         await asyncio.wait_for(admission.enter("b"), 1)
     (third,) = waiting(admission, "c")
     await settled()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from daemon.web.idempotency import Once
+from daemon.web.idempotency import IdempotencyStore
 from tests.web.support import PASSWORD, Answer, FarSide, House, Person, assert_invalid, assert_problem, contest
 
 NEW: dict[str, Any] = {"email": "new@new.test", "password": PASSWORD, "company_name": "New"}
@@ -115,7 +115,7 @@ async def test_what_was_applied_and_never_answered_is_answered_after_a_restart(
     far.open.clear()
     await ann.connect("answers", far.url)
     with monkeypatch.context() as dying:
-        dying.setattr(Once, "keep", die)
+        dying.setattr(IdempotencyStore, "keep", die)
         headers = {"Idempotency-Key": "k", "Prefer": "wait=0"}
         assert (await ann.post("/process-runs/", {"vertical": "quick"}, **headers)).status == 500
     far.open.set()

@@ -8,7 +8,7 @@ import pytest
 
 from daemon.runtime.json_codec import dumps
 from daemon.web import render
-from daemon.web.response_cache import Rendered
+from daemon.web.response_cache import ResponseCache
 from tests.histories import ACME, OTHER, decide, start
 from tests.web.support import Person, assert_problem, contest
 
@@ -18,21 +18,21 @@ def size(run: Any) -> int:
 
 
 def test_the_same_version_is_rendered_once() -> None:
-    rendered, run = Rendered(), start().run
+    rendered, run = ResponseCache(), start().run
     first = rendered.body(run)
     assert first == dumps(render.run(run))
     assert rendered.body(run) is first
 
 
 def test_a_later_version_takes_the_place_of_the_one_before() -> None:
-    rendered, run = Rendered(), start().run
+    rendered, run = ResponseCache(), start().run
     later = decide(run).run
     assert rendered.body(run) != rendered.body(later) == dumps(render.run(later))
     assert rendered.body(run) == dumps(render.run(run))
 
 
 def test_companies_do_not_share_what_is_kept_under_one_id() -> None:
-    rendered = Rendered()
+    rendered = ResponseCache()
     ours, theirs = start("run-1", ACME, inputs={"of": "acme"}).run, start("run-1", OTHER, inputs={"of": "other"}).run
     assert rendered.body(ours) == dumps(render.run(ours))
     assert rendered.body(theirs) == dumps(render.run(theirs))
@@ -40,7 +40,7 @@ def test_companies_do_not_share_what_is_kept_under_one_id() -> None:
 
 def test_no_more_is_kept_than_there_is_room_for_and_the_oldest_goes_first() -> None:
     runs = [start(f"run-{number}").run for number in range(3)]
-    rendered = Rendered(2 * size(runs[0]))
+    rendered = ResponseCache(2 * size(runs[0]))
     oldest, middle, newest = map(rendered.body, runs)
     assert rendered.body(runs[2]) is newest
     assert rendered.body(runs[1]) is middle
@@ -50,16 +50,16 @@ def test_no_more_is_kept_than_there_is_room_for_and_the_oldest_goes_first() -> N
 
 def test_what_is_larger_than_the_room_is_answered_and_not_kept() -> None:
     run = start().run
-    rendered = Rendered(size(run) - 1)
+    rendered = ResponseCache(size(run) - 1)
     assert rendered.body(run) is not rendered.body(run)
-    small = Rendered(size(run))
+    small = ResponseCache(size(run))
     assert small.body(run) is small.body(run)
 
 
 def test_the_room_of_what_was_replaced_is_free_again() -> None:
     run = start().run
     later, other = decide(run).run, start("run-2").run
-    rendered = Rendered(max(size(run), size(later)) + size(other))
+    rendered = ResponseCache(max(size(run), size(later)) + size(other))
     kept = rendered.body(other)
     for _ in range(5):
         rendered.body(run)

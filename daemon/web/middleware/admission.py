@@ -196,7 +196,7 @@ def admitting(admission: Admission) -> Middleware:
 
 
 @contextmanager
-def aside() -> Iterator[None]:
+def slot_released() -> Iterator[None]:
     """Release the slot while this request waits for something outside: a run, a hash, a call, its reader."""
     slot = SLOT.get()
     if slot is None:

@@ -14,12 +14,12 @@ from daemon.model import EmailTaken
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web import cookies, render
 from daemon.web.bodies import idempotency_key, read
-from daemon.web.idempotency import ONCE, Slip
-from daemon.web.middleware.admission import aside
+from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey
+from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of, request_id_of
 from daemon.web.problems import Problem, email_taken
 from daemon.web.rate_limits import RATE_LIMITS
-from daemon.web.responses import JSON, Reply, json_reply, problem_reply
+from daemon.web.responses import JSON, StoredResponse, json_response, problem_response
 from daemon.web.services import SERVICES, Services
 
 PATH = "/auth/register"
@@ -30,23 +30,23 @@ async def register(request: web.Request) -> web.Response:
     services, of_page = request.app[SERVICES], cookies.of_page(request)
     await request.app[RATE_LIMITS].registration(request)
     body, raw = await read(request, Registration, body_s=services.settings.body_s)
-    key, once = idempotency_key(request), request.app[ONCE]
+    key, once = idempotency_key(request), request.app[IDEMPOTENCY]
     if of_page:
         session = await _register(services, body, None)
         return cookies.opened(request, _session(session), 201, services.settings.token_ttl_s)
     if key is None:
         session = await _register(services, body, None)
-        return Reply(201, dumps(_session(session)), {"Content-Type": JSON}).response()
+        return StoredResponse(201, dumps(_session(session)), {"Content-Type": JSON}).response()
 
-    async def execute(slip: Slip) -> Reply:
+    async def execute(slip: IdempotencyKey) -> StoredResponse:
         try:
-            return Reply(201, dumps(_session(await _register(services, body, slip))), {"Content-Type": JSON})
+            return StoredResponse(201, dumps(_session(await _register(services, body, slip))), {"Content-Type": JSON})
         except EmailTaken:
-            refusal = problem_reply(email_taken(), request_id_of(request))
+            refusal = problem_response(email_taken(), request_id_of(request))
             await once.keep(slip.answered(refusal))
             return refusal
 
-    async def finish(receipt: Receipt, _slip: Slip) -> Reply:
+    async def finish(receipt: Receipt, _slip: IdempotencyKey) -> StoredResponse:
         return await _again(services, body, receipt)
 
     public = {name: value for name, value in raw.items() if name != "password"}
@@ -58,11 +58,11 @@ async def log_in(request: web.Request) -> web.Response:
     services, of_page = request.app[SERVICES], cookies.of_page(request)
     body, _ = await read(request, Login, body_s=services.settings.body_s)
     await request.app[RATE_LIMITS].login(request, body.email)
-    with aside():
+    with slot_released():
         session = await services.identity.log_in(body.email, body.password)
     if of_page:
         return cookies.opened(request, _session(session), 200, services.settings.token_ttl_s)
-    return json_reply(_session(session))
+    return json_response(_session(session))
 
 
 async def log_out(request: web.Request) -> web.Response:
@@ -76,10 +76,10 @@ async def log_out(request: web.Request) -> web.Response:
 
 async def me(request: web.Request) -> web.Response:
     """GET /auth/me."""
-    return json_reply(render.account(await request.app[SERVICES].identity.account(principal_of(request))))
+    return json_response(render.account(await request.app[SERVICES].identity.account(principal_of(request))))
 
 
-async def _register(services: Services, body: Registration, slip: Slip | None) -> Session:
+async def _register(services: Services, body: Registration, slip: IdempotencyKey | None) -> Session:
     def receipt(session: Session) -> Receipt | None:
         """What is kept of the session: all but the token, which can be signed again from its claims."""
         if slip is None:
@@ -88,13 +88,13 @@ async def _register(services: Services, body: Registration, slip: Slip | None) -
         kept = {"claims": claims, "key_id": key_id, "session": {**_session(session), "token": None}}
         return Receipt(*slip.place, slip.fingerprint, body=dumps(kept))
 
-    with aside():
+    with slot_released():
         return await services.identity.register(body.company_name, body.email, body.password, body.name, receipt)
 
 
-async def _again(services: Services, body: Registration, receipt: Receipt) -> Reply:
+async def _again(services: Services, body: Registration, receipt: Receipt) -> StoredResponse:
     """The session of an earlier registration, byte for byte, for who still knows its password."""
-    with aside():
+    with slot_released():
         confirmed = await services.identity.confirms(body.email, body.password)
     if not confirmed:
         raise Problem(
@@ -102,7 +102,7 @@ async def _again(services: Services, body: Registration, receipt: Receipt) -> Re
         )
     kept: dict[str, Any] = loads(receipt.body)
     session = {**kept["session"], "token": services.identity.signed(kept["claims"], kept["key_id"])}
-    return Reply(201, dumps(session), {"Content-Type": JSON, "Idempotency-Replayed": "true"})
+    return StoredResponse(201, dumps(session), {"Content-Type": JSON, "Idempotency-Replayed": "true"})
 
 
 def _session(session: Session) -> dict[str, Any]:

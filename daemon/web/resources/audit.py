@@ -16,11 +16,11 @@ from daemon.audit.run_evidence import evidence, walked
 from daemon.model.chain import Walk, genesis
 from daemon.model.evidence import Checkpoint, Entry, Proven
 from daemon.web.bodies import page_limit
-from daemon.web.middleware.admission import aside
+from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of, request_id_of
 from daemon.web.problems import SERVER, Problem
 from daemon.web.resources.runs import find
-from daemon.web.responses import JSON, from_number, json_reply, next_page, page_reply, to_cursor
+from daemon.web.responses import JSON, from_number, json_response, next_page, page_response, to_cursor
 from daemon.web.services import SERVICES
 
 MANAGER = "manager"
@@ -33,12 +33,12 @@ async def checkpoints(request: web.Request) -> web.Response:
     company_id = _auditor(request)
     limit, before = page_limit(request), from_number(request, "checkpoints")
     found = await request.app[SERVICES].store.checkpoints(company_id, before, limit + 1)
-    return page_reply(request, found, limit, "checkpoints", name=lambda last: last.size, show=Checkpoint.document)
+    return page_response(request, found, limit, "checkpoints", name=lambda last: last.size, show=Checkpoint.document)
 
 
 async def keys(request: web.Request) -> web.Response:
     """GET /audit/keys."""
-    return json_reply(request.app[SERVICES].sealer.keys())
+    return json_response(request.app[SERVICES].sealer.keys())
 
 
 async def log(request: web.Request) -> web.Response:
@@ -105,11 +105,11 @@ async def _write(request: web.Request, response: web.StreamResponse, company_id:
     store = request.app[SERVICES].store
     for first in range(0, size, PAGE):
         found = await store.entries(company_id, first, min(first + PAGE, size))
-        with aside():
+        with slot_released():
             await response.write(b"".join(export.entry_line(one) for one in found))
     before = size + 1
     while page := await store.checkpoints(company_id, before, PAGE):
-        with aside():
+        with slot_released():
             await response.write(b"".join(export.checkpoint_line(one) for one in page))
         before = page[-1].size
 

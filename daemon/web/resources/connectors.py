@@ -14,11 +14,11 @@ from daemon.model import StoredConnector
 from daemon.templates.cel import compile_rule
 from daemon.web import render
 from daemon.web.bodies import page_limit, read
-from daemon.web.middleware.admission import aside
+from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import invalid, not_found
-from daemon.web.responses import from_cursor, from_number, json_reply, page_reply
+from daemon.web.responses import from_cursor, from_number, json_response, page_response
 from daemon.web.services import SERVICES
 
 _TOOL_ID = re.compile(TOOL_ID)
@@ -29,7 +29,7 @@ async def index(request: web.Request) -> web.Response:
     limit, after = page_limit(request), from_cursor(request, "connectors") or ""
     stored = await request.app[SERVICES].connector_service.all(principal_of(request).company_id)
     found = [tool_id for tool_id in sorted(stored) if tool_id > after]
-    return page_reply(
+    return page_response(
         request, found, limit, "connectors", name=str, show=lambda tool_id: render.connector(stored[tool_id])
     )
 
@@ -40,7 +40,7 @@ async def show(request: web.Request) -> web.Response:
     one = await connector_service.stored(principal_of(request).company_id, request.match_info["tool_id"])
     if one is None:
         raise not_found()
-    return json_reply(render.connector(one))
+    return json_response(render.connector(one))
 
 
 async def put(request: web.Request) -> web.Response:
@@ -57,7 +57,7 @@ async def put(request: web.Request) -> web.Response:
     stored, new = await services.connector_service.put(
         principal.company_id, connector, body.auth_token, principal.email, via=principal.via
     )
-    return json_reply(render.connector(stored), 201 if new else 200)
+    return json_response(render.connector(stored), 201 if new else 200)
 
 
 async def delete(request: web.Request) -> web.Response:
@@ -77,7 +77,7 @@ async def changes(request: web.Request) -> web.Response:
     found = await connector_service.changes(company_id, request.match_info["tool_id"], before, limit + 1)
     if found is None:
         raise not_found()
-    return page_reply(request, found, limit, "changes", name=lambda last: last.number, show=render.connector_change)
+    return page_response(request, found, limit, "changes", name=lambda last: last.number, show=render.connector_change)
 
 
 async def test(request: web.Request) -> web.Response:
@@ -90,12 +90,12 @@ async def test(request: web.Request) -> web.Response:
         trial = _as_stored(trial, await services.connector_service.stored(principal.company_id, tool_id))
     _checked(trial, services.url_policy)
     _secret_checked(trial, body.auth_token)
-    with aside():
+    with slot_released():
         refusal = await services.url_policy.refusal(trial.base_url)
         if refusal is not None:
             raise invalid(("/base_url", refusal))
         result = await services.dispatcher.test_connector(principal.company_id, trial, body.auth_token)
-    return json_reply(result)
+    return json_response(result)
 
 
 def _tool_id(request: web.Request) -> str:

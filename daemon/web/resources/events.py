@@ -15,7 +15,7 @@ from daemon.web.bodies import number, page_limit
 from daemon.web.middleware.auth import principal_of
 from daemon.web.problems import etag, invalid
 from daemon.web.resources.runs import find
-from daemon.web.responses import from_cursor, list_reply, next_page, page_reply, within_bytes
+from daemon.web.responses import from_cursor, list_response, next_page, page_response, within_bytes
 from daemon.web.services import SERVICES
 from daemon.web.sse import BEAT, frame, notice, soon, stream, wants_stream
 from daemon.web.standing import as_read
@@ -33,7 +33,7 @@ async def index(request: web.Request) -> web.StreamResponse:
     limit, cursor = page_limit(request), from_cursor(request, kind, _SEQ)
     after = number(request, "after", 0) if cursor is None else int(cursor)
     found = await request.app[SERVICES].store.history(run.company_id, run.id, after, limit + 1)
-    return page_reply(request, found, limit, kind, name=lambda last: last.seq, show=render.event)
+    return page_response(request, found, limit, kind, name=lambda last: last.seq, show=render.event)
 
 
 async def everything(request: web.Request) -> web.StreamResponse:
@@ -48,7 +48,7 @@ async def everything(request: web.Request) -> web.StreamResponse:
     found = await services.store.happened(company_id, after or BEGINNING, limit + 1)
     items = within_bytes(found[:limit], event_json)
     further = str(found[len(items) - 1].place) if len(found) > len(items) else None
-    return list_reply(items, None if further is None else next_page(request, further, "after"))
+    return list_response(items, None if further is None else next_page(request, further, "after"))
 
 
 async def _of_company(

@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from daemon.web.responses import json_reply
+from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 
 
@@ -28,4 +28,4 @@ async def health(request: web.Request) -> web.Response:
     }
     if down:
         body["down"] = down
-    return json_reply(body, 200 if status in {"ok", "degraded"} else 503, {"Cache-Control": "no-store"})
+    return json_response(body, 200 if status in {"ok", "degraded"} else 503, {"Cache-Control": "no-store"})

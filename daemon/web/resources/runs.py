@@ -21,13 +21,13 @@ from daemon.runtime.ids import new_id
 from daemon.runtime.json_codec import dumps
 from daemon.web import render
 from daemon.web.bodies import has_already, if_match, page_limit, parse, prefer, traceparent
-from daemon.web.idempotency import ONCE, Finish, Slip, idempotent
-from daemon.web.middleware.admission import aside
+from daemon.web.idempotency import IDEMPOTENCY, Finish, IdempotencyKey, idempotent
+from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of, request_id_of
 from daemon.web.parameters import ID
 from daemon.web.problems import etag, invalid, not_found, rejected
-from daemon.web.response_cache import RENDERED
-from daemon.web.responses import Reply, from_cursor, page_reply, problem_reply, run_reply
+from daemon.web.response_cache import RESPONSE_CACHE
+from daemon.web.responses import StoredResponse, from_cursor, page_response, problem_response, run_response
 from daemon.web.services import SERVICES, Services
 from daemon.web.standing import as_read
 
@@ -40,14 +40,14 @@ class Manner:
     wait_s: float | None
     status: int = 200
 
-    def reply(self, run: Run, body: bytes) -> Reply:
+    def reply(self, run: Run, body: bytes) -> StoredResponse:
         """The answer: 202 while the run still executes, or when nobody waited for it."""
         status = 202 if self.wait_s is None or run.status == "executing" else self.status
-        return run_reply(run, body, status, created=self.status == web.HTTPCreated.status_code)
+        return run_response(run, body, status, created=self.status == web.HTTPCreated.status_code)
 
-    def refusal(self, refused: Rejected) -> Reply:
+    def refusal(self, refused: Rejected) -> StoredResponse:
         """The answer to a command that was refused."""
-        return problem_reply(rejected(refused), self.request_id)
+        return problem_response(rejected(refused), self.request_id)
 
 
 SUMMARY = "summary"
@@ -79,7 +79,7 @@ def _at_once(request: web.Request) -> Manner:
 def _finish(manner: Callable[[web.Request], Manner]) -> Finish:
     """Answers what was applied to a run before a restart and never answered."""
 
-    async def finish(request: web.Request, receipt: Receipt, slip: Slip) -> Reply:
+    async def finish(request: web.Request, receipt: Receipt, slip: IdempotencyKey) -> StoredResponse:
         run = await _current(request.app[SERVICES], (receipt.company_id, receipt.run_id or ""))
         if run is None:
             raise not_found()
@@ -89,7 +89,7 @@ def _finish(manner: Callable[[web.Request], Manner]) -> Finish:
 
 
 @idempotent(_finish(_created))
-async def start(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
+async def start(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
     """POST /process-runs/."""
     services, principal, body = request.app[SERVICES], principal_of(request), parse(StartRun, raw)
     await services.catalog.keep()
@@ -115,7 +115,7 @@ async def start(request: web.Request, raw: dict[str, Any], slip: Slip | None) ->
 
 
 @idempotent(_finish(_manner))
-async def resume(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
+async def resume(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
     """POST /process-runs/{run_id}/resume."""
     services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
     body = parse(ResumeRun, raw)
@@ -137,7 +137,7 @@ async def resume(request: web.Request, raw: dict[str, Any], slip: Slip | None) -
 
 
 @idempotent(_finish(_at_once), optional=True)
-async def cancel(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
+async def cancel(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
     """POST /process-runs/{run_id}/cancel."""
     services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
     body = parse(CancelRun, raw)
@@ -148,7 +148,7 @@ async def cancel(request: web.Request, raw: dict[str, Any], slip: Slip | None) -
 
 
 @idempotent(_finish(_manner), optional=True)
-async def retry(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
+async def retry(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
     """POST /process-runs/{run_id}/retry."""
     services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
     parse(Empty, raw)
@@ -162,8 +162,8 @@ async def show(request: web.Request) -> web.Response:
     stands, tag = await as_read(request.app[SERVICES], run)
     if has_already(request, etag(tag)):
         return web.Response(status=304, headers={"ETag": etag(tag)})
-    body = request.app[RENDERED].body(run) if stands is run else dumps(render.run(stands))
-    return run_reply(run, body, 200, tag=tag).response()
+    body = request.app[RESPONSE_CACHE].body(run) if stands is run else dumps(render.run(stands))
+    return run_response(run, body, 200, tag=tag).response()
 
 
 async def index(request: web.Request) -> web.Response:
@@ -183,7 +183,7 @@ async def index(request: web.Request) -> web.Response:
         parked_at=request.query.get("parked_at"),
     )
     found = [(await as_read(services, run))[0] for run in await services.store.find(principal.company_id, query)]
-    return page_reply(
+    return page_response(
         request, found, limit, "runs", name=lambda last: last.id, show=render.run if view is None else render.summary
     )
 
@@ -211,8 +211,8 @@ def _key(request: web.Request) -> tuple[str, str]:
     return principal_of(request).company_id, _run_id(request)
 
 
-async def _execute(app: web.Application, order: Order, slip: Slip | None) -> Reply:
-    made: list[Reply] = []
+async def _execute(app: web.Application, order: Order, slip: IdempotencyKey | None) -> StoredResponse:
+    made: list[StoredResponse] = []
 
     def receipt(run: Run, refused: Rejected | None) -> Receipt:
         """Called anew when another process was faster: only what is decided last is answered."""
@@ -231,7 +231,7 @@ async def _execute(app: web.Application, order: Order, slip: Slip | None) -> Rep
             raise not_found()
         reply = order.manner.refusal(answer)
         if slip is not None:
-            await app[ONCE].refuse(slip.answered(reply, order.key[1]))
+            await app[IDEMPOTENCY].refuse(slip.answered(reply, order.key[1]))
         return reply
     if made:
         return made[0]
@@ -240,13 +240,13 @@ async def _execute(app: web.Application, order: Order, slip: Slip | None) -> Rep
     return await _answered(app, order.manner, answer.run, slip)
 
 
-async def _answered(app: web.Application, manner: Manner, run: Run, slip: Slip | None) -> Reply:
+async def _answered(app: web.Application, manner: Manner, run: Run, slip: IdempotencyKey | None) -> StoredResponse:
     if manner.wait_s is not None and not run.resting:
         run = await _rested(app[SERVICES], run, manner.wait_s)
-    reply = manner.reply(run, app[RENDERED].body(run))
+    reply = manner.reply(run, app[RESPONSE_CACHE].body(run))
     if slip is not None:
         try:
-            await app[ONCE].keep(slip.answered(reply, run.id))
+            await app[IDEMPOTENCY].keep(slip.answered(reply, run.id))
         except StoreFailed as failed:  # the answer could not be kept, but what it answers has happened
             raise StoreFailed(str(failed), "unknown") from failed
     return reply
@@ -255,7 +255,7 @@ async def _answered(app: web.Application, manner: Manner, run: Run, slip: Slip |
 async def _rested(services: Services, run: Run, wait_s: float) -> Run:
     """The run once it rests, or as it is when the wait or the service ends."""
     key = (run.company_id, run.id)
-    with aside(), services.feed.follow(*key) as follower:
+    with slot_released(), services.feed.follow(*key) as follower:
         run = await _current(services, key) or run
         try:
             async with asyncio.timeout(wait_s):

@@ -12,7 +12,7 @@ from daemon.web import render
 from daemon.web.bodies import page_limit
 from daemon.web.parameters import DIGEST
 from daemon.web.problems import invalid, not_found
-from daemon.web.responses import from_cursor, json_reply, page_reply
+from daemon.web.responses import from_cursor, json_response, page_response
 from daemon.web.services import SERVICES
 
 _DIGEST = re.compile(DIGEST)
@@ -22,7 +22,7 @@ async def index(request: web.Request) -> web.Response:
     """GET /process-templates/."""
     limit, after = page_limit(request), from_cursor(request, "templates") or ""
     found = [entry for entry in request.app[SERVICES].catalog.entries if entry.template.vertical > after]
-    return page_reply(
+    return page_response(
         request, found, limit, "templates", name=lambda last: last.template.vertical, show=render.template
     )
 
@@ -30,13 +30,13 @@ async def index(request: web.Request) -> web.Response:
 async def show(request: web.Request) -> web.Response:
     """GET /process-templates/{vertical}."""
     entry = _entry(request)
-    return json_reply({**render.template(entry), "inputs_schema": entry.inputs_schema, "inputs": entry.example})
+    return json_response({**render.template(entry), "inputs_schema": entry.inputs_schema, "inputs": entry.example})
 
 
 async def canvas(request: web.Request) -> web.Response:
     """GET /process-templates/{vertical}/canvas; with a digest, of the version that a run is pinned to."""
     digest = request.query.get("digest")
-    return json_reply(render.canvas(_entry(request).template if digest is None else await _pinned(request, digest)))
+    return json_response(render.canvas(_entry(request).template if digest is None else await _pinned(request, digest)))
 
 
 async def _pinned(request: web.Request, digest: str) -> Template:

@@ -15,25 +15,25 @@ from daemon.model.webhooks import WEBHOOKS_MAX, TooManyWebhooks, Webhook, Webhoo
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web import render
 from daemon.web.bodies import page_limit, parse, read
-from daemon.web.idempotency import ONCE, Slip, idempotent
+from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.parameters import ID
 from daemon.web.problems import invalid, not_found
-from daemon.web.responses import JSON, Reply, from_cursor, from_number, json_reply, page_reply
+from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response, page_response
 from daemon.web.services import SERVICES, Services
 
 
-async def _created_before(request: web.Request, receipt: Receipt, _slip: Slip) -> Reply:
+async def _created_before(request: web.Request, receipt: Receipt, _slip: IdempotencyKey) -> StoredResponse:
     """The answer of an earlier request, byte for byte."""
     kept: dict[str, Any] = loads(receipt.body)
     sealed = base64.b64decode(kept.pop("sealed"))
     secret = await request.app[SERVICES].webhooks.reveal(receipt.company_id, kept["id"], sealed)
     reply = _shown({**kept, "secret": secret})
-    return Reply(reply.status, reply.body, {**reply.headers, "Idempotency-Replayed": "true"})
+    return StoredResponse(reply.status, reply.body, {**reply.headers, "Idempotency-Replayed": "true"})
 
 
 @idempotent(_created_before)
-async def create(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
+async def create(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
     """POST /webhooks/."""
     services, body = request.app[SERVICES], parse(WebhookDefinition, raw)
     await _check(services, body.url)
@@ -45,7 +45,7 @@ async def index(request: web.Request) -> web.Response:
     limit, after = page_limit(request), from_cursor(request, "webhooks", ID) or ""
     every = await request.app[SERVICES].webhooks.all(principal_of(request).company_id)
     found = [one for one in every if one.id > after]
-    return page_reply(request, found, limit, "webhooks", name=lambda last: last.id, show=render.webhook)
+    return page_response(request, found, limit, "webhooks", name=lambda last: last.id, show=render.webhook)
 
 
 async def show(request: web.Request) -> web.Response:
@@ -54,7 +54,7 @@ async def show(request: web.Request) -> web.Response:
     one = await request.app[SERVICES].webhooks.one(company_id, webhook_id)
     if one is None:
         raise not_found()
-    return json_reply(render.webhook(one))
+    return json_response(render.webhook(one))
 
 
 async def put(request: web.Request) -> web.Response:
@@ -67,7 +67,7 @@ async def put(request: web.Request) -> web.Response:
     one = await services.webhooks.change(_wanted(principal_of(request), body), webhook_id)
     if one is None:
         raise not_found()
-    return json_reply(render.webhook(one))
+    return json_response(render.webhook(one))
 
 
 async def delete(request: web.Request) -> web.Response:
@@ -85,7 +85,7 @@ async def test(request: web.Request) -> web.Response:
     tested = await services.webhooks.test(*_key(request))
     if tested is None:
         raise not_found()
-    return json_reply(tested)
+    return json_response(tested)
 
 
 async def deliveries(request: web.Request) -> web.Response:
@@ -94,22 +94,22 @@ async def deliveries(request: web.Request) -> web.Response:
     found = await request.app[SERVICES].webhooks.deliveries(*_key(request), before, limit + 1)
     if found is None:
         raise not_found()
-    return page_reply(request, found, limit, "deliveries", name=lambda last: last.number, show=render.delivery)
+    return page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=render.delivery)
 
 
-async def _redelivered(request: web.Request, _receipt: Receipt, slip: Slip) -> Reply:
+async def _redelivered(request: web.Request, _receipt: Receipt, slip: IdempotencyKey) -> StoredResponse:
     return await _redeliver(request, {}, slip)
 
 
-async def _redeliver(request: web.Request, raw: dict[str, Any], slip: Slip | None) -> Reply:
+async def _redeliver(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
     """POST /webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver."""
     parse(Empty, raw)
     one = await request.app[SERVICES].webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
     if one is None:
         raise not_found()
-    reply = Reply(202, dumps(render.delivery(one)), {"Content-Type": JSON})
+    reply = StoredResponse(202, dumps(render.delivery(one)), {"Content-Type": JSON})
     if slip is not None:
-        await request.app[ONCE].keep(slip.answered(reply))
+        await request.app[IDEMPOTENCY].keep(slip.answered(reply))
     return reply
 
 
@@ -135,7 +135,7 @@ async def _check(services: Services, url: str) -> None:
         raise invalid(("/url", refusal))
 
 
-async def _created(services: Services, wanted: WebhookDraft, slip: Slip | None) -> Reply:
+async def _created(services: Services, wanted: WebhookDraft, slip: IdempotencyKey | None) -> StoredResponse:
     """Make the webhook; the receipt keeps the answer with the secret still sealed."""
 
     def made(webhook: Webhook) -> Receipt | None:
@@ -151,5 +151,5 @@ async def _created(services: Services, wanted: WebhookDraft, slip: Slip | None) 
     return _shown({**render.webhook(webhook), "secret": secret})
 
 
-def _shown(webhook: dict[str, Any]) -> Reply:
-    return Reply(201, dumps(webhook), {"Content-Type": JSON, "Location": f"/webhooks/{webhook['id']}"})
+def _shown(webhook: dict[str, Any]) -> StoredResponse:
+    return StoredResponse(201, dumps(webhook), {"Content-Type": JSON, "Location": f"/webhooks/{webhook['id']}"})
