@@ -1,1 +1,1 @@
-"""The domain of Penstock and the actors that hold it: standard library only."""
+"""The domain of Penstock and the actors that hold it: the standard library and msgspec only."""

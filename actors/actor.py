@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from actors.context import TRACE, concern
 from actors.core.decider import Step, outstanding, step
 from actors.core.messages import Message, Rejected, Start
 from actors.core.run import Run, Visit
 from actors.core.template import Template
-from actors.core.values import changed
 from actors.failpoints import reach
 from actors.ports import (
     Commit,
@@ -199,9 +200,8 @@ class Actor:
             envelope.answer(Rejected("not_found", "There is no such run."))
             return
         connectors = await self._around.tools.connectors(self.key[0])
-        message = changed(message, connectors=connectors)
         for _ in range(CONFLICTS_MAX):
-            done = step(self.run, message, template, self._around.steps_max)
+            done = step(self.run, message, template, connectors, self._around.steps_max)
             if isinstance(done, Rejected) or not done.events:
                 if earlier is not None and self.run is earlier:
                     await self._load()  # what is refused here may be right by what others have committed
@@ -277,14 +277,14 @@ class Actor:
             self.run = self._template = None
             return
         self._template = await self._around.templates.pinned(run.template_digest)
-        self.run = _interned(run)
+        self.run = _interned(run, self._template)
         effects = outstanding(self.run, self._template)
         if effects:
             self._around.effects.perform(effects, recovered=True)
 
 
-def _interned(run: Run) -> Run:
-    """A run from the journal, holding once what decoding made several times: times, and outputs that are facts."""
+def _interned(run: Run, template: Template) -> Run:
+    """A run from the journal, holding once what decoding made several times: names, times, outputs that are facts."""
     times: dict[datetime, datetime] = {}
 
     def moment(at: datetime) -> datetime:
@@ -293,12 +293,14 @@ def _interned(run: Run) -> Run:
     def lean(visit: Visit) -> Visit:
         fact, ended_at = run.facts.get(visit.step_id), visit.ended_at
         latest = run.ended is None and visit.visit == run.visits[visit.step_id]
-        return changed(
+        return replace(
             visit,
+            step_id=template.node(visit.step_id).id,
             started_at=moment(visit.started_at),
             ended_at=None if ended_at is None else moment(ended_at),
             output=fact if latest and fact == visit.output else visit.output,
         )
 
     visits = {"open": tuple(map(lean, run.open)), "trace": tuple(map(lean, run.trace))}
-    return changed(run, created_at=moment(run.created_at), updated_at=moment(run.updated_at), **visits)
+    times_at = {"created_at": moment(run.created_at), "updated_at": moment(run.updated_at)}
+    return replace(run, template_digest=template.digest, **times_at, **visits)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
+from msgspec import Struct
+
 from actors.core.calls import Connectors
 from actors.core.messages import Effect, Event
 from actors.core.run import Run
 from actors.core.template import Condition, Template
-from actors.core.values import value
 
 __all__ = [
     "Commit",
@@ -43,8 +44,7 @@ class StoreFailed(Exception):
         self.outcome = outcome
 
 
-@value
-class Receipt:
+class Receipt(Struct, frozen=True):
     """What was answered to a request that carried an Idempotency-Key; without a status it is not answered yet."""
 
     company_id: str
@@ -57,8 +57,7 @@ class Receipt:
     body: bytes = b""
 
 
-@value
-class Commit:
+class Commit(Struct, frozen=True):
     """What one turn makes durable: the events, the run after them, and the receipt of the request behind it."""
 
     run: Run

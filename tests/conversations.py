@@ -65,7 +65,7 @@ class Conversation:
 
     def say(self, message: Message) -> Step | Rejected:
         """Let the run decide on a message, and keep what came of it."""
-        done = step(self.state, message, self.template, self.steps_max)
+        done = step(self.state, message, self.template, self.connectors, self.steps_max)
         if isinstance(done, Step):
             self.state = done.run
             self.history.extend(done.events)
@@ -116,7 +116,7 @@ class Conversation:
     @property
     def _told(self) -> dict[str, Any]:
         """What every message is told of the world."""
-        return {"at": self.at, "connectors": dict(self.connectors)}
+        return {"at": self.at}
 
     # ------------------------------------------------------------------------------------------------ what a test asks
 

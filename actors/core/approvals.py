@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from actors.core.calls import (
     BODILESS,
     Connector,
@@ -22,7 +25,6 @@ from actors.core.governance import Held, resolve
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, Failure
 from actors.core.run import RETRY, Run, Visit
 from actors.core.template import APPROVED, Node, Template
-from actors.core.values import changed, maker, value
 
 CHANGED = "changed since approval"
 OUTCOME_UNKNOWN = "outcome unknown"
@@ -30,8 +32,7 @@ FAILED_ONCE = "failed after it may have been sent"
 TAG_DIGITS = 16
 
 
-@value
-class Standing:
+class Standing(Struct, frozen=True):
     """What a human is asked at a visit as things stand: the step's own call, what follows, the digest of all of it.
 
     `missing` are JSON pointers of the inputs that the step lacks.
@@ -44,7 +45,6 @@ class Standing:
 
 
 ChangedGates = tuple[tuple[Visit, Standing], ...]
-_new_standing = maker(Standing)
 
 
 def standing(
@@ -73,7 +73,7 @@ def standing(
             "effects": [shown_plan(one, own if one.step_id == visit.step_id else None) for one in effects],
         }
     )
-    return _new_standing(request, effects, seen, missing)
+    return Standing(request, effects, seen, missing)
 
 
 def stands(run: Run, visit: Visit, template: Template, connectors: Connectors) -> Standing:
@@ -87,7 +87,7 @@ def stands(run: Run, visit: Visit, template: Template, connectors: Connectors) -
         told = gate.effects is not None
         effects = gate.effects or () if told else _planned(run, visit, gate.decisions, template, connectors)
         if told or not effects:
-            return _new_standing(visit.request, effects, gate.digest, gate.missing)
+            return Standing(visit.request, effects, gate.digest, gate.missing)
     return restated(run, visit, template, connectors)
 
 
@@ -143,7 +143,7 @@ def as_it_stands(run: Run, gates: ChangedGates) -> Run:
     now = {(visit.step_id, visit.visit): standing for visit, standing in gates}
     if not now:
         return run
-    return changed(run, open=tuple(_showing(visit, now.get((visit.step_id, visit.visit))) for visit in run.open))
+    return replace(run, open=tuple(_showing(visit, now.get((visit.step_id, visit.visit))) for visit in run.open))
 
 
 def tag(run: Run, gates: ChangedGates) -> str:
@@ -239,5 +239,5 @@ def _version(tool: str, connectors: Connectors) -> int | None:
 def _showing(visit: Visit, now: Standing | None) -> Visit:
     if now is None or visit.gate is None:
         return visit
-    gate = changed(visit.gate, digest=now.digest, effects=now.effects, missing=now.missing)
-    return changed(visit, gate=gate, request=sendable(now.request))
+    gate = replace(visit.gate, digest=now.digest, effects=now.effects, missing=now.missing)
+    return replace(visit, gate=gate, request=sendable(now.request))

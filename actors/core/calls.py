@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from functools import lru_cache
 from string import printable
 from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
+from msgspec import Struct, field
+
 from actors.core.canonical import canonical
 from actors.core.template import ConditionFailed, Node
-from actors.core.values import value
 
 Mode = Literal["shadow", "live"]
 MASK = "***"
 BODILESS = frozenset({"GET", "DELETE"})
 
 
-@value
-class Connector:
+class Connector(Struct, frozen=True):
     """The binding of a tool-id to an external HTTP API, without its secret; `version` grows with each change."""
 
     tool_id: str
@@ -41,12 +40,8 @@ class Connector:
 Connectors = Mapping[str, Connector]
 
 
-@value(kw_only=True)
-class Request:
-    """A call as it will be sent, or in shadow mode as it would have been; credentials are masked.
-
-    It stands in events, so its fields are in alphabetical order.
-    """
+class Request(Struct, frozen=True, gc=False, kw_only=True):
+    """A call as it will be sent, or in shadow mode as it would have been; credentials are masked."""
 
     body: dict[str, Any] | None = None
     connector_version: int | None = None
@@ -58,12 +53,11 @@ class Request:
     url: str | None = None
 
 
-@value(kw_only=True)
-class PlannedCall:
+class PlannedCall(Struct, frozen=True, gc=False, kw_only=True):
     """An irreversible call that the named decisions at a gate can lead to, with its connector as it stands.
 
     `request` is the call itself where nothing can change its content any more; the call of the gate's own step stands
-    in the gate. It stands in events, so its fields are in alphabetical order.
+    in the gate.
     """
 
     connector_version: int | None = None
@@ -78,8 +72,7 @@ class PlannedCall:
     tool: str
 
 
-@value
-class Missing:
+class Missing(Struct, frozen=True):
     """Keys that a step needs and that neither the facts nor the inputs hold; `partial` is its call without them."""
 
     keys: tuple[str, ...]

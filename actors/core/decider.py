@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, assert_never
 
+from msgspec import Struct
+
 from actors.core.approvals import CHANGED, OUTCOME_UNKNOWN, Standing, changed_gates, differs, restated, tag
-from actors.core.calls import Missing, Request, sendable
-from actors.core.evolve import begun, drafted, finished
+from actors.core.calls import Connectors, Missing, Request, sendable
+from actors.core.evolve import evolve
 from actors.core.governance import may_decide
 from actors.core.messages import (
     CONNECTOR_CHANGED_CODE,
@@ -32,13 +34,11 @@ from actors.core.run import DONE, RETRY, Run, Visit
 from actors.core.supplied import completed, unseen
 from actors.core.template import APPROVED, DENIED, Template
 from actors.core.turn import COMPLETE, Turn
-from actors.core.values import maker, value
 
 STEPS_MAX = 10_000
 
 
-@value
-class Step:
+class Step(Struct, frozen=True):
     """What a message did: the run after it, the facts, what is asked of the outside.
 
     `rejected` is set when a command was refused and the refusal itself changed something: a gate that opened again
@@ -51,34 +51,26 @@ class Step:
     rejected: Rejected | None = None
 
 
-_new_step, _new_run_started, _new_verdict_given = maker(Step), maker(RunStarted), maker(VerdictGiven)
-
-
-def step(run: Run | None, message: Message, template: Template, steps_max: int = STEPS_MAX) -> Step | Rejected:
+def step(
+    run: Run | None, message: Message, template: Template, connectors: Connectors, steps_max: int = STEPS_MAX
+) -> Step | Rejected:
     """Decide on a message and evolve the run by what was decided; Rejected when nothing became fact."""
     if isinstance(message, Start):
         if run is not None:
             return Rejected("already_exists", "A run with this id has already started.")
-        turn = _started(message, template, steps_max)
+        turn = _started(message, template, connectors, steps_max)
         rejected = None
     elif run is None:
         return Rejected("not_found", "There is no such run.")
     else:
-        turn = Turn(drafted(run), message.at, message.connectors, template, steps_max)
+        turn = Turn(run, message.at, connectors, template, steps_max)
         rejected = _decide(turn, message)
     if rejected is None:
         turn.flow()
         _renew(turn)
     elif not turn.events:
         return rejected
-    later = finished(turn.run)
-    return _new_step(later, tuple(turn.events), outstanding(later, template), rejected)
-
-
-def decide(run: Run | None, message: Message, template: Template) -> tuple[Event, ...] | Rejected:
-    """The facts that a message leads to, or why it is refused."""
-    done = step(run, message, template)
-    return done if isinstance(done, Rejected) else done.rejected or done.events
+    return Step(turn.run, tuple(turn.events), outstanding(turn.run, template), rejected)
 
 
 def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
@@ -103,8 +95,8 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
-def _started(message: Start, template: Template, steps_max: int) -> Turn:
-    started = _new_run_started(
+def _started(message: Start, template: Template, connectors: Connectors, steps_max: int) -> Turn:
+    started = RunStarted(
         at=message.at,
         run_id=message.run_id,
         company_id=message.company_id,
@@ -117,7 +109,7 @@ def _started(message: Start, template: Template, steps_max: int) -> Turn:
         auto_resolve=message.auto_resolve,
         traceparent=message.traceparent,
     )
-    turn = Turn(begun(started), message.at, message.connectors, template, steps_max, [started])
+    turn = Turn(evolve(None, started), message.at, connectors, template, steps_max, [started])
     turn.enter(template.start, None)
     return turn
 
@@ -158,10 +150,10 @@ def _resume(turn: Turn, message: Resume) -> Rejected | None:
     if wrong is not None:
         return wrong
     if differs(visit, now):
-        turn.reopen(visit, now)
+        visit = turn.reopen(visit, now)
     anew = unseen(turn, visit, message, request)
     turn.emit(
-        _new_verdict_given(
+        VerdictGiven(
             at=turn.at,
             step_id=visit.step_id,
             visit=visit.visit,

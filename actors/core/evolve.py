@@ -1,14 +1,11 @@
-"""The one function that changes a run: what each event makes of it.
-
-Events are absorbed by a draft. It has lists of its own where the run has tuples, and its open visits are drafts, too; a
-visit that ends is final from then on. Its facts are the run's: a call that was fixed may hold them, so they are never
-changed in place.
-"""
+"""The one function that changes a run: what each event makes of it."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
+
+from msgspec.structs import replace
 
 from actors.core.calls import PlannedCall
 from actors.core.inputs import merged
@@ -25,30 +22,8 @@ from actors.core.messages import (
 )
 from actors.core.run import DONE, RETRY, Gate, Run, Verdict, Visit, VisitStatus
 from actors.core.template import APPROVED, DENIED
-from actors.core.values import changed, draft, drafter, final, maker
 
-AboutVisit = StepCleared | CallSettled | GateOpened | VerdictGiven
-_begin_run, _begin_visit = drafter(Run), drafter(Visit)
-_new_gate, _new_verdict = maker(Gate), maker(Verdict)
-
-
-class Draft(Protocol):
-    """A run that is not final yet, with what events change of it."""
-
-    version: int
-    updated_at: datetime
-    inputs: dict[str, Any]
-    facts: dict[str, Any]
-    signals: tuple[str, ...]
-    approved: tuple[PlannedCall, ...]
-    visits: dict[str, int]
-    open: list[Any]
-    trace: list[Visit]
-    traceparent: str | None
-    ended: RunEnded | None
-
-    def at(self, step_id: str) -> Any:
-        """The open visit of that step, if there is one."""
+VisitEvent = StepCleared | CallSettled | GateOpened | VerdictGiven
 
 
 def evolve(run: Run | None, event: Event) -> Run:
@@ -57,18 +32,33 @@ def evolve(run: Run | None, event: Event) -> Run:
         if run is not None:
             message = f"run_started again in {run.id}"
             raise ValueError(message)
-        return finished(begun(event))
+        return _started(event)
     if run is None:
         message = f"{event.type} before run_started"
         raise ValueError(message)
-    later = drafted(run)
-    absorb(later, event)
-    return finished(later)
+    return replace(_changed(run, event), version=run.version + 1, updated_at=event.at)
 
 
-def begun(event: RunStarted) -> Run:
-    """The draft of a run that has just started."""
-    made: Any = _begin_run(
+def _changed(run: Run, event: LaterEvent) -> Run:
+    match event:
+        case StepEntered():
+            return _entered(run, event)
+        case CallSettled():
+            return _settled(run, event)
+        case StepCleared():
+            return _cleared(run, event)
+        case GateOpened():
+            return _opened(run, event)
+        case VerdictGiven():
+            return _judged(run, event)
+        case RunEnded():
+            return _ended(run, event)
+        case _:
+            assert_never(event)
+
+
+def _started(event: RunStarted) -> Run:
+    return Run(
         id=event.run_id,
         company_id=event.company_id,
         vertical=event.vertical,
@@ -81,97 +71,59 @@ def begun(event: RunStarted) -> Run:
         created_at=event.at,
         updated_at=event.at,
     )
-    made.open, made.trace = [], []
-    run: Run = made
-    return run
 
 
-def drafted(run: Run) -> Run:
-    """A draft that absorbs events and leaves the run as it was."""
-    made: Any = draft(run)
-    made.visits, made.trace = {**run.visits}, [*run.trace]
-    made.open = [draft(visit) for visit in run.open]
-    later: Run = made
-    return later
-
-
-def finished(made: Any) -> Run:
-    """Make a draft the run that it stands for; from here on nothing absorbs events in it."""
-    made.open, made.trace = tuple([final(visit) for visit in made.open]), tuple(made.trace)
-    run: Run = final(made)
-    return run
-
-
-def absorb(run: Any, event: LaterEvent) -> None:
-    """Evolve a draft in place."""
-    match event:
-        case StepEntered():
-            _entered(run, event)
-        case CallSettled():
-            _settled(run, event)
-        case StepCleared():
-            _cleared(run, event)
-        case GateOpened():
-            _opened(run, event)
-        case VerdictGiven():
-            _judged(run, event)
-        case RunEnded():
-            _ended(run, event)
-        case _:
-            assert_never(event)
-    run.version += 1
-    run.updated_at = event.at
-
-
-def _entered(run: Draft, event: StepEntered) -> None:
+def _entered(run: Run, event: StepEntered) -> Run:
     """A join stays one visit while its branches come to it; any other open visit of the step is over."""
-    run.visits[event.step_id] = event.visit
-    visit = run.at(event.step_id)
-    if visit is not None:
-        run.open.remove(visit)
-        if visit.visit != event.visit:
-            if visit.status == "calling" and visit.request is None:  # what it asked for is asked anew
-                visit.status, visit.ended_at = "cancelled", event.at
-            run.trace.append(final(visit))
-            visit = None
+    visit, trace = run.at(event.step_id), run.trace
+    others = tuple([one for one in run.open if one.step_id != event.step_id])
+    if visit is not None and visit.visit != event.visit:
+        if visit.status == "calling" and visit.request is None:  # what it asked for is asked anew
+            visit = replace(visit, status="cancelled", ended_at=event.at)
+        trace, visit = (*trace, visit), None
+    status: VisitStatus = "waiting" if event.waiting else "ready"
     if visit is None:
-        visit = _begin_visit(event.step_id, event.visit, event.kind, event.tier, "ready", event.at)
-    visit.status = "waiting" if event.waiting else "ready"
-    if event.source is not None:
-        visit.arrived = (*visit.arrived, event.source)
-    run.open.append(visit)
+        visit = Visit(event.step_id, event.visit, event.kind, event.tier, status, event.at)
+    arrived = visit.arrived if event.source is None else (*visit.arrived, event.source)
+    entered = replace(visit, status=status, arrived=arrived)
+    return replace(run, visits={**run.visits, event.step_id: event.visit}, open=(*others, entered), trace=trace)
 
 
-def _cleared(run: Draft, event: StepCleared) -> None:
-    visit = _open_visit(run, event)
-    visit.resolved_by, visit.reason = event.by, event.reason
+def _cleared(run: Run, event: StepCleared) -> Run:
+    visit = replace(_open_visit(run, event), resolved_by=event.by, reason=event.reason)
     if visit.kind == "task":
-        visit.status, visit.request = "calling", event.request
-    else:
-        visit.output = {} if event.branch is None else {"branch": event.branch}
-        _close(run, visit, "done", event.at)
+        return _with(run, replace(visit, status="calling", request=event.request))
+    output = {} if event.branch is None else {"branch": event.branch}
+    return _closed(run, replace(visit, output=output), "done", event.at)
 
 
-def _settled(run: Draft, event: CallSettled) -> None:
+def _settled(run: Run, event: CallSettled) -> Run:
     if run.ended is not None:
         late = visit_of(run, event)
-        run.trace[run.trace.index(late)] = final(_outcome(draft(late), event))
-        return
+        return replace(run, trace=tuple([_outcome(one, event) if one is late else one for one in run.trace]))
     visit = _outcome(_open_visit(run, event), event)
-    if event.error is None:
-        _close(run, visit, "done", event.at)
-        run.facts = {**run.facts, event.step_id: _fact(event)}
-        if event.signal is True:
-            run.signals = (*run.signals, event.step_id)
+    if event.error is not None:
+        return _with(run, visit)
+    return replace(
+        _closed(run, visit, "done", event.at),
+        facts={**run.facts, event.step_id: _fact(event)},
+        signals=(*run.signals, event.step_id) if event.signal is True else run.signals,
+    )
 
 
-def _outcome(visit: Any, event: CallSettled) -> Any:
-    """The draft of a visit, with what came of its call; a failed one stays open."""
-    visit.status = "done" if event.error is None else "failed"
-    visit.ended_at, visit.output, visit.attempts, visit.error = event.at, event.output, event.attempts, event.error
-    if event.by is not None:
-        visit.resolved_by, visit.reason, visit.request = event.by, event.reason, event.request
-    return visit
+def _outcome(visit: Visit, event: CallSettled) -> Visit:
+    """A visit with what came of its call; a failed one stays open."""
+    settled = replace(
+        visit,
+        status="done" if event.error is None else "failed",
+        ended_at=event.at,
+        output=event.output,
+        attempts=event.attempts,
+        error=event.error,
+    )
+    if event.by is None:
+        return settled
+    return replace(settled, resolved_by=event.by, reason=event.reason, request=event.request)
 
 
 def _fact(event: CallSettled) -> Any:
@@ -181,39 +133,46 @@ def _fact(event: CallSettled) -> Any:
     return {**(event.output if isinstance(event.output, dict) else {"output": event.output}), "signal": event.signal}
 
 
-def _opened(run: Draft, event: GateOpened) -> None:
+def _opened(run: Run, event: GateOpened) -> Run:
     """A gate that opens again shows something else, but it is as old as it was, and decides on no later hit."""
     visit = _open_visit(run, event)
-    gate = _new_gate(
-        *(event.label, event.reason, event.decisions, event.digest, event.at),
-        *(event.role, event.signals, event.effects, event.missing),
+    before = visit.gate
+    gate = Gate(
+        label=event.label,
+        reason=event.reason,
+        decisions=event.decisions,
+        digest=event.digest,
+        opened_at=event.at if before is None else before.opened_at,
+        role=event.role,
+        signals=event.signals if before is None else before.signals,
+        effects=event.effects,
+        missing=event.missing,
     )
-    if visit.gate is not None:
-        gate = changed(gate, opened_at=visit.gate.opened_at, signals=visit.gate.signals)
-    visit.status, visit.gate, visit.request = "parked", gate, event.request
+    return _with(run, replace(visit, status="parked", gate=gate, request=event.request))
 
 
-def _judged(run: Draft, event: VerdictGiven) -> None:
+def _judged(run: Run, event: VerdictGiven) -> Run:
     visit = _open_visit(run, event)
-    run.signals, run.traceparent = _undecided(run, visit), event.traceparent or run.traceparent
-    run.approved = _approved(run, visit, event.decision)
-    visit.verdict = _new_verdict(event.decision, event.by, event.at, event.comment, event.inputs)
-    if event.inputs is not None:
-        run.inputs = merged(run.inputs, event.inputs)
-    visit.resolved_by, visit.request = event.by, event.request
+    run = replace(
+        run,
+        signals=_undecided(run, visit),
+        traceparent=event.traceparent or run.traceparent,
+        approved=_approved(run, visit, event.decision),
+        inputs=run.inputs if event.inputs is None else merged(run.inputs, event.inputs),
+    )
+    verdict = Verdict(event.decision, event.by, event.at, event.comment, event.inputs)
+    visit = replace(visit, verdict=verdict, resolved_by=event.by, request=event.request)
     status: VisitStatus = "denied" if event.decision == DENIED else "done"
     if visit.kind == "task":
         if event.decision in (APPROVED, DONE):
-            visit.status = "calling"
-        else:
-            _close(run, visit, "failed" if event.decision == RETRY else status, event.at)
-    else:
-        visit.output = {"decision": event.decision, "comment": event.comment}
-        _close(run, visit, status, event.at)
-        run.facts = {**run.facts, event.step_id: visit.output}
+            return _with(run, replace(visit, status="calling"))
+        return _closed(run, visit, "failed" if event.decision == RETRY else status, event.at)
+    output = {"decision": event.decision, "comment": event.comment}
+    run = replace(run, facts={**run.facts, event.step_id: output})
+    return _closed(run, replace(visit, output=output), status, event.at)
 
 
-def _undecided(run: Draft, visit: Visit) -> tuple[str, ...]:
+def _undecided(run: Run, visit: Visit) -> tuple[str, ...]:
     """The hits that a verdict leaves undecided: those that came after its gate had opened."""
     left = list(run.signals)
     for step_id in visit.gate.signals if visit.gate is not None else ():
@@ -222,7 +181,7 @@ def _undecided(run: Draft, visit: Visit) -> tuple[str, ...]:
     return tuple(left)
 
 
-def _approved(run: Draft, visit: Visit, decision: str) -> tuple[PlannedCall, ...]:
+def _approved(run: Run, visit: Visit, decision: str) -> tuple[PlannedCall, ...]:
     """The calls that verdicts so far were shown; what this one was shown of a step replaces what an earlier one was."""
     effects = visit.gate.effects if visit.gate is not None else None
     shown = tuple(one for one in effects or () if decision in one.decisions)
@@ -232,38 +191,43 @@ def _approved(run: Draft, visit: Visit, decision: str) -> tuple[PlannedCall, ...
     return (*(one for one in run.approved if one.step_id not in steps), *shown)
 
 
-def _ended(run: Draft, event: RunEnded) -> None:
+def _ended(run: Run, event: RunEnded) -> Run:
     """What failed stays failed, an end that was reached is done, and whatever else is open is cancelled."""
-    run.ended = event
-    for visit in [*run.open]:
-        if visit.status == "failed":
-            _close(run, visit, "failed", visit.ended_at)
-        else:
-            reached = visit.kind == "end" and event.status == "completed"
-            _close(run, visit, "done" if reached else "cancelled", event.at)
+    return replace(run, ended=event, open=(), trace=(*run.trace, *[_over(visit, event) for visit in run.open]))
 
 
-def visit_of(run: Run | Draft, event: AboutVisit) -> Visit:
+def _over(visit: Visit, event: RunEnded) -> Visit:
+    if visit.status == "failed":
+        return visit
+    reached = visit.kind == "end" and event.status == "completed"
+    return replace(visit, status="done" if reached else "cancelled", ended_at=event.at)
+
+
+def visit_of(run: Run, event: VisitEvent) -> Visit:
     """The visit that an event is about: open, or over."""
-    for visits in (run.open, reversed(run.trace)):
-        for visit in visits:
-            if visit.step_id == event.step_id and visit.visit == event.visit:
-                return visit
+    for visit in (*run.open, *reversed(run.trace)):
+        if visit.step_id == event.step_id and visit.visit == event.visit:
+            return visit
     message = f"{event.type} names a visit that the run has not made: {event.step_id}:{event.visit}"
     raise ValueError(message)
 
 
-def _open_visit(run: Draft, event: AboutVisit) -> Any:
-    """The draft of the visit that an event is about; only the outcome of a call may come when its visit is over."""
-    for visit in run.open:
-        if visit.step_id == event.step_id and visit.visit == event.visit:
-            return visit
-    message = f"{event.type} names a visit that is not open: {event.step_id}:{event.visit}"
-    raise ValueError(message)
+def _open_visit(run: Run, event: VisitEvent) -> Visit:
+    """The open visit that an event is about; only the outcome of a call may come when its visit is over."""
+    visit = run.at(event.step_id)
+    if visit is None or visit.visit != event.visit:
+        message = f"{event.type} names a visit that is not open: {event.step_id}:{event.visit}"
+        raise ValueError(message)
+    return visit
 
 
-def _close(run: Draft, visit: Any, status: VisitStatus, at: datetime) -> None:
-    """Put a visit that has ended into the trace."""
-    visit.status, visit.ended_at = status, at
-    run.open.remove(visit)
-    run.trace.append(final(visit))
+def _with(run: Run, visit: Visit) -> Run:
+    """The run with this open visit in place of the one before."""
+    return replace(run, open=tuple([visit if one.step_id == visit.step_id else one for one in run.open]))
+
+
+def _closed(run: Run, visit: Visit, status: VisitStatus, at: datetime) -> Run:
+    """The run with an open visit moved to the trace."""
+    over = replace(visit, status=status, ended_at=at)
+    left = tuple([one for one in run.open if one.step_id != visit.step_id])
+    return replace(run, open=left, trace=(*run.trace, over))

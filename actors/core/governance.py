@@ -4,25 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec import Struct
+
 from actors.core.calls import Missing, Request, look_up
 from actors.core.inputs import pointer, sentence
 from actors.core.run import Run
 from actors.core.template import GATE_TIERS, ConditionFailed, Edge, Node, Template
-from actors.core.values import value
 
 ROLES = ("member", "manager", "owner")
 
 
-@value
-class Cleared:
+class Cleared(Struct, frozen=True):
     """The autopilot may go on, why, and at an exclusive gateway over which branch."""
 
     reason: str
     branch: str | None = None
 
 
-@value
-class Held:
+class Held(Struct, frozen=True):
     """A human has to decide, and why; `missing` are JSON pointers of the inputs that the step needs and lacks."""
 
     reason: str

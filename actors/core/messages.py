@@ -3,19 +3,18 @@
 Commands are imperative and may be refused; outcomes are never refused and may be stale; events are facts in the
 past tense; effects are asked of the outside and derived from the run.
 
-Events, and what they hold, have their fields in alphabetical order, as canonical JSON has its members: they are written
-in the order in which they are defined. `by` says who, `via` with what kind of token.
+`by` says who, `via` with what kind of token.
 """
 
 from __future__ import annotations
 
-from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
-from actors.core.calls import Connectors, PlannedCall, Request
+from msgspec import Struct, field
+
+from actors.core.calls import PlannedCall, Request
 from actors.core.template import Kind, Tier
-from actors.core.values import value
 
 AUTOPILOT = "autopilot"
 # The codes of failures that the core decides by.
@@ -23,8 +22,7 @@ OUTCOME_UNKNOWN_CODE = "outcome_unknown"
 CONNECTOR_CHANGED_CODE = "connector_changed"
 
 
-@value(kw_only=True)
-class Start:
+class Start(Struct, frozen=True, kw_only=True):
     """Begin this run of a template."""
 
     run_id: str
@@ -35,11 +33,9 @@ class Start:
     auto_resolve: bool = True
     traceparent: str | None = None
     at: datetime
-    connectors: Connectors = field(default_factory=dict)
 
 
-@value(kw_only=True)
-class Resume:
+class Resume(Struct, frozen=True, kw_only=True):
     """A human's verdict on the gate that is named; `digest` and the entity `tags` say which state of it was seen.
 
     `output` is what the tool answered, where a human has seen that a call of unknown outcome happened; `inputs` are
@@ -58,11 +54,9 @@ class Resume:
     inputs: dict[str, Any] | None = None
     traceparent: str | None = None
     at: datetime
-    connectors: Connectors = field(default_factory=dict)
 
 
-@value(kw_only=True)
-class Cancel:
+class Cancel(Struct, frozen=True, kw_only=True):
     """End the run where it stands; the entity `tags` say in which state it was seen."""
 
     by: str
@@ -70,22 +64,18 @@ class Cancel:
     reason: str | None = None
     tags: frozenset[str] | None = None
     at: datetime
-    connectors: Connectors = field(default_factory=dict)
 
 
-@value(kw_only=True)
-class Retry:
+class Retry(Struct, frozen=True, kw_only=True):
     """Go on from the step that failed; `tags` as above."""
 
     by: str
     via: str | None = None
     tags: frozenset[str] | None = None
     at: datetime
-    connectors: Connectors = field(default_factory=dict)
 
 
-@value(kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, gc=False, kw_only=True):
     """Why a step or a run failed: a stable code, a sentence, and what a person needs to go on.
 
     `maybe_sent` is False where it is certain that nothing of the call reached the far side, and None where that was
@@ -101,8 +91,7 @@ class Failure:
     step_id: str | None = None
 
 
-@value(kw_only=True)
-class CallReturned:
+class CallReturned(Struct, frozen=True, kw_only=True):
     """The tool answered the call of that visit."""
 
     step_id: str
@@ -111,11 +100,9 @@ class CallReturned:
     signal: Any = None
     attempts: int = 1
     at: datetime
-    connectors: Connectors = field(default_factory=dict)
 
 
-@value(kw_only=True)
-class CallFailed:
+class CallFailed(Struct, frozen=True, kw_only=True):
     """The call of that visit failed for good; `unknown` when nobody can know whether it took effect."""
 
     step_id: str
@@ -123,17 +110,14 @@ class CallFailed:
     error: Failure
     unknown: bool = False
     at: datetime
-    connectors: Connectors = field(default_factory=dict)
 
 
-@value(kw_only=True)
-class Elapsed:
+class Elapsed(Struct, frozen=True, kw_only=True):
     """The wake-up of that visit is due."""
 
     step_id: str
     visit: int
     at: datetime
-    connectors: Connectors = field(default_factory=dict)
 
 
 Command = Start | Resume | Cancel | Retry
@@ -141,11 +125,20 @@ Outcome = CallReturned | CallFailed | Elapsed
 Message = Command | Outcome
 
 
-@value(kw_only=True)
-class RunStarted:
-    """The run exists, pinned to one version of its template."""
+class EventBase(Struct, frozen=True, gc=False, kw_only=True, tag_field="type"):
+    """An event; it is stored with its tag as the member `type`."""
 
     at: datetime
+
+    @property
+    def type(self) -> str:
+        """The tag of its class, such as `run_started`."""
+        return str(self.__struct_config__.tag)
+
+
+class RunStarted(EventBase, frozen=True, kw_only=True, tag="run_started"):
+    """The run exists, pinned to one version of its template."""
+
     auto_resolve: bool
     by: str
     company_id: str
@@ -154,52 +147,43 @@ class RunStarted:
     template_digest: str
     template_version: int
     traceparent: str | None = None
-    type: Literal["run_started"] = "run_started"
     vertical: str
     via: str | None = None
 
 
-@value(kw_only=True)
-class StepEntered:
+class StepEntered(EventBase, frozen=True, kw_only=True, tag="step_entered"):
     """The run came to a step, from another or because somebody had it tried again.
 
     A join stays `waiting` until each of its branches has come.
     """
 
-    at: datetime
     by: str | None = None
     kind: Kind
     source: str | None = None
     step_id: str
     tier: Tier
-    type: Literal["step_entered"] = "step_entered"
     via: str | None = None
     visit: int
     waiting: bool = False
 
 
-@value(kw_only=True)
-class StepCleared:
+class StepCleared(EventBase, frozen=True, kw_only=True, tag="step_cleared"):
     """The step may go on, by whom and why: a task with the call that it will make, a gateway with its branch."""
 
-    at: datetime
     branch: str | None = None
     by: str = AUTOPILOT
     reason: str
     request: Request | None = None
     step_id: str
-    type: Literal["step_cleared"] = "step_cleared"
     visit: int
 
 
-@value(kw_only=True)
-class CallSettled:
+class CallSettled(EventBase, frozen=True, kw_only=True, tag="call_settled"):
     """The call of a step ended, with an output or with an error.
 
     `by`, `reason` and `request` are set where the step was cleared in the same breath, since nothing had to be sent.
     """
 
-    at: datetime
     attempts: int = 0
     by: str | None = None
     error: Failure | None = None
@@ -208,19 +192,16 @@ class CallSettled:
     request: Request | None = None
     signal: Any = None
     step_id: str
-    type: Literal["call_settled"] = "call_settled"
     visit: int
 
 
-@value(kw_only=True)
-class GateOpened:
+class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     """The run parked at a step until a human decides; `request` is the call that an approval will send.
 
     `effects` are the irreversible calls that a decision can lead to before the next human; None in histories that
     were written before gates told of them. `missing` are JSON pointers of the inputs that the step needs and lacks.
     """
 
-    at: datetime
     decisions: tuple[str, ...]
     digest: str
     effects: tuple[PlannedCall, ...] | None = None
@@ -231,15 +212,12 @@ class GateOpened:
     role: str | None = None
     signals: tuple[str, ...] = ()
     step_id: str
-    type: Literal["gate_opened"] = "gate_opened"
     visit: int
 
 
-@value(kw_only=True)
-class VerdictGiven:
+class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
     """A human decided, and the gate's visit is closed; `inputs` are those that were missing, and are the run's now."""
 
-    at: datetime
     by: str
     comment: str | None = None
     decision: str
@@ -247,22 +225,18 @@ class VerdictGiven:
     request: Request | None = None
     step_id: str
     traceparent: str | None = None
-    type: Literal["verdict_given"] = "verdict_given"
     via: str | None = None
     visit: int
 
 
-@value(kw_only=True)
-class RunEnded:
+class RunEnded(EventBase, frozen=True, kw_only=True, tag="run_ended"):
     """The run is over; `was` is its status before."""
 
-    at: datetime
     by: str | None = None
     error: Failure | None = None
     outcome: str | None = None
     reason: str | None = None
     status: Literal["completed", "failed", "cancelled"]
-    type: Literal["run_ended"] = "run_ended"
     via: str | None = None
     was: str | None = None
 
@@ -276,8 +250,7 @@ def effect_key(run_id: str, step_id: str, visit: int) -> str:
     return f"{run_id}:{step_id}:{visit}"
 
 
-@value
-class Call:
+class Call(Struct, frozen=True):
     """Send this request, once if it is not `repeatable`, and say what came of it.
 
     `traceparent` is the W3C trace context of whoever set the run going last.
@@ -297,8 +270,7 @@ class Call:
         return effect_key(self.run_id, self.step_id, self.visit)
 
 
-@value
-class Wake:
+class Wake(Struct, frozen=True):
     """Send Elapsed to this visit, at once when there is no time."""
 
     company_id: str
@@ -316,8 +288,7 @@ class Wake:
 Effect = Call | Wake
 
 
-@value
-class Rejected:
+class Rejected(Struct, frozen=True):
     """A command that was refused: the contract's code, a sentence, and what the caller needs to go on."""
 
     code: str

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from actors.core.calls import PlannedCall, Request
 from actors.core.messages import Failure, RunEnded
 from actors.core.template import Kind, Tier
-from actors.core.values import value
 
 Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
 VisitStatus = Literal["waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled"]
@@ -17,8 +17,7 @@ RETRY = "retry"
 DONE = "done"
 
 
-@value
-class Gate:
+class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a human is asked at a visit; `signals` are the hits that stood when the gate opened.
 
     `effects` are the irreversible calls that a decision can lead to; None where the gate opened before they were kept.
@@ -36,8 +35,7 @@ class Gate:
     missing: tuple[str, ...] = ()
 
 
-@value
-class Verdict:
+class Verdict(Struct, frozen=True, gc=False):
     """What a human answered, and the inputs that came with it."""
 
     decision: str
@@ -47,8 +45,7 @@ class Verdict:
     inputs: dict[str, Any] | None = None
 
 
-@value
-class Visit:
+class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
     """One entry of the run into a step, from entering it to leaving it."""
 
     step_id: str
@@ -69,8 +66,7 @@ class Visit:
     arrived: tuple[str, ...] = ()
 
 
-@value
-class Run:
+class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     """One execution of a template; `version` counts its events, `open` holds the visits that have not ended.
 
     `approved` holds, by step, the irreversible call that the latest verdict leading to it was shown.

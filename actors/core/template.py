@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from msgspec import Struct
+
 Kind = Literal["task", "gate", "gateway", "end"]
 Tier = Literal["low", "medium", "high", "critical"]
 ToolEffect = Literal["read", "reversible", "irreversible"]
@@ -56,8 +58,7 @@ class Inputs(Protocol):
         """What is there and has another form: pointers that begin with `/inputs`, and a sentence for each."""
 
 
-@dataclass(frozen=True, slots=True)
-class DryRun:
+class DryRun(Struct, frozen=True):
     """What a shadowed tool answers when its condition holds, and whether its author says that this is a hit."""
 
     output: dict[str, Any]
@@ -65,8 +66,7 @@ class DryRun:
     when: Condition | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """One step of a template; docs/guides/templates.md has its kinds and their fields."""
 
     id: str
@@ -97,8 +97,7 @@ class Node:
             return True
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """A way from one node to another, under a branch label, and for a gateway under a condition."""
 
     source: str

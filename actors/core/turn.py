@@ -8,7 +8,7 @@ from typing import Any
 
 from actors.core.approvals import CHANGED, Standing, covered, doubt, standing, stands
 from actors.core.calls import Connectors, Missing, Request, dry_run, prepare, sendable
-from actors.core.evolve import absorb
+from actors.core.evolve import evolve, visit_of
 from actors.core.governance import Held, resolve
 from actors.core.messages import (
     AUTOPILOT,
@@ -23,17 +23,14 @@ from actors.core.messages import (
 )
 from actors.core.run import DONE, RETRY, Run, Visit
 from actors.core.template import APPROVED, DENIED, Node, Template
-from actors.core.values import maker
 
 TURN_STEPS_MAX = 200
 COMPLETE = "what was missing is there now"
-_new_step_entered, _new_step_cleared = maker(StepEntered), maker(StepCleared)
-_new_call_settled, _new_gate_opened = maker(CallSettled), maker(GateOpened)
 
 
 @dataclass(slots=True)
 class Turn:
-    """The run as it stands within a turn, in a draft of the turn's own, and the events so far."""
+    """The run as it stands within a turn, and the events so far."""
 
     run: Run
     at: datetime
@@ -44,7 +41,7 @@ class Turn:
 
     def emit(self, event: LaterEvent) -> None:
         """Change the run by an event, which is a fact from now on."""
-        absorb(self.run, event)
+        self.run = evolve(self.run, event)
         self.events.append(event)
 
     def flow(self) -> None:
@@ -73,7 +70,7 @@ class Turn:
                 visit, arrived = here.visit, len(here.arrived) + 1
             waiting = arrived < len(self.template.entering(step_id))
         self.emit(
-            _new_step_entered(
+            StepEntered(
                 at=self.at,
                 step_id=step_id,
                 visit=visit,
@@ -116,7 +113,7 @@ class Turn:
             sent = None if reason is None else request
             signal = True if hit or node.is_hit(output) else None
             self.emit(
-                _new_call_settled(
+                CallSettled(
                     at=self.at,
                     step_id=visit.step_id,
                     visit=visit.visit,
@@ -130,9 +127,7 @@ class Turn:
             self.leave(visit.step_id, APPROVED)
         elif reason is not None:
             self.emit(
-                _new_step_cleared(
-                    at=self.at, step_id=visit.step_id, visit=visit.visit, reason=reason, by=by, request=request
-                )
+                StepCleared(at=self.at, step_id=visit.step_id, visit=visit.visit, reason=reason, by=by, request=request)
             )
 
     def signal(self, step_id: str, output: Any, reported: Any = None) -> Any:
@@ -159,33 +154,33 @@ class Turn:
         known: Any = {"template": self.template, "connectors": self.connectors, "missing": missing}
         self._open(visit, reason, decisions, standing(self.run, visit, decisions, request, **known))
 
-    def reopen(self, visit: Visit, now: Standing) -> None:
+    def reopen(self, visit: Visit, now: Standing) -> Visit:
         """Let an open gate show what stands now, and say anew why it waits where what is missing has changed."""
         assert visit.gate is not None  # noqa: S101 - it is open
         reason = visit.gate.reason
         if now.missing != visit.gate.missing:
             answer = resolve(self.run, self.template.node(visit.step_id), self.template, now.request)
             reason = answer.reason if isinstance(answer, Held) else COMPLETE
-        self._open(visit, reason, visit.gate.decisions, now)
+        return self._open(visit, reason, visit.gate.decisions, now)
 
-    def _open(self, visit: Visit, reason: str, decisions: tuple[str, ...], now: Standing) -> None:
+    def _open(self, visit: Visit, reason: str, decisions: tuple[str, ...], now: Standing) -> Visit:
         node = self.template.node(visit.step_id)
-        self.emit(
-            _new_gate_opened(
-                at=self.at,
-                step_id=visit.step_id,
-                visit=visit.visit,
-                label=node.label,
-                reason=reason,
-                decisions=decisions,
-                digest=now.digest,
-                effects=now.effects,
-                missing=now.missing,
-                role=node.role,
-                request=sendable(now.request),
-                signals=self.run.signals,
-            )
+        opened = GateOpened(
+            at=self.at,
+            step_id=visit.step_id,
+            visit=visit.visit,
+            label=node.label,
+            reason=reason,
+            decisions=decisions,
+            digest=now.digest,
+            effects=now.effects,
+            missing=now.missing,
+            role=node.role,
+            request=sendable(now.request),
+            signals=self.run.signals,
         )
+        self.emit(opened)
+        return visit_of(self.run, opened)
 
     def _resolve(self, visit: Visit) -> None:
         node = self.template.node(visit.step_id)

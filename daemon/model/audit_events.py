@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
+from msgspec import Struct
+
 from actors.core.calls import Connector
+from actors.core.messages import EventBase
 
 KeyPurpose = Literal["tokens", "secrets", "audit"]
 
@@ -18,71 +20,55 @@ SERVICE = ""
 PASSWORD = "password"  # noqa: S105 - a kind of proof, not a password
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Registered:
+class Registered(EventBase, frozen=True, kw_only=True, tag="registered"):
     """A company began, with its first user."""
 
-    at: datetime
     by: str
     company: str
     role: str
-    type: Literal["registered"] = "registered"
     user: str
     via: str = PASSWORD
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedIn:
+class LoggedIn(EventBase, frozen=True, kw_only=True, tag="logged_in"):
     """Somebody proved who they are, and has a token until then."""
 
-    at: datetime
     by: str
     token: str
-    type: Literal["logged_in"] = "logged_in"
     until: datetime
     via: str = PASSWORD
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedOut:
+class LoggedOut(EventBase, frozen=True, kw_only=True, tag="logged_out"):
     """A token was revoked by whoever holds it."""
 
-    at: datetime
     by: str
     token: str
-    type: Literal["logged_out"] = "logged_out"
     via: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoginRefused:
+class LoginRefused(EventBase, frozen=True, kw_only=True, tag="login_refused"):
     """Somebody gave this address, and a password that is not its own."""
 
-    at: datetime
     by: str
     reason: str = "invalid_credentials"
-    type: Literal["login_refused"] = "login_refused"
     via: str = PASSWORD
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectorChanged:
+class ConnectorChanged(EventBase, frozen=True, kw_only=True, tag="connector_changed"):
     """A connector was made, changed or deleted; of its secret only what became of it."""
 
     after: Connector | None
-    at: datetime
     before: Connector | None
     by: str
     number: int
     secret: SecretChange
     tool_id: str
-    type: Literal["connector_changed"] = "connector_changed"
     version: int
     via: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookForm:
+class WebhookForm(Struct, frozen=True, kw_only=True):
     """What a webhook is, without its secret."""
 
     description: str | None
@@ -92,45 +78,37 @@ class WebhookForm:
     url: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookChanged:
+class WebhookChanged(EventBase, frozen=True, kw_only=True, tag="webhook_changed"):
     """A webhook was made, changed, disabled or deleted; `by` is empty where the service did so itself."""
 
     after: WebhookForm | None
-    at: datetime
     before: WebhookForm | None
     by: str
-    type: Literal["webhook_changed"] = "webhook_changed"
     via: str
     webhook_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeysForm:
+class KeysForm(Struct, frozen=True, kw_only=True):
     """The keys in a file, by their ids: the one in use, and all that count."""
 
     current: str
     known: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeysChanged:
+class KeysChanged(EventBase, frozen=True, kw_only=True, tag="keys_changed"):
     """Keys of the service were made, rotated or dropped; `by` is empty, as a file does not say who changed it."""
 
     after: KeysForm
-    at: datetime
     before: KeysForm | None
     by: str
     purpose: KeyPurpose
-    type: Literal["keys_changed"] = "keys_changed"
     via: str
 
 
 LogEvent = Registered | LoggedIn | LoggedOut | LoginRefused | ConnectorChanged | WebhookChanged | KeysChanged
 
 
-@dataclass(frozen=True, slots=True)
-class Logged:
+class Logged(Struct, frozen=True):
     """An event on its way into the log of a company."""
 
     company_id: str

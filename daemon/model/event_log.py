@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
+
+from msgspec.structs import asdict
 
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import Event
@@ -59,7 +61,7 @@ class EventLog(Protocol):
 
 def shown_event(seq: int, event: Event) -> dict[str, Any]:
     """An event as callers see it."""
-    found = {one.name: getattr(event, one.name) for one in fields(event) if one.name != "type"}
+    found = asdict(event)
     if "request" in found:
         found["request"] = shown(found["request"])
     if found.get("effects") is not None:

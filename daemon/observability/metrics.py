@@ -21,7 +21,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from actors.core.calls import Request
 from actors.core.evolve import visit_of
-from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, VerdictGiven
+from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, RunEnded, VerdictGiven
 from actors.core.run import Run, Visit
 from actors.ports import StoreFailed
 from daemon.observability.meters import Sources
@@ -106,12 +106,15 @@ class Metrics:
         self._turns.inc()
         for event in events:
             self._kinds[event.type].value += 1
-            if event.type == "call_settled":
-                self._call_settled(run, event)
-            elif event.type == "verdict_given":
-                self._verdict_given(run, event)
-            elif event.type == "run_ended":
-                self._end(run.vertical, event.status).inc()
+            match event:
+                case CallSettled():
+                    self._call_settled(run, event)
+                case VerdictGiven():
+                    self._verdict_given(run, event)
+                case RunEnded():
+                    self._end(run.vertical, event.status).inc()
+                case _:
+                    pass
 
     def _call_settled(self, run: Run, event: CallSettled) -> None:
         """Count a call; where the step was cleared in the same breath, its event says all without a look at the run."""

@@ -1,29 +1,20 @@
-"""JSON in and out: orjson where it is installed, the standard library where not, strict in both."""
+"""JSON in and out, strict in both."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import fields, is_dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from actors.core.canonical import canonical
-from actors.core.values import MEMBERS
+import msgspec
 
-try:
-    import orjson
-except ImportError:  # the extra `speed` is not installed
-    FAST = False
-else:
-    FAST = True
-    _CANONICAL = orjson.OPT_UTC_Z | orjson.OPT_SORT_KEYS | orjson.OPT_PASSTHROUGH_DATACLASS
+from actors.core.canonical import canonical
 
 INTEGER_MAX = 2**63 - 1
 DEPTH_MAX = 64
-# Where orjson may write a number otherwise than RFC 8785: as 1.0; with an exponent, where every digit is a 0, every end
-# a comma, and what numbers are not made of is gone.
+# Where a number may be written otherwise than RFC 8785 has it: as 1.0; with an exponent, where
+# every digit is a 0, every end a comma, and what numbers are not made of is gone.
 _WHOLE = re.compile(rb"\.0[,}\]]")
 _POWER = re.compile(rb"0e[-+]?0+,")
 _BLURRED = bytes.maketrans(b"0123456789}]", b"0" * 10 + b",,")
@@ -32,65 +23,32 @@ _BESIDE = bytes(set(range(256)) - set(b'0123456789e.+-,}]"'))
 _ASTRAL = re.compile(rb"[\xf0-\xf4]")
 TOO_DEEP = f"The body is nested more than {DEPTH_MAX} deep."
 
+dumps = msgspec.json.Encoder().encode
+"""A value as JSON: values as objects, times as RFC 3339 in UTC. Numbers have to be finite."""
+
+_sorted = msgspec.json.Encoder(order="sorted")
+
 
 class NotJson(ValueError):
     """The bytes are no JSON that this service takes; the text says why."""
 
 
-def spelled(value: Any) -> Any:
-    """What stands in JSON for a value that is none: an object for a dataclass, RFC 3339 in UTC with Z for a time."""
-    try:
-        return MEMBERS[type(value)](value)
-    except KeyError:
-        pass
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
-    raise TypeError(f"{type(value).__name__} is no JSON value")
-
-
-def dumps(value: Any, spell: Callable[[Any], Any] = spelled) -> bytes:
-    """A value as JSON; `spell` says what stands for a value that is none. Numbers have to be finite."""
-    if FAST:
-        try:
-            return orjson.dumps(value, spell, orjson.OPT_UTC_Z | orjson.OPT_PASSTHROUGH_DATACLASS)
-        except TypeError:  # such as an integer beyond 64 bits
-            pass
-    return json.dumps(value, default=spell, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
-
-
 def canonical_lines(values: Sequence[Any]) -> tuple[bytes, bytes | None]:
-    """Objects as canonical JSON (RFC 8785), one in each line; dataclasses have to have their fields in its order.
+    """Objects as canonical JSON (RFC 8785), one in each line.
 
     Canonical JSON has one word for 1 and 1.0. Where that would lose what kind a number is, the second value has the
     same lines in other words, which keep it; else it is None.
     """
-    if FAST:
-        try:
-            # What each object holds is taken out here: to be called back for it takes the encoder longer.
-            written = b"\n".join([orjson.dumps(_opened(value), spelled, _CANONICAL) for value in values])
-        except TypeError:  # such as an integer beyond 64 bits
-            pass
-        else:
-            if not _blurred(written) and (written.isascii() or _ASTRAL.search(written) is None):
-                return written, None
-    exact = b"\n".join([dumps(value) for value in values])
-    return b"\n".join([canonical(plain(value)).encode() for value in values]), exact if _blurred(exact) else None
+    written = _sorted.encode_lines(values)[:-1]
+    if not _blurred(written) and (written.isascii() or _ASTRAL.search(written) is None):
+        return written, None
+    lines = b"\n".join([canonical(msgspec.to_builtins(value)).encode() for value in values])
+    return lines, written if _blurred(written) else None
 
 
 def _blurred(written: bytes) -> bool:
     """Whether a number in some objects may stand otherwise in canonical JSON; nearly never, and cheap to ask."""
     return _WHOLE.search(written) is not None or _POWER.search(written.translate(_BLURRED, _BESIDE)) is not None
-
-
-def plain(value: Any) -> Any:
-    """A value with its dataclasses as objects and its times as text, all the way down; JSON stays as it is."""
-    if isinstance(value, datetime):
-        return spelled(value)
-    if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    return [plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def loads(raw: bytes) -> Any:
@@ -114,11 +72,6 @@ def loads(raw: bytes) -> Any:
     if raw.count(b"[") + raw.count(b"{") > DEPTH_MAX and not _shallow(value, DEPTH_MAX):
         raise NotJson(TOO_DEEP)
     return value
-
-
-def _opened(value: Any) -> Any:
-    members = MEMBERS.get(type(value))
-    return value if members is None else members(value)
 
 
 def _shallow(value: Any, depth: int) -> bool:

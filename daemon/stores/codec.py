@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING
 
+import msgspec
 import structlog
-from pydantic import Field, TypeAdapter, ValidationError
+from msgspec.json import Decoder
 
 from actors.core.calls import Connector
 from actors.core.canonical import canonical
-from actors.core.evolve import absorb, drafted, evolve, finished
-from actors.core.messages import Event, RunStarted
+from actors.core.evolve import evolve
+from actors.core.messages import Event
 from actors.core.run import Run
 from daemon.model.audit_events import ConnectorChanged, LogEvent
-from daemon.runtime.json_codec import canonical_lines, dumps, plain
-from daemon.stores.listed import listed, reader
+from daemon.runtime.json_codec import canonical_lines, dumps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,38 +24,29 @@ if TYPE_CHECKING:
     from actors.ports import Commit
     from daemon.model import ConnectorChange, TemplateDocument
 
-T = TypeVar("T")
 _log = structlog.get_logger()
 
-SNAPSHOT_SCHEMA = 5
-"""Grows with every change of Run, or of what evolve makes of old events; older snapshots are then folded anew."""
-
-NAMED_SCHEMA = 2
-"""What was written before 3: each field with its name; those of today that it lacks have their defaults."""
+SNAPSHOT_SCHEMA = 6
+"""Grows with every change of Run, or of what evolve makes of old events; other snapshots are then folded anew."""
 
 SNAPSHOT_BYTES_MAX = 32 * 1024
 SNAPSHOT_EAGER_EVENTS = 128
 
-_RUN = reader(Run)
-_NAMED_RUN: TypeAdapter[tuple[Run]] = TypeAdapter(tuple[Run])
-_CONNECTOR: TypeAdapter[tuple[Connector]] = TypeAdapter(tuple[Connector])
-_STATE: TypeAdapter[tuple[Connector | None]] = TypeAdapter(tuple[Connector | None])
-_EVENTS: TypeAdapter[tuple[Event, ...]] = TypeAdapter(tuple[Annotated[Event, Field(discriminator="type")], ...])
-_LOG: TypeAdapter[tuple[LogEvent, ...]] = TypeAdapter(tuple[Annotated[LogEvent, Field(discriminator="type")], ...])
+_RUN = Decoder(Run)
+_CONNECTOR = Decoder(tuple[Connector])
+_STATE = Decoder(tuple[Connector | None])
+_EVENTS = Decoder(tuple[Event, ...])
+_LOG = Decoder(tuple[LogEvent, ...])
 
 
 def encode_run(run: Run) -> bytes:
     """The snapshot of a run."""
-    return listed(run)
+    return dumps(run)
 
 
-def decode_run(data: bytes, schema: int = SNAPSHOT_SCHEMA) -> Run:
-    """The run of a snapshot; ValueError when it is none of that schema, or of one that is no longer read."""
-    if schema == SNAPSHOT_SCHEMA:
-        return _RUN(data)
-    if schema == NAMED_SCHEMA:
-        return _decoded(_NAMED_RUN, data)[0]
-    raise ValueError(f"snapshots of schema {schema} are not read")
+def decode_run(data: bytes) -> Run:
+    """The run of a snapshot; ValueError when it is none."""
+    return _RUN.decode(data)
 
 
 def encode_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:
@@ -71,22 +62,17 @@ def decode_events(data: bytes, exact: bytes | None = None) -> tuple[Event, ...]:
         data = exact
     if not data:
         raise ValueError("a commit without events")
-    return _decoded(_EVENTS, b"[" + data.replace(b"\n", b",") + b"]")
+    return _EVENTS.decode(b"[" + data.replace(b"\n", b",") + b"]")
 
 
 def encode_log(event: LogEvent) -> bytes:
     """An event of a company's own log as canonical JSON, in one line."""
-    return canonical(plain(event)).encode()
+    return canonical(msgspec.to_builtins(event)).encode()
 
 
 def decode_log(data: bytes) -> tuple[LogEvent, ...]:
     """The events of a company's own log in these lines; ValueError when they hold anything else."""
-    return _decoded(_LOG, b"[" + data.replace(b"\n", b",") + b"]")
-
-
-def readable(schema: int) -> bool:
-    """Whether a snapshot of that schema can be read."""
-    return schema in (SNAPSHOT_SCHEMA, NAMED_SCHEMA)
+    return _LOG.decode(b"[" + data.replace(b"\n", b",") + b"]")
 
 
 def checksum(version: int, snapshot: bytes, schema: int = SNAPSHOT_SCHEMA) -> int:
@@ -98,13 +84,13 @@ def usable(
     key: tuple[str, str], version: int | None, schema: int | None, checked: int | None, body: bytes | None
 ) -> Run | None:
     """The run of a snapshot; None when it is not of our kind, or not as it was written."""
-    if body is None or schema is None or not readable(schema):
+    if body is None or schema != SNAPSHOT_SCHEMA:
         return None
-    if checksum(version or 0, body, schema) != checked:
+    if checksum(version or 0, body) != checked:
         _log.error("snapshot_damaged", company_id=key[0], run_id=key[1], version=version)
         return None
     try:
-        run = decode_run(body, schema)
+        run = decode_run(body)
     except ValueError:
         return None
     return run if (run.company_id, run.id, run.version) == (*key, version) else None
@@ -117,7 +103,7 @@ def encode_connector(connector: Connector) -> bytes:
 
 def decode_connector(data: bytes) -> Connector:
     """The connector of these bytes."""
-    return _decoded(_CONNECTOR, data)[0]
+    return _CONNECTOR.decode(data)[0]
 
 
 def encode_state(connector: Connector | None) -> bytes:
@@ -127,20 +113,16 @@ def encode_state(connector: Connector | None) -> bytes:
 
 def decode_state(data: bytes) -> Connector | None:
     """The connector of these bytes, or None."""
-    return _decoded(_STATE, data)[0]
+    return _STATE.decode(data)[0]
 
 
 def fold(events: Iterable[Event], run: Run | None = None) -> Run:
     """The run that a history leads to, from its beginning or from a run on the way."""
-    folded = None if run is None else drafted(run)
     for event in events:
-        if folded is None or isinstance(event, RunStarted):
-            folded = drafted(evolve(folded, event))
-        else:
-            absorb(folded, event)
-    if folded is None:
+        run = evolve(run, event)
+    if run is None:
         raise ValueError("a run without a history")
-    return finished(folded)
+    return run
 
 
 def snapshot(commit: Commit) -> bytes | None:
@@ -162,17 +144,6 @@ def _grown(before: int, after: int) -> bool:
     while mark <= before:
         mark += max(1, mark // 4)
     return mark <= after
-
-
-def _decoded(adapter: TypeAdapter[T], data: bytes) -> T:
-    try:
-        return adapter.validate_json(data)
-    except ValidationError as error:
-        if error.errors(include_url=False)[0]["type"] != "json_invalid":
-            raise
-    # The fast parser gives up at a depth that the encoder still writes.
-    parsed: Any = json.loads(data)
-    return adapter.validate_python(parsed)
 
 
 def email_key(email: str) -> str:

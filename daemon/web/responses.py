@@ -6,14 +6,13 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from aiohttp import web
 
 from actors.core.run import Run
-from actors.core.values import value
 from actors.ports import Receipt
 from daemon.runtime.json_codec import dumps
 from daemon.web.problems import Problem, etag
@@ -25,7 +24,7 @@ PAGE_BYTES_MAX = 4 * 1024 * 1024
 NOT_EMPTY = re.compile(r".+", re.DOTALL)
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class StoredResponse:
     """An answer before it is on the wire, so that it can be kept and given again byte for byte."""
 

@@ -7,8 +7,10 @@ import secrets
 import shutil
 import sqlite3
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from actors.core.run import Run
 from daemon.audit import export

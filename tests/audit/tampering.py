@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable
-from dataclasses import fields
 
-from actors.core.run import Run
 from daemon.model import merkle
 from daemon.stores import codec
 from tests.audit.drawing import COMMITS, Rng, any_commit, edited, edited_line, flipped, rebuild, rechain, rows
 from tests.audit.past import Past
 
 Names = set[str]
-CREATED_BY = [field.name for field in fields(Run)].index("created_by")
 
 
 # ------------------------------------------------------------------------------------------------------------ histories
@@ -247,7 +244,7 @@ def snapshot_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
             body = flipped(body, rng)
         case 1:
             value = json.loads(body)
-            value[CREATED_BY] = "mallory"
+            value["created_by"] = "mallory"
             body = json.dumps(value).encode()
             checksum = codec.checksum(version, body)
         case 2:

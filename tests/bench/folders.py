@@ -17,9 +17,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from actors.core.decider import Step, step
 from actors.core.messages import RunStarted, Start
-from actors.core.values import changed
 from actors.ports import Commit
 from daemon.audit.signer import PUBLIC, Signer
 from daemon.runtime.clock import utc_now
@@ -65,7 +66,7 @@ def parked(company_id: str) -> Commit:
     """The commit of a run that began as those of the load test do, and waits at its gate."""
     (entry,) = (one for one in shipped() if one.template.vertical == VERTICAL)
     message = Start(run_id=new_id(), company_id=company_id, by="bench@example.test", inputs=dict(INPUTS), at=utc_now())
-    done = step(None, message, entry.template)
+    done = step(None, message, entry.template, {})
     assert isinstance(done, Step)
     assert done.run.parked, done.run.status
     return Commit(done.run, done.events, done.run.resting)
@@ -77,7 +78,7 @@ def alike(one: Commit, count: int) -> Iterator[Commit]:
     assert isinstance(first, RunStarted)
     for _ in range(count):
         run_id = new_id()
-        yield Commit(changed(one.run, id=run_id), (changed(first, run_id=run_id), *others), one.resting)
+        yield Commit(replace(one.run, id=run_id), (replace(first, run_id=run_id), *others), one.resting)
 
 
 def fill(folder: Path, company_id: str, runs: int) -> None:

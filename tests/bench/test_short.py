@@ -152,7 +152,7 @@ def both_turns() -> tuple[Commit, Commit]:
     began = folders.parked("company")
     (entry,) = (one for one in shipped() if one.template.vertical == folders.VERTICAL)
     verdict = Resume(gate="signoff", decision="approved", by="ann", role="manager", at=utc_now())
-    done = step(began.run, verdict, entry.template)
+    done = step(began.run, verdict, entry.template, {})
     assert isinstance(done, Step)
     return began, Commit(done.run, done.events, done.run.resting)
 

@@ -6,13 +6,14 @@ import asyncio
 import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from msgspec.structs import replace
 
 from actors.core.calls import Connector, Request
 from actors.core.messages import Call, CallFailed, CallReturned, Outcome, Wake

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from aiohttp import web
+from msgspec.structs import replace
 
 from tests.connectors.conftest import House, echo_auth
 

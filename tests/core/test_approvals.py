@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from actors.core.approvals import CHANGED, FAILED_ONCE, OUTCOME_UNKNOWN, as_it_stands, changed_gates, tag, unchanged
 from actors.core.calls import PlannedCall
@@ -145,7 +146,7 @@ def test_who_reads_sees_what_stands_and_may_decide_on_that() -> None:
     assert gate_now.effects is not None
     assert gate_now.effects[0].connector_version == 2
     for seen in ({"digest": gate_now.digest}, {"versions": {stands}}):
-        again = replace(talk, history=[*talk.history])
+        again = dataclasses.replace(talk, history=[*talk.history])
         again.resume("signoff", **seen)
         assert again.events == ("gate_opened", "verdict_given", "step_entered", "step_cleared")
         assert again.gate("signoff").digest == gate_now.digest

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from actors.core.calls import MASK, Missing, Request, dry_run, look_up, prepare, sendable, shown
 from actors.core.template import DryRun
@@ -71,7 +71,7 @@ def test_the_body_is_what_is_mapped_or_else_everything(method: str, maps: dict[s
 @pytest.mark.parametrize("name", ["query_map", "body_map"])
 def test_a_mapped_key_that_is_nowhere_is_missing(name: str) -> None:
     keys = {"a": "amount", "b": "patient.age", "c": "nowhere"}
-    bound = replace(connector("pay"), **{name: keys})  # type: ignore[arg-type]
+    bound = replace(connector("pay"), **{name: keys})
     missing = prepare(PAY, {"pay": bound}, INPUTS, FACTS)
     assert isinstance(missing, Missing)
     assert missing.keys == ("patient.age", "nowhere")

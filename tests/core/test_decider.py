@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
 
+from actors.core import decider
 from actors.core.approvals import changed_gates
-from actors.core.decider import decide
-from actors.core.messages import Cancel, Rejected, Resume, Retry, Start
+from actors.core.messages import Cancel, Rejected, Retry
 from actors.core.template import DryRun, Template
 from tests.conversations import MORNING, Conversation
 from tests.processes import (
@@ -67,10 +66,10 @@ def test_a_message_leaves_the_run_before_it_as_it_was_and_what_it_leads_to_is_fi
     talk.resume("signoff")
     assert before == kept
     for run in (before, talk.run):
-        with pytest.raises(FrozenInstanceError):
+        with pytest.raises(AttributeError):
             run.version = 99  # type: ignore[misc]
         for visit in (*run.open, *run.trace):
-            with pytest.raises(FrozenInstanceError):
+            with pytest.raises(AttributeError):
                 visit.status = "done"  # type: ignore[misc]
 
 
@@ -82,24 +81,9 @@ def test_a_run_starts_once() -> None:
 
 @pytest.mark.parametrize("message", [Cancel(by="ann", at=MORNING), Retry(by="ann", at=MORNING)])
 def test_nothing_is_said_to_a_run_that_never_started(message: Cancel | Retry) -> None:
-    refused = decide(None, message, SIGNOFF)
+    refused = decider.step(None, message, SIGNOFF, {})
     assert isinstance(refused, Rejected)
     assert refused.code == "not_found"
-
-
-def test_to_decide_is_to_say_which_events_follow() -> None:
-    start = Start(run_id="run", company_id="acme", by="ann", inputs={}, at=MORNING)
-    events = decide(None, start, process(end(), ways=""))
-    assert not isinstance(events, Rejected)
-    assert [event.type for event in events] == ["run_started", "step_entered", "run_ended"]
-
-
-def test_to_decide_on_what_has_changed_is_to_refuse() -> None:
-    talk = Conversation(PAY, {"pay": connector("pay")}).start()
-    verdict = Resume(gate="pay", decision="approved", by="bob", role="owner", at=MORNING)
-    refused = decide(talk.run, verdict, PAY)
-    assert isinstance(refused, Rejected)
-    assert refused.code == "stale"
 
 
 # ---------------------------------------------------------------------------------- who may decide what, in which order

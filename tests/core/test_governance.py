@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from actors.core.governance import Cleared, Held, may_decide, resolve
 from actors.core.run import Run

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from actors.core.calls import Request
-from actors.core.evolve import absorb, begun, evolve
+from actors.core.evolve import evolve
 from actors.core.messages import (
     CallSettled,
     Event,
@@ -271,17 +271,6 @@ def test_an_end_that_a_cancelled_run_did_not_reach_is_not_done() -> None:
 def test_a_run_that_ended_failed_says_why() -> None:
     limit = Failure(code="step_limit", detail="Too many.")
     assert after(RunEnded(at=NOON, status="failed", error=limit)).error == limit
-
-
-def test_facts_that_a_call_may_hold_stay_as_they_were_within_a_turn_too() -> None:
-    run = begun(STARTED)
-    held = [run.facts]
-    for event in (entered("a"), settled("a", 1), entered("b", kind="gate"), opened("b"), verdict("b", "denied")):
-        absorb(run, event)
-        held.append(run.facts)
-    assert held[0] == {}
-    assert held[2] == held[4] == {"a": 1}
-    assert set(held[5]) == {"a", "b"}
 
 
 @pytest.mark.parametrize(("error", "status"), [(None, "done"), (DOWN, "failed")])

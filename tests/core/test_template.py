@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from actors.core.template import DryRun, Edge, Node, Template, problems
 from tests.processes import ALWAYS, MATCHED, choice, end, gate, parallel, process, task

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
 from pathlib import Path
 from typing import get_args
 
@@ -48,7 +47,7 @@ def test_the_changelog_counts_the_shipped_templates_right() -> None:
 def test_every_kind_of_event_is_named_by_a_golden_transcript() -> None:
     transcripts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests" / "golden").glob("*.txt"))
     for kind in get_args(LaterEvent):
-        (name,) = (field.default for field in fields(kind) if field.name == "type")
+        name = kind.__struct_config__.tag
         assert str(name) in transcripts
 
 

@@ -103,8 +103,8 @@ def test_every_test_name_reads_as_a_sentence() -> None:
     assert unclear == []
 
 
-def test_the_actors_need_nothing_but_the_standard_library() -> None:
-    allowed = sys.stdlib_module_names | {"actors"}
+def test_the_actors_need_nothing_but_the_standard_library_and_msgspec() -> None:
+    allowed = sys.stdlib_module_names | {"actors", "msgspec"}
     foreign = [
         f"{place(path, node)} {name}"
         for path in modules("actors")

@@ -144,7 +144,7 @@ def check_autopilot(talk: Conversation, run: Run | None, events: tuple[Event, ..
 
 def check_turn(talk: Conversation, before: Run | None, message: Message) -> None:
     """To decide again is to decide the same; a verdict counts only for what stood at its gate."""
-    assert step(before, message, talk.template, talk.steps_max) == talk.last
+    assert step(before, message, talk.template, talk.connectors, talk.steps_max) == talk.last
     if isinstance(talk.last, Step):
         check_autopilot(talk, before, talk.last.events)
         check_doubt(talk, talk.last.events)
@@ -157,7 +157,7 @@ def check_turn(talk: Conversation, before: Run | None, message: Message) -> None
         assert message.tags is None or str(before.version) in message.tags
         first = talk.done.events[0]
         for planned in visit.gate.effects or ():  # a bare verdict, or one on what was stored: it is still in force
-            bound = message.connectors.get(planned.tool)
+            bound = talk.connectors.get(planned.tool)
             assert planned.connector_version == (None if bound is None else bound.version)
         assert isinstance(first, VerdictGiven)
         assert (first.step_id, first.visit, first.by) == (visit.step_id, visit.visit, message.by)

@@ -9,6 +9,7 @@ from typing import TypeVar
 from hypothesis import assume
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
+from msgspec import structs
 
 from actors.core.template import DENIED, Condition, DryRun, Edge, Node, Template, Tier, ToolEffect
 from tests.processes import ALWAYS, MATCHED, NEVER, UNCLEAR, choice, end, gate, parallel, task
@@ -185,7 +186,7 @@ def bent_templates(draw: DrawFn) -> Template:
         start = target
     elif bend == "edge":
         old = plan.one(edges)
-        edges = tuple(replace(edge, target=target) if edge is old else edge for edge in edges)
+        edges = tuple(structs.replace(edge, target=target) if edge is old else edge for edge in edges)
     else:
         flows = (None, "parallel") if bend == "denied" else ("exclusive",)
         sources = tuple(n.id for n in template.nodes if n.flow in flows and n.kind != "end")

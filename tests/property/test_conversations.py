@@ -133,7 +133,6 @@ def verdict(talk: Talk, say: Say) -> Resume:
         tags=None if version is None else frozenset({str(version)}),
         inputs={"nowhere": 1} if say.brings else None,
         at=talk.at,
-        connectors=dict(talk.connectors),
     )
 
 

@@ -26,7 +26,7 @@ FILLER_BYTES = 16 * 1024
 def parked(entry: Entry, company_id: str) -> Commit:
     """The commit of a run that began and waits at its first gate."""
     message = Start(run_id=new_id(), company_id=company_id, by="ann", inputs=entry.example, at=utc_now())
-    done = step(None, message, entry.template)
+    done = step(None, message, entry.template, {})
     assert isinstance(done, Step)
     assert done.run.parked, done.run.status
     return Commit(done.run, done.events, done.run.resting)

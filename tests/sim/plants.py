@@ -8,13 +8,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from actors.actor import Actor, Envelope
 from actors.core import decider
 from actors.core.decider import Step
 from actors.core.messages import Call, CallReturned, Effect, Outcome
 from actors.core.run import Run
 from actors.core.template import Template
-from actors.core.values import changed
 from actors.directory import Directory
 from daemon.engine.dispatcher import Dispatcher, InFlightCall
 from tests.sim.disk import Disk, Key
@@ -107,7 +108,7 @@ def stale_outcome() -> Sequence[Plant]:
 
     def credulous(turn: Any, message: CallReturned) -> None:
         here = turn.run.at(message.step_id)
-        returned(turn, message if here is None else changed(message, visit=here.visit))
+        returned(turn, message if here is None else structs.replace(message, visit=here.visit))
 
     return [(decider, "_returned", credulous)]
 

@@ -12,7 +12,6 @@ import pytest
 from daemon.model import RunQuery
 from daemon.model.chain import HistoryBroken, text_of_hash
 from daemon.model.evidence import Checkpoint
-from daemon.runtime.json_codec import dumps
 from daemon.stores import codec
 from daemon.stores.sqlite.journal import ENDED_EVENTS_MAX
 from daemon.stores.sqlite.rows import SIZES, Rows
@@ -81,25 +80,6 @@ async def test_a_run_that_ends_with_many_events_has_a_snapshot_of_its_end(path: 
     whole = commit(begun.run, *events, *decide(turn.run).events)
     await written(path, begun, whole)
     assert kept(path) == [whole.run.version]
-
-
-async def test_a_run_is_read_from_a_snapshot_that_names_its_fields_as_those_did_that_were_written_before(
-    path: Path,
-) -> None:
-    begun = start()
-    turn = work(begun.run)
-    ended = decide(turn.run)
-    await written(path, begun, turn)
-    run, body = turn.run, dumps((turn.run,))
-    checksum = codec.checksum(run.version, body, codec.NAMED_SCHEMA)
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("UPDATE snapshots SET schema = ?, checksum = ?, body = ?", (codec.NAMED_SCHEMA, checksum, body))
-        db.execute("UPDATE commits SET events = x'00' WHERE version <= ?", (run.version,))
-    async with SqliteStore.open(path) as store:
-        assert await store.load(ACME, "run-1") == run
-        await store.append(ended)
-        assert await store.load(ACME, "run-1") == ended.run
-        assert await store.find(ACME, RunQuery()) == [ended.run]
 
 
 async def test_a_run_many_commits_behind_its_snapshot_is_read_as_its_last_commit_left_it(path: Path) -> None:

@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from actors.core.decider import Step, step
 from actors.core.messages import Resume, Start
@@ -49,12 +50,12 @@ def taken(result: object) -> Run:
 
 def start(template: Template, inputs: dict[str, Any], *, auto: bool = True) -> Run:
     message = Start(run_id="r", company_id="c", by="u", inputs=inputs, auto_resolve=auto, at=AT)
-    return taken(step(None, message, template))
+    return taken(step(None, message, template, {}))
 
 
 def resume(run: Run, template: Template, gate: str, decision: str) -> Run:
     message = Resume(gate=gate, decision=decision, by="u", role="owner", at=AT)
-    return taken(step(run, message, template))
+    return taken(step(run, message, template, {}))
 
 
 def end_of(run: Run) -> tuple[str, str | None]:
@@ -148,7 +149,7 @@ def test_missing_inputs_never_make_a_condition_fail(vertical: str) -> None:
 @pytest.mark.parametrize("vertical", sorted(ENTRIES))
 def test_a_tool_that_answers_nothing_leads_to_a_human_and_to_no_failing_condition(vertical: str) -> None:
     entry = ENTRIES[vertical]
-    silent = replace(entry.template, nodes=tuple(replace(node, dry_run=()) for node in entry.template.nodes))
+    silent = replace(entry.template, nodes=tuple(structs.replace(node, dry_run=()) for node in entry.template.nodes))
     run = start(silent, entry.example)
     assert run.status == "parked"
     assert not [v for v in run.parked if v.gate is not None and "no clear answer" in v.gate.reason]

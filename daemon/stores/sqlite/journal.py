@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from actors.core.values import value
 from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.model import ParkedRun, Recorded
 from daemon.model.chain import HistoryBroken, extended, genesis
@@ -87,7 +87,7 @@ SELECT * FROM (
 _PARKED = " UNION ALL ".join(map(_AT_GATES.format, GATED)) + " ORDER BY company_id, id LIMIT :limit"
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class Append:
     """A commit as rows, encoded before it comes to the writer's thread."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from aiohttp import web
+from msgspec.structs import replace
 
 from actors.core.calls import Connector
 from daemon.connectors.url_policy import UrlPolicy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aiohttp import web
@@ -12,7 +12,6 @@ from aiohttp import web
 from actors.core.messages import Cancel, Command, Rejected, Resume, Retry, Start
 from actors.core.run import Run
 from actors.core.template import Template
-from actors.core.values import value
 from actors.ports import Receipt, StoreFailed
 from daemon.contract.base import Empty
 from daemon.contract.runs import STATUSES, CancelRun, ResumeRun, StartRun
@@ -32,7 +31,7 @@ from daemon.web.services import SERVICES, Services
 from daemon.web.standing import as_read
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class Manner:
     """How the answer to a request is to look: its status, and how long the caller waits for the run to rest."""
 
@@ -53,7 +52,7 @@ class Manner:
 SUMMARY = "summary"
 
 
-@value
+@dataclass(frozen=True, slots=True)
 class Order:
     """A command on its way from a request to a run."""
 

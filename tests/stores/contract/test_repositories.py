@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
 from actors.ports import ReceiptTaken
 from daemon.model import EmailTaken, SchemaMismatch, TemplateDocument
@@ -77,7 +78,7 @@ async def test_a_receipt_is_kept_for_its_company_path_and_key_alone(store: Store
 
 async def test_an_unanswered_receipt_is_completed_and_keeps_what_it_was_for(store: Store) -> None:
     await store.keep_receipt(receipt(run_id="run-1"))
-    await store.keep_receipt(replace(receipt(status=200), fingerprint=b"another"))
+    await store.keep_receipt(structs.replace(receipt(status=200), fingerprint=b"another"))
     assert await store.receipt(ACME, PATH, "key-1") == receipt(run_id="run-1", status=200)
 
 
