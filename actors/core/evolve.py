@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, assert_never
 
 from msgspec.structs import replace
@@ -24,6 +23,7 @@ from actors.core.run import DONE, RETRY, Gate, Run, Verdict, Visit, VisitStatus
 from actors.core.template import APPROVED, DENIED
 
 VisitEvent = StepCleared | CallSettled | GateOpened | VerdictGiven
+Changes = dict[str, Any]
 
 
 def evolve(run: Run | None, event: Event) -> Run:
@@ -36,10 +36,11 @@ def evolve(run: Run | None, event: Event) -> Run:
     if run is None:
         message = f"{event.type} before run_started"
         raise ValueError(message)
-    return replace(_changed(run, event), version=run.version + 1, updated_at=event.at)
+    return replace(run, version=run.version + 1, updated_at=event.at, **_changes(run, event))
 
 
-def _changed(run: Run, event: LaterEvent) -> Run:
+def _changes(run: Run, event: LaterEvent) -> Changes:
+    """The fields of the run that an event changes, with their new values."""
     match event:
         case StepEntered():
             return _entered(run, event)
@@ -73,7 +74,7 @@ def _started(event: RunStarted) -> Run:
     )
 
 
-def _entered(run: Run, event: StepEntered) -> Run:
+def _entered(run: Run, event: StepEntered) -> Changes:
     """A join stays one visit while its branches come to it; any other open visit of the step is over."""
     visit, trace = run.at(event.step_id), run.trace
     others = tuple([one for one in run.open if one.step_id != event.step_id])
@@ -82,33 +83,34 @@ def _entered(run: Run, event: StepEntered) -> Run:
             visit = replace(visit, status="cancelled", ended_at=event.at)
         trace, visit = (*trace, visit), None
     status: VisitStatus = "waiting" if event.waiting else "ready"
+    arrived = () if event.source is None else (event.source,)
     if visit is None:
-        visit = Visit(event.step_id, event.visit, event.kind, event.tier, status, event.at)
-    arrived = visit.arrived if event.source is None else (*visit.arrived, event.source)
-    entered = replace(visit, status=status, arrived=arrived)
-    return replace(run, visits={**run.visits, event.step_id: event.visit}, open=(*others, entered), trace=trace)
+        visit = Visit(event.step_id, event.visit, event.kind, event.tier, status, event.at, arrived=arrived)
+    else:
+        visit = replace(visit, status=status, arrived=(*visit.arrived, *arrived))
+    return {"visits": {**run.visits, event.step_id: event.visit}, "open": (*others, visit), "trace": trace}
 
 
-def _cleared(run: Run, event: StepCleared) -> Run:
-    visit = replace(_open_visit(run, event), resolved_by=event.by, reason=event.reason)
+def _cleared(run: Run, event: StepCleared) -> Changes:
+    visit = _open_visit(run, event)
     if visit.kind == "task":
-        return _with(run, replace(visit, status="calling", request=event.request))
+        calling = replace(visit, status="calling", resolved_by=event.by, reason=event.reason, request=event.request)
+        return _staying(run, calling)
     output = {} if event.branch is None else {"branch": event.branch}
-    return _closed(run, replace(visit, output=output), "done", event.at)
+    return _closing(
+        run, replace(visit, status="done", ended_at=event.at, resolved_by=event.by, reason=event.reason, output=output)
+    )
 
 
-def _settled(run: Run, event: CallSettled) -> Run:
+def _settled(run: Run, event: CallSettled) -> Changes:
     if run.ended is not None:
         late = visit_of(run, event)
-        return replace(run, trace=tuple([_outcome(one, event) if one is late else one for one in run.trace]))
+        return {"trace": tuple([_outcome(one, event) if one is late else one for one in run.trace])}
     visit = _outcome(_open_visit(run, event), event)
     if event.error is not None:
-        return _with(run, visit)
-    return replace(
-        _closed(run, visit, "done", event.at),
-        facts={**run.facts, event.step_id: _fact(event)},
-        signals=(*run.signals, event.step_id) if event.signal is True else run.signals,
-    )
+        return _staying(run, visit)
+    changes = {**_closing(run, visit), "facts": {**run.facts, event.step_id: _fact(event)}}
+    return {**changes, "signals": (*run.signals, event.step_id)} if event.signal is True else changes
 
 
 def _outcome(visit: Visit, event: CallSettled) -> Visit:
@@ -133,7 +135,7 @@ def _fact(event: CallSettled) -> Any:
     return {**(event.output if isinstance(event.output, dict) else {"output": event.output}), "signal": event.signal}
 
 
-def _opened(run: Run, event: GateOpened) -> Run:
+def _opened(run: Run, event: GateOpened) -> Changes:
     """A gate that opens again shows something else, but it is as old as it was, and decides on no later hit."""
     visit = _open_visit(run, event)
     before = visit.gate
@@ -148,28 +150,29 @@ def _opened(run: Run, event: GateOpened) -> Run:
         effects=event.effects,
         missing=event.missing,
     )
-    return _with(run, replace(visit, status="parked", gate=gate, request=event.request))
+    return _staying(run, replace(visit, status="parked", gate=gate, request=event.request))
 
 
-def _judged(run: Run, event: VerdictGiven) -> Run:
+def _judged(run: Run, event: VerdictGiven) -> Changes:
     visit = _open_visit(run, event)
-    run = replace(
-        run,
-        signals=_undecided(run, visit),
-        traceparent=event.traceparent or run.traceparent,
-        approved=_approved(run, visit, event.decision),
-        inputs=run.inputs if event.inputs is None else merged(run.inputs, event.inputs),
-    )
+    changes: Changes = {
+        "signals": _undecided(run, visit),
+        "traceparent": event.traceparent or run.traceparent,
+        "approved": _approved(run, visit, event.decision),
+        "inputs": run.inputs if event.inputs is None else merged(run.inputs, event.inputs),
+    }
     verdict = Verdict(event.decision, event.by, event.at, event.comment, event.inputs)
     visit = replace(visit, verdict=verdict, resolved_by=event.by, request=event.request)
     status: VisitStatus = "denied" if event.decision == DENIED else "done"
-    if visit.kind == "task":
-        if event.decision in (APPROVED, DONE):
-            return _with(run, replace(visit, status="calling"))
-        return _closed(run, visit, "failed" if event.decision == RETRY else status, event.at)
-    output = {"decision": event.decision, "comment": event.comment}
-    run = replace(run, facts={**run.facts, event.step_id: output})
-    return _closed(run, replace(visit, output=output), status, event.at)
+    if visit.kind != "task":
+        output = {"decision": event.decision, "comment": event.comment}
+        facts = {**run.facts, event.step_id: output}
+        over = replace(visit, status=status, ended_at=event.at, output=output)
+        return {**changes, **_closing(run, over), "facts": facts}
+    if event.decision in (APPROVED, DONE):
+        return {**changes, **_staying(run, replace(visit, status="calling"))}
+    over = replace(visit, status="failed" if event.decision == RETRY else status, ended_at=event.at)
+    return {**changes, **_closing(run, over)}
 
 
 def _undecided(run: Run, visit: Visit) -> tuple[str, ...]:
@@ -191,9 +194,9 @@ def _approved(run: Run, visit: Visit, decision: str) -> tuple[PlannedCall, ...]:
     return (*(one for one in run.approved if one.step_id not in steps), *shown)
 
 
-def _ended(run: Run, event: RunEnded) -> Run:
+def _ended(run: Run, event: RunEnded) -> Changes:
     """What failed stays failed, an end that was reached is done, and whatever else is open is cancelled."""
-    return replace(run, ended=event, open=(), trace=(*run.trace, *[_over(visit, event) for visit in run.open]))
+    return {"ended": event, "open": (), "trace": (*run.trace, *[_over(visit, event) for visit in run.open])}
 
 
 def _over(visit: Visit, event: RunEnded) -> Visit:
@@ -221,13 +224,12 @@ def _open_visit(run: Run, event: VisitEvent) -> Visit:
     return visit
 
 
-def _with(run: Run, visit: Visit) -> Run:
-    """The run with this open visit in place of the one before."""
-    return replace(run, open=tuple([visit if one.step_id == visit.step_id else one for one in run.open]))
+def _staying(run: Run, visit: Visit) -> Changes:
+    """This open visit in place of the one before."""
+    return {"open": tuple([visit if one.step_id == visit.step_id else one for one in run.open])}
 
 
-def _closed(run: Run, visit: Visit, status: VisitStatus, at: datetime) -> Run:
-    """The run with an open visit moved to the trace."""
-    over = replace(visit, status=status, ended_at=at)
+def _closing(run: Run, visit: Visit) -> Changes:
+    """This visit, which is over, moved to the trace."""
     left = tuple([one for one in run.open if one.step_id != visit.step_id])
-    return replace(run, open=left, trace=(*run.trace, over))
+    return {"open": left, "trace": (*run.trace, visit)}
