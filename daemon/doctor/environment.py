@@ -18,7 +18,7 @@ from daemon.stores.sqlite.connection import DATABASE, in_use
 
 PACKAGES = (
     *("penstock", "aiohttp", "aiosqlite", "pydantic", "cryptography", "cel-expr-python"),
-    *("uvloop", "orjson", "opentelemetry-sdk"),
+    *("msgspec", "uvloop", "opentelemetry-sdk"),
 )
 # Two connections that write or checkpoint at once can corrupt a database in WAL mode.
 WAL_RESET_BUG = ((3, 7, 0), (3, 51, 2))
