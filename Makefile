@@ -13,7 +13,7 @@ PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster throughput effects sim power startup linear tamper attack prefix openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster throughput effects sim power startup linear tamper attack prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -95,8 +95,15 @@ tamper: .venv/developed ## tamper with a stored history, and count what verifica
 attack: .venv/developed ## attack a service: slow connections, overload, malformed requests, tokens, log-ins: ONLY=
 	@$(BIN)/python -m tests.attack $(if $(ONLY),--only $(ONLY))
 
+docs: .venv/developed reference ## build the site of the docs into build/docs, and fail on a dead link
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs --quiet build --config-file docs/site/mkdocs.yml
+
+reference: .venv/developed ## write the parts of docs anew that are made from code
+	@$(BIN)/python -m tests.house.reference
+
 openapi: .venv/developed ## write docs/openapi.json anew, for a change of the contract that is meant
 	@$(BIN)/python -m tests.web.kept
+	@$(BIN)/python -m tests.house.reference
 
 schemathesis: .venv/developed .venv/schemathesis/made ## have schemathesis try the running service with all its checks: EXAMPLES=
 	@$(BIN)/python -m tests.schemathesis --program .venv/schemathesis/bin/schemathesis $(if $(EXAMPLES),--examples $(EXAMPLES))

@@ -63,7 +63,7 @@ def serve(
     ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
-    """Serve in the foreground until SIGTERM, then drain. Each flag has a PENSTOCK_ variable; see the README."""
+    """Serve in the foreground until SIGTERM, then drain. Each flag has a PENSTOCK_ variable."""
     settings = settings_of(
         host=host,
         port=port,

@@ -21,7 +21,7 @@ from daemon.settings import Settings
 # What an OSError says when the disk is at fault, and not what the settings ask for.
 OF_THE_DISK = frozenset({errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.ENXIO, errno.ESTALE})
 
-AsJson = Annotated[bool, typer.Option("--json", help="Say it for machines.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DataDir = Annotated[Path | None, typer.Option(help="Folder of the database and the keys.")]
 
 _err = Console(stderr=True, soft_wrap=True)

@@ -3,39 +3,43 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import get_args
 
-from actors.core.messages import LaterEvent
-from daemon.settings import Settings
-from daemon.templates.catalog import load_text, shipped
-from daemon.web.routes import ROUTES
+import pytest
 
-ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+from actors.core.messages import LaterEvent
+from daemon.templates.catalog import load_text, shipped
+from tests.house.reference import COLUMNS, DOCS, PAGES, written
+from tests.house.test_house import ROOT
+
 NUMBERS = {14: "Fourteen"}
 
 
-def test_the_readme_lists_every_setting_with_its_default() -> None:
-    listed = dict(re.findall(r"^\| `PENSTOCK_(\w+)` \| (.*?) \|", README, re.MULTILINE))
-    defaults = {name.upper(): field.default for name, field in Settings.model_fields.items()}
-    assert list(listed) == list(defaults)
-    for name, default in defaults.items():
-        shown = "`on`" if default is True else "" if default in (None, "") else f"`{default}`"
-        assert listed[name].strip() == shown, name
+@pytest.mark.parametrize("name", PAGES)
+def test_what_is_made_from_code_is_as_the_code_is_now(name: str) -> None:
+    page = (DOCS / name).read_text(encoding="utf-8")
+    assert "made by `make reference`" in page
+    assert page == written(page), "make reference"
 
 
-def test_the_readme_names_every_address() -> None:
-    table = README[README.index("### HTTP") : README.index("### Guides")]
-    for _, path, _ in ROUTES:
-        assert path.split("/")[1] in table
-        last = path.rsplit("/", 1)[1]
-        assert "{" in last or last in table, path
+def test_prose_is_wrapped() -> None:
+    long = []
+    for path in (ROOT / "README.md", *DOCS.rglob("*.md")):
+        text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        prose = re.sub(r"^(?:\||    |\[?!?\[|- \[\d{4}: ).*$", "", text, flags=re.MULTILINE)
+        long += [f"{path.name}: {line[:60]}" for line in prose.splitlines() if len(line) > COLUMNS and " " in line]
+    assert long == []
 
 
 def test_the_template_of_the_guide_loads() -> None:
     guide = (ROOT / "docs" / "guides" / "templates.md").read_text(encoding="utf-8")
     entry = load_text(re.findall(r"```yaml\n(.*?)```", guide, re.DOTALL)[0], "docs/guides/templates.md")
+    assert entry.template.gates == ("signoff",)
+
+
+def test_the_template_of_the_tutorial_loads() -> None:
+    tutorial = (DOCS / "tutorial.md").read_text(encoding="utf-8")
+    entry = load_text(re.findall(r"petty-cash.yaml <<'END'\n(.*?)\nEND\n", tutorial, re.DOTALL)[0], "petty-cash.yaml")
     assert entry.template.gates == ("signoff",)
 
 

@@ -25,7 +25,7 @@ from daemon.settings import Settings
 from tests.web.figures import Page, read
 from tests.web.support import PATIENCE_S, Clients, EventStream, FarSide, House, Person
 
-OPERATIONS = Path(__file__).parents[2] / "docs" / "guides" / "operations.md"
+METRICS = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 Measured = tuple[House, Page]
 
 
@@ -312,7 +312,7 @@ async def test_the_api_itself_shows_no_figures(house: House, ann: Person) -> Non
 
 async def test_the_guide_lists_every_figure_and_no_other(page: Page, ann: Person) -> None:
     await ann.start("line", {"amount": 1})
-    listed = set(re.findall(r"^\| `(penstock_\w+)`", OPERATIONS.read_text(encoding="utf-8"), re.MULTILINE))
+    listed = set(re.findall(r"^\| `(penstock_\w+)`", METRICS.read_text(encoding="utf-8"), re.MULTILINE))
     kinds = {name: kind for name, kind in (await page.read()).kinds.items() if name.startswith("penstock_")}
     assert listed == {f"{name}_total" if kind == "counter" else name for name, kind in kinds.items()}
 

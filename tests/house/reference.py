@@ -1,0 +1,106 @@
+"""The parts of docs that are made from code; `make reference` writes them anew."""
+
+from __future__ import annotations
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from typer.main import get_command
+
+from daemon.cli import app
+from daemon.settings import Settings
+from daemon.web.problems import codes
+from tests.house.test_house import ROOT
+
+DOCS = ROOT / "docs"
+REGION = re.compile(r"(<!-- (\w+): made by `make reference` -->\n).*?(<!-- end -->)", re.DOTALL)
+PAGES = ("reference/api.md", "reference/commands.md", "reference/settings.md", "decisions/index.md")
+COLUMNS = 100
+
+
+def settings() -> Iterator[str]:
+    """A row for each setting, in the order of the class."""
+    yield from ("| variable | default | meaning |", "|---|---|---|")
+    for name, field in Settings.model_fields.items():
+        value = field.default
+        shown = "`on`" if value is True else "" if value in (None, "") else f"`{value}`"
+        yield f"| `PENSTOCK_{name.upper()}` | {shown} | {cell(field.description or '')} |"
+
+
+def commands() -> Iterator[str]:
+    """A section for each command, with its arguments and options."""
+    for path, command in found(get_command(app), "penstock"):
+        arguments = [one for one in command.params if not one.opts[0].startswith("-")]
+        words = [one.opts[0].upper() if one.required else f"[{one.opts[0].upper()}]" for one in arguments]
+        help_text = textwrap.fill(command.help or "", COLUMNS, break_on_hyphens=False)
+        yield from (f"### {path.removeprefix('penstock ')}", "", f"`{' '.join((path, *words))}`", "", help_text, "")
+        if command.params:
+            yield from ("| | |", "|---|---|")
+            for one in command.params:
+                names = (*one.opts, *one.secondary_opts) if one not in arguments else (one.opts[0].upper(),)
+                yield f"| {' '.join(f'`{name}`' for name in names)} | {cell(getattr(one, 'help', None) or '')} |"
+            yield ""
+
+
+def found(command: Any, path: str) -> Iterator[tuple[str, Any]]:
+    """The commands below this one, each with its words."""
+    inner = getattr(command, "commands", None)
+    if inner is None:
+        yield path, command
+    for name, one in (inner or {}).items():
+        yield from found(one, f"{path} {name}")
+
+
+def operations() -> Iterator[str]:
+    """A row for each operation of the contract, under its tag."""
+    contract = json.loads((DOCS / "openapi.json").read_text(encoding="utf-8"))
+    tag = ""
+    for path, methods in contract["paths"].items():
+        for method, operation in methods.items():
+            if operation["tags"][0] != tag:
+                tag = operation["tags"][0]
+                yield from ("", f"### {tag}", "", "| method and path | summary |", "|---|---|")
+            yield f"| `{method.upper()} {path}` | {cell(operation['summary'])} |"
+    yield ""
+
+
+def problems() -> Iterator[str]:
+    """A row for each code of a refusal."""
+    yield from ("| `code` | status | may a repeat help? |", "|---|---|---|")
+    for code, status, retryable in codes():
+        yield f"| `{code}` | {status} | {'yes' if retryable else 'no'} |"
+
+
+def decisions() -> Iterator[str]:
+    """A link to each decision."""
+    for path in sorted((DOCS / "decisions").glob("0*.md")):
+        title = path.read_text(encoding="utf-8").partition("\n")[0].removeprefix("# ")
+        yield f"- [{path.name[:4]}: {title}]({path.name})"
+
+
+def cell(text: str) -> str:
+    """A text that is safe in a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+REGIONS = {
+    "settings": settings,
+    "commands": commands,
+    "operations": operations,
+    "problems": problems,
+    "decisions": decisions,
+}
+
+
+def written(page: str) -> str:
+    """A page with its regions as the code has them now."""
+    return REGION.sub(lambda region: region[1] + "\n".join(REGIONS[region[2]]()) + "\n" + region[3], page)
+
+
+if __name__ == "__main__":
+    for name in PAGES:
+        path = DOCS / name
+        path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
