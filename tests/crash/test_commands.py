@@ -136,29 +136,30 @@ async def test_keys_are_rotated_under_a_running_service(folder: Path) -> None:
             assert (await again.send("GET", "/auth/me"))[0] == 200
 
 
-async def pasted(folder: Path, begins: str) -> str:
+async def pasted(folder: Path, begins: str) -> tuple[str, str]:
     """What a tour of the README says when it is pasted into a shell."""
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     (tour,) = re.findall(rf"```sh\n({begins}.*?)```", readme, re.DOTALL)
     async with serving(folder) as service:
         tour = tour.replace("http://127.0.0.1:8080", service.address).replace(".venv/bin/python", sys.executable)
         tour = tour.replace("$PWD/.venv/bin", str(Path(sys.executable).parent))
-        home = {**os.environ, "HOME": str(folder), "PENSTOCK_URL": service.address}
+        home = {**os.environ, "XDG_CONFIG_HOME": str(folder), "PENSTOCK_URL": service.address}
         process = await asyncio.create_subprocess_exec("bash", "-eu", stdin=PIPE, stdout=PIPE, stderr=PIPE, env=home)
         out, err = (part.decode() for part in await process.communicate(tour.encode()))
-    assert (process.returncode, err) == (0, "")
-    return out
+    assert process.returncode == 0, err
+    return out, err
 
 
 async def test_the_tour_of_the_command_line_works_when_pasted(folder: Path) -> None:
-    out = await pasted(folder, "PATH=")
+    out, _ = await pasted(folder, "PATH=")
     assert "tier high needs a human verdict" in out
     assert "outcome authorized" in out
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the tour is in curl")
 async def test_the_tour_in_curl_works_when_pasted(folder: Path) -> None:
-    out = await pasted(folder, "API=")
+    out, err = await pasted(folder, "API=")
+    assert err == ""
     assert "('parked', 'signoff', 'tier high needs a human verdict')" in out
     assert '"code":"gate_mismatch"' in out
     assert out.count("('completed', 'authorized')") == 2
