@@ -129,7 +129,7 @@ def email_taken() -> Problem:
     return Problem("email_taken", "There is an account with this e-mail address.")
 
 
-def rejected(refusal: Rejected) -> Problem:
+def problem_of(refusal: Rejected) -> Problem:
     """A command that the run refused."""
     more = dict(refusal.more)
     if refusal.code == "not_found":

@@ -6,8 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlencode
 
 from aiohttp import web
@@ -24,16 +23,14 @@ PAGE_BYTES_MAX = 4 * 1024 * 1024
 NOT_EMPTY = re.compile(r".+", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class StoredResponse:
-    """An answer before it is on the wire, so that it can be kept and given again byte for byte."""
+class StoredResponse(NamedTuple):
+    """A response before it is on the wire, so that it can be kept and given again byte for byte."""
 
     status: int
     body: bytes
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str]
 
     def response(self) -> web.Response:
-        """The answer for the wire."""
         return web.Response(status=self.status, body=self.body, headers=self.headers)
 
 
@@ -58,8 +55,8 @@ def problem_response(problem: Problem, request_id: str) -> StoredResponse:
     return StoredResponse(problem.status, problem.body(request_id), headers)
 
 
-def kept(receipt: Receipt) -> StoredResponse:
-    """The answer that a receipt keeps, marked as given again."""
+def replayed(receipt: Receipt) -> StoredResponse:
+    """The response that a receipt keeps, marked as given again."""
     headers = {**json.loads(receipt.headers), "Idempotency-Replayed": "true"}
     return StoredResponse(receipt.status or web.HTTPOk.status_code, receipt.body, headers)
 

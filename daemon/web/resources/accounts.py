@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -14,10 +15,10 @@ from daemon.model import EmailTaken
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web import cookies, render
 from daemon.web.bodies import idempotency_key, read
-from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey
+from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, key_reused
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of, request_id_of
-from daemon.web.problems import Problem, email_taken
+from daemon.web.problems import email_taken
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.responses import JSON, StoredResponse, json_response, problem_response
 from daemon.web.services import SERVICES, Services
@@ -30,27 +31,24 @@ async def register(request: web.Request) -> web.Response:
     services, of_page = request.app[SERVICES], cookies.of_page(request)
     await request.app[RATE_LIMITS].registration(request)
     body, raw = await read(request, Registration, body_s=services.settings.body_s)
-    key, once = idempotency_key(request), request.app[IDEMPOTENCY]
+    text, store = idempotency_key(request), request.app[IDEMPOTENCY]
     if of_page:
         session = await _register(services, body, None)
         return cookies.opened(request, _session(session), 201, services.settings.token_ttl_s)
-    if key is None:
-        session = await _register(services, body, None)
-        return StoredResponse(201, dumps(_session(session)), {"Content-Type": JSON}).response()
+    if text is None:
+        return _registered(_session(await _register(services, body, None))).response()
+    public = {name: value for name, value in raw.items() if name != "password"}
+    key = IdempotencyKey("", PATH, text, fingerprint(public))
 
-    async def execute(slip: IdempotencyKey) -> StoredResponse:
+    async def execute() -> StoredResponse:
         try:
-            return StoredResponse(201, dumps(_session(await _register(services, body, slip))), {"Content-Type": JSON})
+            return _registered(_session(await _register(services, body, key)))
         except EmailTaken:
             refusal = problem_response(email_taken(), request_id_of(request))
-            await once.keep(slip.answered(refusal))
+            await store.keep(key.receipt(refusal))
             return refusal
 
-    async def finish(receipt: Receipt, _slip: IdempotencyKey) -> StoredResponse:
-        return await _again(services, body, receipt)
-
-    public = {name: value for name, value in raw.items() if name != "password"}
-    return (await once.answer(("", PATH, key), public, execute, finish, shared=False)).response()
+    return (await store.answer(key, execute, partial(_again, services, body))).response()
 
 
 async def log_in(request: web.Request) -> web.Response:
@@ -79,14 +77,14 @@ async def me(request: web.Request) -> web.Response:
     return json_response(render.account(await request.app[SERVICES].identity.account(principal_of(request))))
 
 
-async def _register(services: Services, body: Registration, slip: IdempotencyKey | None) -> Session:
+async def _register(services: Services, body: Registration, key: IdempotencyKey | None) -> Session:
     def receipt(session: Session) -> Receipt | None:
         """What is kept of the session: all but the token, which can be signed again from its claims."""
-        if slip is None:
+        if key is None:
             return None
         claims, key_id = services.identity.claims(session.token)
         kept = {"claims": claims, "key_id": key_id, "session": {**_session(session), "token": None}}
-        return Receipt(*slip.place, slip.fingerprint, body=dumps(kept))
+        return key.sealed_receipt(dumps(kept))
 
     with slot_released():
         return await services.identity.register(body.company_name, body.email, body.password, body.name, receipt)
@@ -97,12 +95,15 @@ async def _again(services: Services, body: Registration, receipt: Receipt) -> St
     with slot_released():
         confirmed = await services.identity.confirms(body.email, body.password)
     if not confirmed:
-        raise Problem(
-            "idempotency_key_reused", "This Idempotency-Key was used with another body; a new request needs a new key."
-        )
+        raise key_reused()
     kept: dict[str, Any] = loads(receipt.body)
     session = {**kept["session"], "token": services.identity.signed(kept["claims"], kept["key_id"])}
-    return StoredResponse(201, dumps(session), {"Content-Type": JSON, "Idempotency-Replayed": "true"})
+    status, written, headers = _registered(session)
+    return StoredResponse(status, written, {**headers, "Idempotency-Replayed": "true"})
+
+
+def _registered(session: dict[str, Any]) -> StoredResponse:
+    return StoredResponse(201, dumps(session), {"Content-Type": JSON})
 
 
 def _session(session: Session) -> dict[str, Any]:

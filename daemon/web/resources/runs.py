@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeAlias
 
 from aiohttp import web
 
@@ -20,75 +21,121 @@ from daemon.runtime.ids import new_id
 from daemon.runtime.json_codec import dumps
 from daemon.web import render
 from daemon.web.bodies import has_already, if_match, page_limit, parse, prefer, traceparent
-from daemon.web.idempotency import IDEMPOTENCY, Finish, IdempotencyKey, idempotent
+from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import principal_of, request_id_of
+from daemon.web.middleware.auth import Handler, principal_of, request_id_of
 from daemon.web.parameters import ID
-from daemon.web.problems import etag, invalid, not_found, rejected
+from daemon.web.problems import etag, invalid, not_found, problem_of
 from daemon.web.response_cache import RESPONSE_CACHE
 from daemon.web.responses import StoredResponse, from_cursor, page_response, problem_response, run_response
 from daemon.web.services import SERVICES, Services
 from daemon.web.standing import as_read
 
-
-@dataclass(frozen=True, slots=True)
-class Manner:
-    """How the answer to a request is to look: its status, and how long the caller waits for the run to rest."""
-
-    request_id: str
-    wait_s: float | None
-    status: int = 200
-
-    def reply(self, run: Run, body: bytes) -> StoredResponse:
-        """The answer: 202 while the run still executes, or when nobody waited for it."""
-        status = 202 if self.wait_s is None or run.status == "executing" else self.status
-        return run_response(run, body, status, created=self.status == web.HTTPCreated.status_code)
-
-    def refusal(self, refused: Rejected) -> StoredResponse:
-        """The answer to a command that was refused."""
-        return problem_response(rejected(refused), self.request_id)
-
-
 SUMMARY = "summary"
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A command on its way from a request to a run."""
+@dataclass(slots=True)
+class RunCommand:
+    """A command, and the run that it is for."""
 
-    key: tuple[str, str]
+    run_key: tuple[str, str]
     message: Command
-    manner: Manner
     template: Template | None = None
 
 
-def _manner(request: web.Request) -> Manner:
-    return Manner(request_id_of(request), prefer(request, request.app[SERVICES].settings.wait_s))
+class Responder:
+    """Makes the response to a command: how long its caller waits for the run to rest, and the status then."""
+
+    def __init__(self, request: web.Request, wait_s: float | None) -> None:
+        self.wait_s = wait_s
+        self._request_id = request_id_of(request)
+        self._created = "run_id" not in request.match_info
+
+    def respond(self, run: Run, rejected: Rejected | None) -> StoredResponse | None:
+        """The response to what was decided; None where the caller waits for the run to rest."""
+        if rejected is not None:
+            return self.refused(rejected)
+        if self.wait_s is None or run.resting:
+            return self.run(run, dumps(render.run(run)))
+        return None
+
+    def run(self, run: Run, body: bytes) -> StoredResponse:
+        """The run: 202 while it still executes, or when nobody waited for it."""
+        status = 202 if self.wait_s is None or run.status == "executing" else 201 if self._created else 200
+        return run_response(run, body, status, created=self._created)
+
+    def refused(self, rejected: Rejected) -> StoredResponse:
+        return problem_response(problem_of(rejected), self._request_id)
 
 
-def _created(request: web.Request) -> Manner:
-    return replace(_manner(request), status=web.HTTPCreated.status_code)
+Build: TypeAlias = Callable[[web.Request, dict[str, Any]], Awaitable[RunCommand]]
+Wait: TypeAlias = Callable[[web.Request], float | None]
 
 
-def _at_once(request: web.Request) -> Manner:
-    """Without asking for Prefer: a run that is cancelled rests at once."""
-    return Manner(request_id_of(request), request.app[SERVICES].settings.wait_s)
+def _default_wait(request: web.Request) -> float:
+    return request.app[SERVICES].settings.wait_s
 
 
-def _finish(manner: Callable[[web.Request], Manner]) -> Finish:
-    """Answers what was applied to a run before a restart and never answered."""
-
-    async def finish(request: web.Request, receipt: Receipt, slip: IdempotencyKey) -> StoredResponse:
-        run = await _current(request.app[SERVICES], (receipt.company_id, receipt.run_id or ""))
-        if run is None:
-            raise not_found()
-        return await _answered(request.app, manner(request), run, slip)
-
-    return finish
+def _preferred_wait(request: web.Request) -> float | None:
+    return prefer(request, _default_wait(request))
 
 
-@idempotent(_finish(_created))
-async def start(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
+async def _dispatch(
+    build: Build, wait: Wait, request: web.Request, body: dict[str, Any], key: IdempotencyKey | None
+) -> StoredResponse:
+    """Have the run's actor decide on a command; the receipt is committed together with the decision."""
+    command, responder = await build(request, body), Responder(request, wait(request))
+    responses: list[StoredResponse | None] = []
+
+    def receipt(run: Run, rejected: Rejected | None) -> Receipt:
+        """Called again after a version conflict: the decision made last is the one that counts."""
+        assert key is not None  # noqa: S101 - made only for requests with a key
+        responses.append(responder.respond(run, rejected))
+        return key.receipt(responses[-1], run.id)
+
+    directory, maker = request.app[SERVICES].directory, None if key is None else receipt
+    decided = await directory.ask(command.run_key, command.message, template=command.template, receipt=maker)
+    if isinstance(decided, Rejected):  # nothing is committed
+        refusal = responder.refused(decided)
+        if key is not None and decided.code != "not_found":
+            await request.app[IDEMPOTENCY].refuse(key.receipt(refusal, command.run_key[1]))
+        return refusal
+    response = responses[-1] if responses else responder.respond(decided.run, decided.rejected)
+    return response or await _settle(request.app, responder, decided.run, key)
+
+
+async def _finish(wait: Wait, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    """Answer a command that was applied before a restart and never answered."""
+    run = await _current(request.app[SERVICES], (receipt.company_id, receipt.run_id or ""))
+    if run is None:
+        raise not_found()
+    return await _settle(request.app, Responder(request, wait(request)), run, key)
+
+
+async def _settle(app: web.Application, responder: Responder, run: Run, key: IdempotencyKey | None) -> StoredResponse:
+    """Wait for the run to rest, answer, and keep the answer."""
+    if responder.wait_s is not None and not run.resting:
+        run = await _rested(app[SERVICES], run, responder.wait_s)
+    response = responder.run(run, app[RESPONSE_CACHE].body(run))
+    if key is not None:
+        try:
+            await app[IDEMPOTENCY].keep(key.receipt(response, run.id))
+        except StoreFailed as failed:  # the response could not be kept, but what it says has happened
+            raise StoreFailed(str(failed), "unknown") from failed
+    return response
+
+
+def command(*, optional: bool = False, wait: Wait = _preferred_wait) -> Callable[[Build], Handler]:
+    """Make a handler of a function that makes a command of a request; an `optional` body may be missing."""
+
+    def around(build: Build) -> Handler:
+        return idempotent(partial(_finish, wait), optional=optional)(partial(_dispatch, build, wait))
+
+    return around
+
+
+@command()
+async def start(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """POST /process-runs/."""
     services, principal, body = request.app[SERVICES], principal_of(request), parse(StartRun, raw)
     await services.catalog.keep()
@@ -98,9 +145,8 @@ async def start(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey 
     errors = entry.input_errors(body.inputs)
     if errors:
         raise invalid(*errors)
-    run_id = new_id()
     message = Start(
-        run_id=run_id,
+        run_id=new_id(),
         company_id=principal.company_id,
         by=principal.email,
         via=principal.via,
@@ -109,15 +155,13 @@ async def start(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey 
         traceparent=traceparent(request),
         at=services.now(),
     )
-    order = Order((principal.company_id, run_id), message, _created(request), entry.template)
-    return await _execute(request.app, order, slip)
+    return RunCommand((message.company_id, message.run_id), message, entry.template)
 
 
-@idempotent(_finish(_manner))
-async def resume(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
+@command()
+async def resume(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """POST /process-runs/{run_id}/resume."""
-    services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
-    body = parse(ResumeRun, raw)
+    principal, run_key, body = principal_of(request), _run_key(request), parse(ResumeRun, raw)
     message = Resume(
         gate=body.gate,
         decision=body.decision,
@@ -130,29 +174,25 @@ async def resume(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey
         inputs=body.inputs,
         tags=if_match(request),
         traceparent=traceparent(request),
-        at=services.now(),
+        at=request.app[SERVICES].now(),
     )
-    return await _execute(request.app, Order(key, message, _manner(request)), slip)
+    return RunCommand(run_key, message)
 
 
-@idempotent(_finish(_at_once), optional=True)
-async def cancel(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
+@command(optional=True, wait=_default_wait)  # a run that is cancelled rests at once
+async def cancel(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """POST /process-runs/{run_id}/cancel."""
-    services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
-    body = parse(CancelRun, raw)
-    message = Cancel(
-        by=principal.email, via=principal.via, reason=body.reason, tags=if_match(request), at=services.now()
-    )
-    return await _execute(request.app, Order(key, message, _at_once(request)), slip)
+    principal, run_key, body = principal_of(request), _run_key(request), parse(CancelRun, raw)
+    at, tags = request.app[SERVICES].now(), if_match(request)
+    return RunCommand(run_key, Cancel(by=principal.email, via=principal.via, reason=body.reason, tags=tags, at=at))
 
 
-@idempotent(_finish(_manner), optional=True)
-async def retry(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
+@command(optional=True)
+async def retry(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """POST /process-runs/{run_id}/retry."""
-    services, principal, key = request.app[SERVICES], principal_of(request), _key(request)
-    parse(Empty, raw)
-    message = Retry(by=principal.email, via=principal.via, tags=if_match(request), at=services.now())
-    return await _execute(request.app, Order(key, message, _manner(request)), slip)
+    principal, run_key, _ = principal_of(request), _run_key(request), parse(Empty, raw)
+    at, tags = request.app[SERVICES].now(), if_match(request)
+    return RunCommand(run_key, Retry(by=principal.email, via=principal.via, tags=tags, at=at))
 
 
 async def show(request: web.Request) -> web.Response:
@@ -205,50 +245,9 @@ def _run_id(request: web.Request) -> str:
     return run_id
 
 
-def _key(request: web.Request) -> tuple[str, str]:
+def _run_key(request: web.Request) -> tuple[str, str]:
     """The company and the run that the path names."""
     return principal_of(request).company_id, _run_id(request)
-
-
-async def _execute(app: web.Application, order: Order, slip: IdempotencyKey | None) -> StoredResponse:
-    made: list[StoredResponse] = []
-
-    def receipt(run: Run, refused: Rejected | None) -> Receipt:
-        """Called anew when another process was faster: only what is decided last is answered."""
-        assert slip is not None  # noqa: S101 - made only for requests with a key
-        made.clear()
-        if refused is not None:
-            made.append(order.manner.refusal(refused))
-        elif run.resting or order.manner.wait_s is None:
-            made.append(order.manner.reply(run, dumps(render.run(run))))
-        return slip.answered(made[0], run.id) if made else slip.open(run.id)
-
-    maker = None if slip is None else receipt
-    answer = await app[SERVICES].directory.ask(order.key, order.message, template=order.template, receipt=maker)
-    if isinstance(answer, Rejected):
-        if answer.code == "not_found":
-            raise not_found()
-        reply = order.manner.refusal(answer)
-        if slip is not None:
-            await app[IDEMPOTENCY].refuse(slip.answered(reply, order.key[1]))
-        return reply
-    if made:
-        return made[0]
-    if answer.rejected is not None:
-        return order.manner.refusal(answer.rejected)
-    return await _answered(app, order.manner, answer.run, slip)
-
-
-async def _answered(app: web.Application, manner: Manner, run: Run, slip: IdempotencyKey | None) -> StoredResponse:
-    if manner.wait_s is not None and not run.resting:
-        run = await _rested(app[SERVICES], run, manner.wait_s)
-    reply = manner.reply(run, app[RESPONSE_CACHE].body(run))
-    if slip is not None:
-        try:
-            await app[IDEMPOTENCY].keep(slip.answered(reply, run.id))
-        except StoreFailed as failed:  # the answer could not be kept, but what it answers has happened
-            raise StoreFailed(str(failed), "unknown") from failed
-    return reply
 
 
 async def _rested(services: Services, run: Run, wait_s: float) -> Run:

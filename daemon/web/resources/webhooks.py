@@ -23,21 +23,21 @@ from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number,
 from daemon.web.services import SERVICES, Services
 
 
-async def _created_before(request: web.Request, receipt: Receipt, _slip: IdempotencyKey) -> StoredResponse:
-    """The answer of an earlier request, byte for byte."""
+async def _created_before(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    """The response of an earlier request, byte for byte."""
     kept: dict[str, Any] = loads(receipt.body)
     sealed = base64.b64decode(kept.pop("sealed"))
     secret = await request.app[SERVICES].webhooks.reveal(receipt.company_id, kept["id"], sealed)
-    reply = _shown({**kept, "secret": secret})
-    return StoredResponse(reply.status, reply.body, {**reply.headers, "Idempotency-Replayed": "true"})
+    status, body, headers = _shown({**kept, "secret": secret})
+    return StoredResponse(status, body, {**headers, "Idempotency-Replayed": "true"})
 
 
 @idempotent(_created_before)
-async def create(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
+async def create(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """POST /webhooks/."""
     services, body = request.app[SERVICES], parse(WebhookDefinition, raw)
     await _check(services, body.url)
-    return await _created(services, _wanted(principal_of(request), body), slip)
+    return await _created(services, _wanted(principal_of(request), body), key)
 
 
 async def index(request: web.Request) -> web.Response:
@@ -97,20 +97,20 @@ async def deliveries(request: web.Request) -> web.Response:
     return page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=render.delivery)
 
 
-async def _redelivered(request: web.Request, _receipt: Receipt, slip: IdempotencyKey) -> StoredResponse:
-    return await _redeliver(request, {}, slip)
+async def _redelivered(request: web.Request, key: IdempotencyKey, _: Receipt) -> StoredResponse:
+    return await _redeliver(request, {}, key)
 
 
-async def _redeliver(request: web.Request, raw: dict[str, Any], slip: IdempotencyKey | None) -> StoredResponse:
+async def _redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """POST /webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver."""
     parse(Empty, raw)
     one = await request.app[SERVICES].webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
     if one is None:
         raise not_found()
-    reply = StoredResponse(202, dumps(render.delivery(one)), {"Content-Type": JSON})
-    if slip is not None:
-        await request.app[IDEMPOTENCY].keep(slip.answered(reply))
-    return reply
+    response = StoredResponse(202, dumps(render.delivery(one)), {"Content-Type": JSON})
+    if key is not None:
+        await request.app[IDEMPOTENCY].keep(key.receipt(response))
+    return response
 
 
 redeliver = idempotent(_redelivered, optional=True)(_redeliver)
@@ -135,14 +135,14 @@ async def _check(services: Services, url: str) -> None:
         raise invalid(("/url", refusal))
 
 
-async def _created(services: Services, wanted: WebhookDraft, slip: IdempotencyKey | None) -> StoredResponse:
+async def _created(services: Services, wanted: WebhookDraft, key: IdempotencyKey | None) -> StoredResponse:
     """Make the webhook; the receipt keeps the answer with the secret still sealed."""
 
     def made(webhook: Webhook) -> Receipt | None:
-        if slip is None:
+        if key is None:
             return None
         sealed = base64.b64encode(webhook.sealed_secret).decode()
-        return Receipt(*slip.place, slip.fingerprint, body=dumps({**render.webhook(webhook), "sealed": sealed}))
+        return key.sealed_receipt(dumps({**render.webhook(webhook), "sealed": sealed}))
 
     try:
         webhook, secret = await services.webhooks.create(wanted, made)
