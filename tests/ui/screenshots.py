@@ -139,8 +139,8 @@ def _places(runs: dict[str, Any]) -> list[tuple[str, tuple[str, ...], str]]:
 def _states(page: Page, take: Any, window: Window, runs: dict[str, Any]) -> None:
     """What is seen in passing: a question, a gate that is decided already, a connection that is lost."""
     window.open("connectors", "chart-fetch")
-    page.get_by_label("Address").fill("https://records.example.com")
-    page.get_by_label("Send for real").check()
+    page.get_by_label("Base URL").fill("https://records.example.com")
+    page.get_by_label("Live: send calls").check()
     page.get_by_role("button", name="Save").click()
     take("connector-asks", "dialog")
     page.keyboard.press("Escape")

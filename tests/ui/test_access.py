@@ -63,7 +63,7 @@ def test_deciding_is_accessible(window: Window, company: Company, place: str) ->
     elif place == "after":
         company.resume(run, run["parked_at"], run["gate"]["decisions"][0])
         window.gate(run)
-        expect(page.get_by_role("heading", name="You have decided this")).to_be_visible()
+        expect(page.get_by_role("heading", name="You decided this")).to_be_visible()
     elif place == "runs":
         window.open("runs")
         expect(page.locator(".row")).to_have_count(2)
@@ -97,8 +97,8 @@ def test_a_call_that_runs_is_accessible(window: Window, company: Company, far: F
 def test_what_is_told_of_a_doubtful_call_is_accessible(window: Window, company: Company, far: FarSide) -> None:
     company.send("PUT", "/connectors/loan-fund", far.connector("/break"))
     page = window.gate(company.resume(company.start("loan-underwriting"), "fund-loan"))
-    page.get_by_role("radio", name="It was done").check()
-    page.get_by_label("What the tool answered").fill("reference = PAY-77")
+    page.get_by_role("radio", name="Mark as done").check()
+    page.get_by_label("Tool output").fill("reference = PAY-77")
     expect(page.locator(".taken")).to_contain_text("PAY-77")
     assert_accessible(page)
 
@@ -109,7 +109,7 @@ def test_what_an_approval_can_send_and_what_is_missing_are_accessible(window: Wi
     answered(window.page, run, lambda gate: gate.update(effects=[REACH], missing=["/amount"]))
     page = window.gate(run)
     page.get_by_role("radio", name="Approve").check()
-    expect(page.get_by_role("group", name="What is missing")).to_be_visible()
+    expect(page.get_by_role("group", name="Missing inputs")).to_be_visible()
     assert_accessible(page)
 
 
@@ -117,7 +117,7 @@ def test_what_an_approval_can_send_and_what_is_missing_are_accessible(window: Wi
 def test_the_question_before_a_test_is_accessible(window: Window, company: Company, far: FarSide) -> None:
     company.send("PUT", "/connectors/loan-fund", far.connector("/pay"))
     page = window.open("connectors", "loan-fund")
-    page.get_by_role("button", name="Test").click()
+    page.get_by_role("button", name="Send test call").click()
     expect(page.get_by_role("dialog")).to_be_visible()
     assert_accessible(page)
 

@@ -34,11 +34,11 @@ def test_who_approves_sees_what_runs_until_it_is_answered(window: Window, loan: 
     expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
     expect(page.get_by_text("You approved “Fund the loan”.")).to_be_visible()
     expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
-    expect(page.locator(".call-live")).to_contain_text("has not been answered yet")
-    expect(page.get_by_text("nothing for you to do")).to_have_count(0)
+    expect(page.locator(".call-live")).to_contain_text("is in progress")
+    expect(page.get_by_text("No action is needed")).to_have_count(0)
     far.let_go.set()
     expect(page.get_by_text("Running now")).to_have_count(0)
-    expect(page.get_by_text("was answered: what came back")).to_be_visible()
+    expect(page.get_by_text("returned a response")).to_be_visible()
     expect(page.locator(".after-now")).to_contain_text("Completed")
 
 
@@ -47,9 +47,9 @@ def test_who_loads_the_page_again_meanwhile_sees_the_same(window: Window, loan: 
     decide(page, "Approve")
     expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
     page.reload()
-    expect(page.get_by_role("heading", name="You have decided this")).to_be_visible()
+    expect(page.get_by_role("heading", name="You decided this")).to_be_visible()
     expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
-    expect(page.get_by_text("nothing for you to do")).to_have_count(0)
+    expect(page.get_by_text("No action is needed")).to_have_count(0)
     far.let_go.set()
     expect(page.locator(".after-now")).to_contain_text("Completed")
 
@@ -83,19 +83,19 @@ def test_a_call_that_was_denied_is_not_said_to_have_been_sent(window: Window, co
 def test_it_was_done_says_what_the_answer_was(
     window: Window, company: Company, doubted: Page, text: str, kept: Any
 ) -> None:
-    doubted.get_by_role("radio", name="It was done").check()
-    answer = doubted.get_by_label("What the tool answered")
+    doubted.get_by_role("radio", name="Mark as done").check()
+    answer = doubted.get_by_label("Tool output")
     answer.fill(text)
-    doubted.get_by_role("button", name="Confirm: It was done").click()
-    expect(doubted.get_by_text("You said that “Fund the loan” was done.")).to_be_visible()
+    doubted.get_by_role("button", name="Confirm: Mark as done").click()
+    expect(doubted.get_by_text("You marked “Fund the loan” as done.")).to_be_visible()
     (run,) = company.send("GET", "/process-runs/")
     assert run["facts"]["fund-loan"] == kept
 
 
 def test_an_answer_that_cannot_be_read_is_not_sent(window: Window, company: Company, doubted: Page) -> None:
-    doubted.get_by_role("radio", name="It was done").check()
-    doubted.get_by_label("What the tool answered").fill('{"reference": ')
-    doubted.get_by_role("button", name="Confirm: It was done").click()
+    doubted.get_by_role("radio", name="Mark as done").check()
+    doubted.get_by_label("Tool output").fill('{"reference": ')
+    doubted.get_by_role("button", name="Confirm: Mark as done").click()
     expect(doubted.locator(".field.wrong")).to_contain_text("Is neither JSON nor lines")
     (run,) = company.send("GET", "/process-runs/")
     assert run["status"] == "parked"
@@ -104,17 +104,17 @@ def test_an_answer_that_cannot_be_read_is_not_sent(window: Window, company: Comp
 def test_a_call_of_unknown_outcome_is_spoken_of_in_whole_sentences(
     window: Window, company: Company, doubted: Page
 ) -> None:
-    expect(doubted.get_by_text("Was the call of “Fund the loan” carried out?")).to_be_visible()
+    expect(doubted.get_by_text("Did the call of “Fund the loan” succeed?")).to_be_visible()
     expect(doubted.get_by_text("asked for the 2nd time")).to_be_visible()
     expect(doubted.get_by_text("waiting for less than a minute")).to_be_visible()
     expect(doubted.locator(".call-live")).to_contain_text("may have been sent")
-    decide(doubted, "Send it again")
-    expect(doubted.get_by_text("You had “Fund the loan” sent again.")).to_be_visible()
-    expect(doubted.get_by_text("Nobody can know from here whether “Fund the loan” was carried out.")).to_be_visible()
+    decide(doubted, "Send again")
+    expect(doubted.get_by_text("You sent “Fund the loan” again.")).to_be_visible()
+    expect(doubted.get_by_text("The outcome of “Fund the loan” is unknown.")).to_be_visible()
     (run,) = company.send("GET", "/process-runs/")
-    doubted.get_by_role("button", name="It is asked again here: decide").click()
+    doubted.get_by_role("button", name="Decide again").click()
     expect(doubted.get_by_text("asked for the 3rd time")).to_be_visible()
     page = window.open("runs", run["id"])
-    expect(page.locator(".history")).not_to_contain_text("tried again")
-    expect(page.locator(".history")).to_contain_text(f"{company.email} had “Fund the loan” sent again")
-    expect(page.locator(".steps")).to_contain_text(f"{company.email} had it sent again")
+    expect(page.locator(".history")).not_to_contain_text("retried")
+    expect(page.locator(".history")).to_contain_text(f"{company.email} sent “Fund the loan” again")
+    expect(page.locator(".steps")).to_contain_text(f"{company.email} sent it again")

@@ -31,7 +31,7 @@ def test_of_two_tabs_that_decide_at_once_one_counts_and_the_other_is_told(window
     first.get_by_role("button", name="Confirm").click(no_wait_after=True)
     second.get_by_role("button", name="Confirm").click(no_wait_after=True)
     recorded = [page.get_by_role("heading", name="Your decision is recorded") for page in (first, second)]
-    told = [page.get_by_role("heading", name="You have decided this") for page in (first, second)]
+    told = [page.get_by_role("heading", name="You decided this") for page in (first, second)]
     expect(recorded[0].or_(told[0])).to_be_visible()
     expect(recorded[1].or_(told[1])).to_be_visible()
     assert sum(one.is_visible() for one in recorded) == 1
@@ -44,7 +44,7 @@ def test_a_second_window_sees_at_once_that_it_is_decided(window: Window, company
     page = window.gate(run)
     expect(page.get_by_role("radio", name="Approve")).to_be_visible()
     company.resume(run, "signoff", comment="Seen the records")
-    expect(page.get_by_role("heading", name="You have decided this")).to_be_visible()
+    expect(page.get_by_role("heading", name="You decided this")).to_be_visible()
     expect(page.get_by_text("Seen the records")).to_be_visible()
     expect(page.get_by_text("You approved it on")).to_be_visible()
 
@@ -54,10 +54,10 @@ def test_what_changed_meanwhile_is_said_and_asked_again(window: Window, company:
     page = window.gate(run, "release")
     page.get_by_role("radio", name="Approve").check()
     company.resume(run, "check")
-    expect(page.get_by_text("This gate changed since you opened it")).to_be_visible()
+    expect(page.get_by_text("This gate has changed since you opened it")).to_be_visible()
     expect(page.locator(".changes")).to_contain_text("Check is new")
     expect(page.get_by_role("button", name="Confirm: Approve")).to_be_disabled()
-    page.get_by_role("button", name="Show me how it is now").click()
+    page.get_by_role("button", name="Show the current version").click()
     expect(page.get_by_text("12", exact=True)).to_be_visible()
     decide(page, "Approve")
     expect(page.get_by_text("Completed")).to_be_visible()
@@ -72,9 +72,9 @@ def test_a_stale_tab_is_refused_by_what_it_was_shown(window: Window, company: Co
     with page.expect_response("**/resume") as answered:
         page.get_by_role("button", name="Confirm: Approve").click()
     assert answered.value.status == 412
-    expect(page.get_by_text("This gate changed since you opened it")).to_be_visible()
+    expect(page.get_by_text("This gate has changed since you opened it")).to_be_visible()
     assert verdicts(company, run) == ["approved"]
-    page.get_by_role("button", name="Show me how it is now").click()
+    page.get_by_role("button", name="Show the current version").click()
     decide(page, "Deny")
     expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
     assert company.run(run)["outcome"] == "denied"
@@ -140,7 +140,7 @@ def test_nothing_is_sent_before_somebody_has_chosen(window: Window, company: Com
     run = company.start("prior-auth")
     page = window.gate(run)
     page.get_by_role("button", name="Choose a decision above").click()
-    expect(page.get_by_role("alert")).to_contain_text("Choose one of the decisions first")
+    expect(page.get_by_role("alert")).to_contain_text("Choose a decision first")
     assert company.run(run)["status"] == "parked"
 
 
@@ -149,19 +149,19 @@ def test_a_call_that_will_be_sent_is_shown_as_it_is(window: Window, company: Com
     company.send("PUT", "/connectors/loan-fund", target)
     page = window.gate(company.start("loan-underwriting"))
     call = page.locator(".call-live")
-    expect(call).to_contain_text("this call is sent for real")
+    expect(call).to_contain_text("This call is sent on approval")
     expect(call).to_contain_text("https://bank.example.com/pay")
     expect(call).to_contain_text('"application_id": "LA-2290"')
 
 
 def test_a_connector_that_goes_live_meanwhile_is_noticed(window: Window, company: Company) -> None:
     page = window.gate(company.start("loan-underwriting"))
-    expect(page.locator(".call-shadow")).to_contain_text("Nothing will be sent")
+    expect(page.locator(".call-shadow")).to_contain_text("This call will not be sent")
     target = {"base_url": "https://bank.example.com", "path": "/pay", "method": "POST", "reversible": True}
     company.send("PUT", "/connectors/loan-fund", target)
-    expect(page.locator(".changes")).to_contain_text("The call that an approval makes is another one now")
-    expect(page.locator(".changes")).to_contain_text("“Fund the loan” was a dry run, and is sent for real now.")
-    page.get_by_role("button", name="Show me how it is now").click()
+    expect(page.locator(".changes")).to_contain_text("The call on approval has changed")
+    expect(page.locator(".changes")).to_contain_text("“Fund the loan” was a dry run and is now live.")
+    page.get_by_role("button", name="Show the current version").click()
     expect(page.locator(".call-live")).to_be_visible()
 
 
@@ -177,5 +177,5 @@ def test_whose_role_does_not_suffice_reads_and_does_not_decide(windows: Windows,
     one.page.route("**/auth/me", member)
     page = one.gate(run)
     page.reload()
-    expect(page.get_by_text("A manager decides here")).to_be_visible()
+    expect(page.get_by_text("A manager must decide here")).to_be_visible()
     expect(page.get_by_role("radio")).to_have_count(0)

@@ -25,7 +25,7 @@ def test_a_stranger_signs_up_starts_the_example_decides_and_sees_it_complete(
     expect(page.get_by_role("heading", name="You are up to date")).to_be_visible()
     page.get_by_role("link", name="Start a run").click()
     page.get_by_role("link", name="Prior authorization").click()
-    page.get_by_role("button", name="Fill in the example").click()
+    page.get_by_role("button", name="Fill in example").click()
     expect(page.get_by_label("Member id")).to_have_value("M-204417")
     page.get_by_role("button", name="Start the run").click()
     expect(page.get_by_role("heading", name="Medical director sign-off", level=1)).to_be_visible()
@@ -33,7 +33,7 @@ def test_a_stranger_signs_up_starts_the_example_decides_and_sees_it_complete(
     decide(page, "Approve", "As agreed")
     expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
     expect(page.get_by_text("Completed")).to_be_visible()
-    page.get_by_role("link", name="Look at the run").click()
+    page.get_by_role("link", name="View the run").click()
     expect(page.get_by_text("As agreed")).to_be_visible()
     expect(page.locator(".node.state-done")).not_to_have_count(0)
 
@@ -51,7 +51,7 @@ def test_a_denial_takes_the_branch_that_was_shown(window: Window, company: Compa
 def test_a_denial_without_a_branch_ends_the_run_as_it_said(window: Window, company: Company) -> None:
     run = company.start("collections")
     page = window.gate(run)
-    expect(page.get_by_text("The run ends here as denied")).to_be_visible()
+    expect(page.get_by_text("The run ends as denied")).to_be_visible()
     decide(page, "Deny")
     expect(page.get_by_text("Completed")).to_be_visible()
     assert company.run(run)["outcome"] == "denied"
@@ -95,7 +95,7 @@ def test_a_wrong_password_is_said_in_a_sentence(windows: Windows, service: Servi
     page.get_by_label("E-mail address").fill(company.email)
     page.get_by_label("Password").fill("wrong horse")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_contain_text("do not belong together")
+    expect(page.get_by_role("alert")).to_contain_text("e-mail address or the password is wrong")
 
 
 def test_a_session_that_ends_meanwhile_leads_back_to_where_one_was(window: Window, company: Company) -> None:

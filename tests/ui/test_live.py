@@ -29,11 +29,11 @@ def test_a_service_that_comes_back_is_followed_on_without_a_gap(windows: Windows
     company.start("prior-auth")
     expect(page.locator(".row")).to_have_count(1)
     own.stop()
-    expect(page.get_by_text("The connection is lost")).to_be_visible()
+    expect(page.get_by_text("Connection lost")).to_be_visible()
     expect(page.locator(".row")).to_have_count(1)
     own.start()
     company.start("fork")
-    expect(page.get_by_text("The connection is lost")).to_be_hidden(timeout=20_000)
+    expect(page.get_by_text("Connection lost")).to_be_hidden(timeout=20_000)
     expect(page.locator(".row")).to_have_count(3)
 
 
@@ -43,7 +43,7 @@ def test_a_stream_that_breaks_is_taken_up_where_it_was(window: Window, company: 
     company.start("fork")
     expect(page.locator(".row")).to_have_count(2)
     window.context.set_offline(True)
-    expect(page.get_by_text("The connection is lost")).to_be_visible()
+    expect(page.get_by_text("Connection lost")).to_be_visible()
     company.start("loop")
     # The place where the stream broke off is named, be it before or after the list has caught up.
     with page.expect_request(lambda one: "/events" in one.url and bool(one.headers.get("last-event-id"))):
@@ -79,7 +79,7 @@ def test_a_cancelled_run_and_a_reason_stand_in_the_history(window: Window, compa
     page = window.open("runs", run["id"])
     page.get_by_role("button", name="Cancel the run").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_label("Why").fill("Entered twice")
+    dialog.get_by_label("Reason").fill("Entered twice")
     dialog.get_by_role("button", name="Cancel the run").click()
     expect(page.locator(".heading .badge")).to_have_text("Cancelled")
     expect(page.locator(".history")).to_contain_text("Entered twice")

@@ -17,16 +17,16 @@ from tests.ui.service import Company
 
 def test_turning_a_tool_live_says_what_that_means_and_asks_once_more(window: Window, company: Company) -> None:
     page = window.open("connectors", "loan-fund")
-    page.get_by_label("Address").fill("https://bank.example.com")
+    page.get_by_label("Base URL").fill("https://bank.example.com")
     page.get_by_label("Path").fill("/pay")
-    page.get_by_label("Send for real").check()
+    page.get_by_label("Live: send calls").check()
     page.get_by_role("button", name="Save").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("https://bank.example.com/pay")
     dialog.get_by_role("button", name="Stay in shadow").click()
     assert company.send("GET", "/connectors/") == []
     page.get_by_role("button", name="Save").click()
-    dialog.get_by_role("button", name="Yes, send for real").click()
+    dialog.get_by_role("button", name="Switch to live").click()
     expect(page.locator(".heading .badge")).to_have_text("Live")
     (stored,) = company.send("GET", "/connectors/")
     assert stored["reversible"] is True
@@ -36,12 +36,12 @@ def test_turning_a_tool_live_says_what_that_means_and_asks_once_more(window: Win
 
 def test_a_secret_is_kept_and_never_shown(window: Window, company: Company) -> None:
     page = window.open("connectors", "loan-fund")
-    page.get_by_label("Address").fill("https://bank.example.com")
-    page.get_by_label("Who it is").select_option("bearer")
-    page.get_by_label("Secret").fill("s3cret-of-the-bank")
+    page.get_by_label("Base URL").fill("https://bank.example.com")
+    page.get_by_label("Authentication").select_option("bearer")
+    page.get_by_label("Token").fill("s3cret-of-the-bank")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Leave this empty to keep it")).to_be_visible()
-    expect(page.get_by_label("Secret")).to_have_value("")
+    expect(page.get_by_label("Token")).to_have_value("")
     page.get_by_label("Path").fill("/v2")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Saved.")).to_be_visible()
@@ -52,7 +52,7 @@ def test_a_secret_is_kept_and_never_shown(window: Window, company: Company) -> N
 
 def test_a_mistake_in_a_connector_is_said_beside_the_field(window: Window) -> None:
     page = window.open("connectors", "loan-fund")
-    page.get_by_label("Address").fill("ftp://bank.example.com")
+    page.get_by_label("Base URL").fill("ftp://bank.example.com")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".field.wrong")).to_contain_text("http or https")
 
@@ -60,34 +60,34 @@ def test_a_mistake_in_a_connector_is_said_beside_the_field(window: Window) -> No
 @pytest.mark.parametrize(
     ("label", "value"),
     [
-        ("Address", "ftp://bank.example.com"),
-        ("Address", "https://ada:secret@bank.example.com"),
+        ("Base URL", "ftp://bank.example.com"),
+        ("Base URL", "https://ada:secret@bank.example.com"),
         ("Path", "/pay/{id}"),
-        ("Seconds to wait", "soon"),
-        ("Body", "amount"),
+        ("Timeout (seconds)", "soon"),
+        ("Body mapping", "amount"),
     ],
 )
 def test_consent_is_asked_for_when_the_rest_is_right(window: Window, company: Company, label: str, value: str) -> None:
     page = window.open("connectors", "loan-fund")
-    page.get_by_label("Address").fill("https://bank.example.com")
-    page.get_by_text("What is sent, and how the answer is read").click()
+    page.get_by_label("Base URL").fill("https://bank.example.com")
+    page.get_by_text("Request and response mapping").click()
     page.get_by_label(label).fill(value)
-    page.get_by_label("Send for real").check()
+    page.get_by_label("Live: send calls").check()
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".field.wrong")).to_have_count(1)
     expect(page.get_by_role("dialog")).to_have_count(0)
-    page.get_by_role("button", name="Test").click()
+    page.get_by_role("button", name="Send test call").click()
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert company.send("GET", "/connectors/") == []
 
 
 def test_a_secret_that_is_missing_is_said_before_consent(window: Window) -> None:
     page = window.open("connectors", "loan-fund")
-    page.get_by_label("Address").fill("https://bank.example.com")
-    page.get_by_label("Who it is").select_option("bearer")
-    page.get_by_label("Send for real").check()
+    page.get_by_label("Base URL").fill("https://bank.example.com")
+    page.get_by_label("Authentication").select_option("bearer")
+    page.get_by_label("Live: send calls").check()
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".field.wrong")).to_contain_text("Is needed")
+    expect(page.locator(".field.wrong")).to_contain_text("Is required")
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
@@ -95,25 +95,25 @@ def test_a_test_says_what_it_sends_and_asks_first(window: Window, company: Compa
     target = far.connector("/pay", auth_type="bearer", auth_token="s3cret", reversible=False)
     company.send("PUT", "/connectors/loan-fund", target)
     page = window.open("connectors", "loan-fund")
-    page.get_by_role("button", name="Test").click()
+    page.get_by_role("button", name="Send test call").click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text(f"POST {far.url}/pay")
-    expect(dialog).to_contain_text("The stored secret goes along")
+    expect(dialog).to_contain_text("It carries the stored secret")
     dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_have_count(0)
     assert far.calls == []
-    page.get_by_role("button", name="Test").click()
-    dialog.get_by_role("button", name="Yes, send the POST").click()
-    expect(page.get_by_text("The other side answered")).to_be_visible()
+    page.get_by_role("button", name="Send test call").click()
+    dialog.get_by_role("button", name="Send POST").click()
+    expect(page.get_by_text("The endpoint responded")).to_be_visible()
     assert far.calls == [("POST", "/pay", "Bearer s3cret")]
 
 
 def test_a_get_without_a_secret_is_tried_at_once(window: Window, far: FarSide) -> None:
     page = window.open("connectors", "loan-fund")
-    page.get_by_label("Address").fill(far.url)
+    page.get_by_label("Base URL").fill(far.url)
     page.get_by_label("Method").select_option("GET")
-    page.get_by_role("button", name="Test").click()
-    expect(page.get_by_text("The other side answered")).to_be_visible()
+    page.get_by_role("button", name="Send test call").click()
+    expect(page.get_by_text("The endpoint responded")).to_be_visible()
     assert far.calls == [("GET", "/", None)]
 
 
@@ -121,8 +121,8 @@ def test_a_get_with_the_stored_secret_asks_first(window: Window, company: Compan
     target = far.connector("", method="GET", auth_type="bearer", auth_token="s3cret")
     company.send("PUT", "/connectors/loan-fund", target)
     page = window.open("connectors", "loan-fund")
-    page.get_by_role("button", name="Test").click()
-    expect(page.get_by_role("dialog")).to_contain_text("The stored secret goes along")
+    page.get_by_role("button", name="Send test call").click()
+    expect(page.get_by_role("dialog")).to_contain_text("It carries the stored secret")
     assert far.calls == []
 
 
@@ -148,7 +148,7 @@ def test_the_history_of_the_company_is_told_newest_first_and_filtered(window: Wi
     page.get_by_label("Show").select_option("people")
     page.get_by_label("Person, step, tool or run").fill("board")
     expect(entries).to_have_count(1)
-    expect(page.get_by_text("This is everything since the beginning: 1 of ")).to_be_visible()
+    expect(page.get_by_text("Complete history: 1 of ")).to_be_visible()
 
 
 def test_the_audit_tells_of_log_ins_and_changes_of_connectors_too(window: Window, company: Company) -> None:
@@ -162,7 +162,7 @@ def test_the_audit_tells_of_log_ins_and_changes_of_connectors_too(window: Window
     expect(entries).to_have_count(2)
     expect(entries.first).to_contain_text("changed the connector of “loan-fund”")
     expect(entries.first).to_contain_text("Mode: shadowed → live")
-    expect(entries.last).to_contain_text("Address: https://bank.example.com")
+    expect(entries.last).to_contain_text("Base URL: https://bank.example.com")
     expect(page.get_by_text("very secret")).to_have_count(0)
     page.get_by_label("Show").select_option("sessions")
     expect(entries.first).to_contain_text("signed in")
@@ -178,17 +178,17 @@ def test_the_audit_says_when_it_shows_a_part(window: Window, company: Company) -
         company.send("DELETE", "/connectors/loan-fund")
     page = window.open("audit")
     page.get_by_label("Show").select_option("all")
-    extent, entries = page.get_by_role("status").filter(has_text="This is "), page.locator(".history > li")
-    expect(extent).to_contain_text("This is a part: the newest ")
-    expect(extent).to_contain_text("What was before is neither shown nor searched.")
+    extent, entries = page.get_by_role("status").filter(has_text=" history: "), page.locator(".history > li")
+    expect(extent).to_contain_text("Partial history: the newest ")
+    expect(extent).to_contain_text("Earlier entries are neither shown nor searched.")
     page.get_by_label("Show").select_option("connectors")
     some = entries.count()
     for _ in range(9):
-        if page.get_by_text("This is everything since the beginning").is_visible():
+        if page.get_by_text("Complete history").is_visible():
             break
         page.get_by_role("button", name="Show earlier").click()
         expect(page.get_by_role("button", name="Loading…")).to_have_count(0)
-    expect(extent).to_contain_text("This is everything since the beginning: 210 of ")
+    expect(extent).to_contain_text("Complete history: 210 of ")
     expect(entries).to_have_count(210)
     assert some < 210
 
@@ -197,7 +197,7 @@ def test_the_evidence_of_a_run_is_saved_and_verified_offline(window: Window, com
     run = company.start("prior-auth")
     company.resume(run, "signoff", comment="Geprüft: 雪")
     page = window.open("runs", run["id"])
-    for name, file in (("Save the evidence of this run", "run.json"), ("Public keys", "audit.pub")):
+    for name, file in (("Download the audit evidence", "run.json"), ("Public keys", "audit.pub")):
         with page.expect_download() as saved:
             page.get_by_role("button", name=name).click()
         saved.value.save_as(tmp_path / file)
@@ -233,7 +233,7 @@ def test_a_run_that_failed_says_why_and_goes_on_from_there(window: Window, compa
     expect(page.get_by_text("“Pull the chart” failed")).to_be_visible()
     expect(page.locator(".node.state-failed")).to_have_count(1)
     company.send("DELETE", "/connectors/chart-fetch")
-    page.get_by_role("button", name="Try again from the failed step").click()
+    page.get_by_role("button", name="Retry from the failed step").click()
     expect(page.get_by_role("link", name="Decide: Medical director sign-off")).to_be_visible()
 
 
@@ -241,7 +241,7 @@ def test_the_evidence_of_a_run_is_saved(window: Window, company: Company) -> Non
     run = company.start("prior-auth")
     page = window.open("runs", run["id"])
     with page.expect_download() as saved:
-        page.get_by_role("button", name="Save the evidence of this run").click()
+        page.get_by_role("button", name="Download the audit evidence").click()
     assert json.loads(saved.value.path().read_text())["run_id"] == run["id"]
 
 
@@ -251,10 +251,10 @@ def test_a_step_of_the_picture_opens_what_it_sent_and_got(window: Window, compan
     page.get_by_role("button", name="Match the clinical criteria").first.click()
     detail = page.locator(".detail")
     expect(detail).to_contain_text("Met")
-    expect(detail).to_contain_text("Nothing was sent")
+    expect(detail).to_contain_text("This call was not sent")
     expect(detail).to_be_focused()
 
 
 def test_a_run_that_needed_nobody_says_so(window: Window, company: Company) -> None:
     page = window.open("runs", company.start("refund")["id"])
-    expect(page.get_by_text("Nothing here needed a person")).to_be_visible()
+    expect(page.get_by_text("Completed without a decision")).to_be_visible()

@@ -22,8 +22,8 @@ def test_a_live_call_behind_a_sign_off_is_listed_as_sent_for_real(window: Window
     expect(live).to_contain_text("https://payer.example.com/issue")
     expect(live).to_contain_text("version 1 of its connector")
     expect(live).to_contain_text("on “Approve”")
-    expect(effects).to_contain_text("can be sent for real and cannot be undone.")
-    expect(page.locator(".choice", has_text="Approve").locator(".sent")).to_contain_text("sent for real")
+    expect(effects).to_contain_text("can be sent live.")
+    expect(page.locator(".choice", has_text="Approve").locator(".sent")).to_contain_text("sent live")
     expect(page.get_by_text("nothing is sent")).to_have_count(0)
 
 
@@ -41,13 +41,13 @@ def test_a_gate_that_changed_takes_no_decision_before_a_fresh_look(window: Windo
     page = window.gate(run)
     page.get_by_role("radio", name="Approve").check()
     company.send("PUT", "/connectors/authorization-issue", LIVE)
-    expect(page.get_by_text("This gate changed since you opened it")).to_be_visible(timeout=NOTICED_MS)
-    expect(page.get_by_text("The connection is lost")).to_have_count(0)
-    expect(page.locator(".changes")).to_contain_text("was a dry run, and is sent for real now")
+    expect(page.get_by_text("This gate has changed since you opened it")).to_be_visible(timeout=NOTICED_MS)
+    expect(page.get_by_text("Connection lost")).to_have_count(0)
+    expect(page.locator(".changes")).to_contain_text("was a dry run and is now live")
     expect(page.get_by_role("button", name="Confirm: Approve")).to_be_disabled()
     expect(page.locator(".effect-live")).to_have_count(0)
     assert sent == []
-    page.get_by_role("button", name="Show me how it is now").click()
+    page.get_by_role("button", name="Show the current version").click()
     expect(page.locator(".effect-live")).to_be_visible()
     expect(page.get_by_role("radio", name="Approve")).not_to_be_checked()
     stands = company.run(run)["gate"]["digest"]
@@ -73,8 +73,8 @@ def test_every_window_at_a_gate_hears_of_the_change(windows: Windows, service: S
     for path in ("/issue", "/issue/v2"):
         company.send("PUT", "/connectors/authorization-issue", {**LIVE, "path": path})
         for page in pages:
-            expect(page.get_by_text("This gate changed since you opened it")).to_be_visible(timeout=NOTICED_MS)
-            page.get_by_role("button", name="Show me how it is now").click()
+            expect(page.get_by_text("This gate has changed since you opened it")).to_be_visible(timeout=NOTICED_MS)
+            page.get_by_role("button", name="Show the current version").click()
             expect(page.locator(".effect-live")).to_contain_text(f"payer.example.com{path}")
 
 
@@ -85,11 +85,11 @@ def test_what_is_missing_is_asked_for_and_sent_with_the_decision(window: Window,
     window.page.on("request", lambda request: sent.append(request) if request.url.endswith("/resume") else None)
     page = window.gate(run)
     page.get_by_role("radio", name="Approve").check()
-    missing = page.get_by_role("group", name="What is missing")
+    missing = page.get_by_role("group", name="Missing inputs")
     missing.get_by_label("Amount").fill("much")
     page.get_by_role("button", name="Confirm: Approve").click()
-    expect(missing.locator(".field.wrong", has_text="Amount")).to_contain_text("Is no number")
-    expect(missing.locator(".field.wrong", has_text="Application id")).to_contain_text("Is needed")
+    expect(missing.locator(".field.wrong", has_text="Amount")).to_contain_text("Is not a number")
+    expect(missing.locator(".field.wrong", has_text="Application id")).to_contain_text("Is required")
     assert sent == []
     missing.get_by_label("Amount").fill("15000")
     missing.get_by_label("Application id").fill("LA-1")
@@ -105,8 +105,8 @@ def test_a_denial_needs_nothing_of_what_is_missing(window: Window, company: Comp
     answered(window.page, run, lambda gate: gate.update(missing=["/amount"]))
     page = window.gate(run)
     page.get_by_role("radio", name="Approve").check()
-    expect(page.get_by_role("group", name="What is missing")).to_be_visible()
+    expect(page.get_by_role("group", name="Missing inputs")).to_be_visible()
     page.get_by_role("radio", name="Deny").check()
-    expect(page.get_by_role("group", name="What is missing")).to_have_count(0)
+    expect(page.get_by_role("group", name="Missing inputs")).to_have_count(0)
     decide(page, "Deny")
     expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()

@@ -71,8 +71,8 @@ def test_a_decision_is_told_of_a_step_by_its_label() -> None:
         "approved “Pay the vendor”",
         "denied “Pay the vendor”",
         "chose “Once more” at “Pay the vendor”",
-        "had “Pay the vendor” sent again",
-        "said that “Pay the vendor” was done",
+        "sent “Pay the vendor” again",
+        "marked “Pay the vendor” as done",
     ]
 
 
@@ -81,8 +81,8 @@ def test_a_decision_is_told_of_what_is_before_one() -> None:
         "approved it",
         "denied it",
         "chose “Once more”",
-        "had it sent again",
-        "said that it was done",
+        "sent it again",
+        "marked it as done",
     ]
 
 
@@ -168,9 +168,9 @@ def test_a_history_names_people_where_people_did_it() -> None:
     )
     assert [f"{one['by'] or ''} {one['text']}".strip() for one in told] == [
         "ada@example.test started the run",
-        "“Pay the vendor” began",
-        "“Pay the vendor” began for the 2nd time",
-        "ada@example.test had “Pay the vendor” tried again",
+        "“Pay the vendor” started",
+        "“Pay the vendor” started for the 2nd time",
+        "ada@example.test retried “Pay the vendor”",
         "“Pay the vendor” waits for its other branches",
         "“Pay the vendor” was cleared to run",
         "ada@example.test cleared “Pay the vendor” to run",
@@ -201,14 +201,14 @@ def test_why_a_gate_waits_is_a_sentence() -> None:
     ]
     assert said(*(["gateReason", one, LABEL] for one in reasons)) == [
         "Steps of critical risk always wait for a person.",
-        "A check has a hit: “Watch list”. A person looks at it first.",
-        "2 checks have a hit: “Watch list” and “Bank check”. A person looks at them first.",
+        "Signal raised by “Watch list”. A person reviews it first.",
+        "Signals raised by “Watch list” and “Bank check”. A person reviews them first.",
         "The input “Member id” is missing.",
         "The input “Member id” is missing.",
         "The inputs “Member id” and “Amount” are missing.",
         "Steps of high risk always wait for a person. The input “Member id” is missing.",
-        "The connector of this call was changed after the approval, so the call was not sent. Look at it as it is now.",
-        "This call failed after it may have reached the other side, so it is not sent again without you.",
+        "The connector of this call changed after the approval, so the call was not sent. Review the current call.",
+        "This call failed and may have reached the endpoint. It is sent again only if you decide so.",
         "The condition inputs.a > 1 has no clear answer: no such key: a.",
         "Something new.",
     ]
@@ -238,14 +238,23 @@ def test_a_call_is_not_said_to_have_been_sent_when_it_was_not() -> None:
         ["callState", visit(status="cancelled", resolved_by="ada", verdict=verdict), None],
     )
     assert states == [
-        "ahead", "unknown", "running", "sent", "failed", "unknown", "unsent", "settled", "unsent", "cut",
-    ]  # fmt: skip
+        "planned",
+        "unknown",
+        "running",
+        "sent",
+        "failed",
+        "unknown",
+        "not_sent",
+        "confirmed",
+        "not_sent",
+        "interrupted",
+    ]
     (unsent, sent, shadow) = said(
-        ["describeCall", "live", "unsent"], ["describeCall", "live", "sent"], ["describeCall", "shadow", "unsent"]
+        ["describeCall", "live", "not_sent"], ["describeCall", "live", "sent"], ["describeCall", "shadow", "not_sent"]
     )
     assert "was not sent" in unsent
-    assert sent == "This call was sent for real."
-    assert shadow == "Nothing was sent."
+    assert sent == "This call was sent."
+    assert shadow == "This call was not sent."
 
 
 def test_no_combination_is_broken() -> None:
@@ -304,8 +313,8 @@ def test_a_change_of_what_an_approval_reaches_is_named() -> None:
         ["gateDifferences", before, {**before, "gate": {**asked, "effects": []}}],
         ["gateDifferences", {**before, "gate": {**asked, "effects": []}}, after(mode="live")],
     ) == [
-        ["“Pay” was a dry run, and is sent for real now."],
-        ["The connector of “Pay” changed: it calls POST https://bank.example.com/v2 (version 4) now."],
-        ["“Pay” does not follow any more."],
-        ["“Pay” can follow now, and is sent for real."],
+        ["“Pay” was a dry run and is now live."],
+        ["The connector of “Pay” changed: it now calls POST https://bank.example.com/v2 (version 4)."],
+        ["“Pay” is no longer sent."],
+        ["“Pay” can now be sent."],
     ]

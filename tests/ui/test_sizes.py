@@ -61,7 +61,7 @@ def test_five_hundred_open_gates_are_loaded_and_scroll(window: Window, company: 
     assert min(one["middle"] for one in frames) < FRAME_MS_MAX, frames
     assert min(one["most"] for one in frames) < FRAMES_MS_MAX, frames
     page.get_by_label("Risk").select_option("critical")
-    expect(page.get_by_role("heading", name="Nothing fits these filters")).to_be_visible()
+    expect(page.get_by_role("heading", name="No gate matches these filters")).to_be_visible()
 
 
 def test_a_graph_of_sixty_steps_is_laid_out_within_a_second(window: Window) -> None:

@@ -1,4 +1,4 @@
-/** The page as a whole: who is signed in, and which part is shown. */
+/** Session state and routing. */
 
 import { Component, type ReactNode, useLayoutEffect } from "react";
 import { EmptyState, LoadError, Loading } from "./components/Feedback";
@@ -21,7 +21,7 @@ export function App() {
   const session = useSession();
   const place = useRoute();
   const address = place.path.join("/");
-  // Before the heading of the new part looks whether it may take the focus.
+  // Runs before the new page's heading checks whether it may take the focus.
   useLayoutEffect(() => {
     window.scrollTo(0, 0);
     (document.activeElement as HTMLElement | null)?.blur();
@@ -43,7 +43,8 @@ export function App() {
 
 function page(path: string[]): ReactNode {
   const [first, second, third, fourth] = path;
-  // A browser takes these out of an address before it asks for it, so they lead elsewhere.
+  // A browser resolves these segments before it sends a request, so such an address would lead
+  // elsewhere.
   if (path.some((one) => one === "." || one === "..")) return <NotFound />;
   if (first === undefined) return <InboxPage />;
   if (first === "runs" && second !== undefined && third === "gates" && fourth !== undefined) return <GatePage run={second} step={fourth} />;
@@ -57,7 +58,7 @@ function page(path: string[]): ReactNode {
 function NotFound() {
   return (
     <>
-      <Heading title="There is nothing here" />
+      <Heading title="Page not found" />
       <EmptyState icon="search" title="Check the address">
         <a className="button" href="#/">
           Go to the inbox
@@ -67,7 +68,7 @@ function NotFound() {
   );
 }
 
-/** A part that breaks does not take the rest of the page with it. */
+/** Keeps an error in one page from taking down the frame. */
 class ErrorBoundary extends Component<{ children: ReactNode }, { broken: boolean }> {
   override state = { broken: false };
 
@@ -78,10 +79,10 @@ class ErrorBoundary extends Component<{ children: ReactNode }, { broken: boolean
   override render() {
     if (!this.state.broken) return this.props.children;
     return (
-      <EmptyState icon="failed" title="This part of the page broke">
-        <p>Nothing was decided or changed by that. Load the page again; if it stays, tell whoever runs the service.</p>
+      <EmptyState icon="failed" title="This page has failed">
+        <p>Nothing was decided or changed. Reload the page. If the error remains, contact your administrator.</p>
         <button type="button" className="button" onClick={() => location.reload()}>
-          Load the page again
+          Reload
         </button>
       </EmptyState>
     );

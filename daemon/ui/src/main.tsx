@@ -1,4 +1,4 @@
-/** Where the page begins. */
+/** Entry point. */
 
 import "./styles/tokens.css";
 import "./styles/base.css";

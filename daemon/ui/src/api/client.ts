@@ -1,4 +1,4 @@
-/** Asking the service: one way to send a request, and one form for what is refused. */
+/** HTTP client. Every failure is a Problem (RFC 9457). */
 
 import { parse, stringify } from "./json";
 
@@ -12,12 +12,12 @@ export class Problem extends Error {
     super(detail);
   }
 
-  /** Whether nobody can know if the request was taken: it may be sent again under the same key. */
+  /** Whether it is unknown if the request took effect. It may be sent again with the same key. */
   get outcomeUnknown(): boolean {
     return this.code === "offline" || this.body["outcome"] === "unknown";
   }
 
-  /** What was wrong with each field, by its JSON pointer. */
+  /** Validation errors by JSON pointer. */
   get fields(): Map<string, string> {
     const errors = this.body["errors"];
     if (!Array.isArray(errors)) return new Map();
@@ -41,17 +41,15 @@ const TIMEOUT_MS = 30_000;
 export const PAGE_HEADERS = { "Penstock-Page": "1" };
 let sessionLostListener: () => void = () => undefined;
 
-/** The service no longer knows who we are. */
+/** Report that the session is no longer valid. */
 export function reportSessionLost(): void {
   sessionLostListener();
 }
 
-/** Say what is to happen then. */
 export function onSessionLost(listener: () => void): void {
   sessionLostListener = listener;
 }
 
-/** A fresh key: what is sent twice under it counts once. */
 export function newIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `page-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
@@ -64,7 +62,7 @@ export async function send<T>(method: string, path: string, options: Options = {
   });
   const value = text === "" ? undefined : parseOrUndefined(text);
   if (!response.ok) throw problemFrom(response.status, value, path);
-  if (text !== "" && value === undefined) throw new Problem(response.status, "unreadable", "The service answered something that this page cannot read.");
+  if (text !== "" && value === undefined) throw new Problem(response.status, "unreadable", "The service sent a response that this page cannot read.");
   return {
     value: value as T,
     next: /<([^>]+)>;\s*rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? null,
@@ -80,7 +78,7 @@ export async function post<T>(path: string, body: unknown = {}, key?: string): P
   return (await send<T>("POST", path, key === undefined ? { body } : { body, key })).value;
 }
 
-/** All entries of a list over its pages, at most so many; `heard` is told of each page. */
+/** Get all pages of a list, up to a limit; `heard` receives what is loaded after each page. */
 export async function getAll<T>(path: string, most: number, heard: (found: T[]) => void = () => undefined): Promise<T[]> {
   let found: T[] = [];
   for (let next: string | null = path; next !== null && found.length < most; ) {
@@ -113,7 +111,7 @@ async function request(method: string, path: string, options: Options): Promise<
 }
 
 function offlineProblem(): Problem {
-  return new Problem(0, "offline", "The service cannot be reached. Check your connection; this page tries again by itself.");
+  return new Problem(0, "offline", "The service cannot be reached. Check your connection; the page retries automatically.");
 }
 
 function parseOrUndefined(text: string): unknown {
@@ -128,7 +126,7 @@ function problemFrom(status: number, value: unknown, path: string): Problem {
   const body = (typeof value === "object" && value !== null ? value : {}) as Record<string, unknown>;
   const code = typeof body["code"] === "string" ? body["code"] : "unknown";
   if (status === 401 && path !== "/auth/login" && path !== "/auth/register" && path !== "/auth/me") sessionLostListener();
-  const detail = typeof body["detail"] === "string" ? body["detail"] : `The service answered ${status}.`;
+  const detail = typeof body["detail"] === "string" ? body["detail"] : `The service responded with status ${status}.`;
   return new Problem(status, code, detail, body);
 }
 

@@ -1,4 +1,4 @@
-/** Saving what the service answers as a file: a plain link would not carry the header that the session needs. */
+/** Download a response as a file. A plain link cannot send the header that the session needs. */
 
 import { PAGE_HEADERS, Problem } from "./client";
 
@@ -12,9 +12,9 @@ export async function download(path: string, name: string): Promise<void> {
     status = response.status;
     blob = await response.blob();
   } catch {
-    throw new Problem(0, "offline", "The file did not arrive whole, so it was not saved. Try again.");
+    throw new Problem(0, "offline", "The download is incomplete and was not saved. Try again.");
   }
-  if (status !== 200) throw new Problem(status, "refused", `The service answered ${status}.`);
+  if (status !== 200) throw new Problem(status, "refused", `The service responded with status ${status}.`);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

@@ -1,4 +1,4 @@
-/** What happens in all runs of the company, as it happens: one stream for the whole page, picked up where it broke off. */
+/** The company's event stream (SSE): one connection for the page, resumed after a break. */
 
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import { PAGE_HEADERS, reportSessionLost } from "./client";
@@ -36,7 +36,6 @@ export function stopEventStream(): void {
   close();
 }
 
-/** Whether the page hears of what happens. */
 export function useConnectionState(): ConnectionState {
   return useSyncExternalStore(
     (changed) => {
@@ -47,7 +46,10 @@ export function useConnectionState(): ConnectionState {
   );
 }
 
-/** Be told of events; and of none when something else has changed, or may have been missed while the stream was broken. */
+/**
+ * Subscribe to events. An empty list means: reload, because something else changed or events may
+ * have been missed.
+ */
 export function useEvents(listener: Listener): void {
   const latest = useRef(listener);
   useEffect(() => {
@@ -62,7 +64,7 @@ export function useEvents(listener: Listener): void {
   }, []);
 }
 
-/** A tab that nobody looks at holds no connection: browsers allow few of them, and it catches up when it is seen. */
+/** A hidden tab closes its connection, because browsers allow few. It resumes when visible. */
 function followVisibility(): void {
   if (document.visibilityState === "hidden") close();
   else reconnect();
@@ -97,7 +99,7 @@ async function connect(): Promise<void> {
   try {
     await readStream(own);
   } catch {
-    // a stream that breaks is taken up again below
+    // reconnected below
   }
   if (current !== own) return;
   current = null;
@@ -128,13 +130,15 @@ async function readStream(own: AbortController): Promise<void> {
   }
 }
 
-/** The service says something every 15 s: silence means that the connection is dead. */
+/** The service sends at least a comment every 15 s: silence means that the connection is dead. */
 function withTimeout<T>(reading: Promise<T>, own: AbortController): Promise<T> {
   const limit = setTimeout(() => own.abort(), SILENCE_MS);
   return reading.finally(() => clearTimeout(limit));
 }
 
-/** The events of a frame that has a place in the history; one without says that something else has changed, such as a connector. */
+/**
+ * The events of an SSE frame. A frame without an id reports another change, such as a connector's.
+ */
 function parseFrame(frame: string): CompanyEvent[] {
   let data = "";
   let id = "";

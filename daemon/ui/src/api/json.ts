@@ -1,11 +1,10 @@
-/** JSON without loss: a number that JavaScript would round stays as it was written. */
+/** JSON without loss of digits. */
 
-/** A number that JavaScript would round: the page shows it and sends it as it was written. */
+/** A number that JavaScript would round, kept as written. */
 export class ExactNumber {
   constructor(readonly text: string) {}
 }
 
-/** Whether a value is a JSON object. */
 export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
 }
@@ -23,7 +22,7 @@ export function parse(text: string): unknown {
 
 const DIGITS = 15;
 
-/** Whether JavaScript cannot hold a number as it was written; `10.0` is 10. */
+/** Whether JavaScript would round a number; `10.0` is 10. */
 function losesPrecision(value: number, source: string): boolean {
   if (!Number.isFinite(value)) return true;
   if (/^-?\d+$/.test(source)) return !Number.isSafeInteger(value);
@@ -40,7 +39,7 @@ export function stringify(value: unknown): string {
   return JSON.stringify(value) ?? "null";
 }
 
-/** The same, for people to read. */
+/** JSON with indentation. */
 export function prettyPrint(value: unknown, indent = ""): string {
   const deeper = `${indent}  `;
   if (Array.isArray(value)) {
@@ -56,7 +55,7 @@ export function prettyPrint(value: unknown, indent = ""): string {
   return stringify(value);
 }
 
-/** A number as it was typed; undefined when it is none. */
+/** Parse a number; undefined if the text is none. */
 export function parseNumber(text: string): number | ExactNumber | undefined {
   const trimmed = text.trim();
   if (!NUMBER.test(trimmed) || /^-?0\d/.test(trimmed)) return undefined;

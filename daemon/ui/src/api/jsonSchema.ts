@@ -1,4 +1,4 @@
-/** The part of JSON Schema that forms are built from. */
+/** The subset of JSON Schema that forms are built from. */
 
 export interface JsonSchema {
   type?: string | string[];

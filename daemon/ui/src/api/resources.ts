@@ -3,7 +3,6 @@
 import { get, getAll, toProblem } from "./client";
 import type { Canvas, Connector, Run, Template, TemplateDetail } from "./types";
 
-/** Things that do not change while the page is open are asked for once. */
 const cache = new Map<string, Promise<unknown>>();
 
 function cached<T>(path: string, load: () => Promise<T>): Promise<T> {
@@ -28,13 +27,13 @@ export function getTemplate(vertical: string): Promise<TemplateDetail> {
   return cached(path, () => get<TemplateDetail>(path));
 }
 
-/** A graph: the current one, or that of the version that a run is pinned to. */
+/** The graph of a template: the current version, or the one with this digest. */
 export function getCanvas(vertical: string, digest?: string): Promise<Canvas> {
   const path = `/process-templates/${encodeURIComponent(vertical)}/canvas${digest === undefined ? "" : `?digest=${encodeURIComponent(digest)}`}`;
   return cached(path, () => get<Canvas>(path));
 }
 
-/** The graph of a run, as it was when the run began, whatever the template is by now; null when nobody has it any more. */
+/** The graph of the template version that a run uses; null if it no longer exists. */
 export async function getRunCanvas(run: Run): Promise<Canvas | null> {
   try {
     const current = await getCanvas(run.vertical).catch((error: unknown) => {

@@ -1,4 +1,7 @@
-/** The contract's schemas, of which three have another name here: the browser has an Event, an Edge and a Node of its own. */
+/**
+ * The contract's schemas. Event, Edge and Node are renamed, because the DOM has types of these
+ * names.
+ */
 
 import type { Call, Gate, Run, TraceEntry } from "./contract";
 

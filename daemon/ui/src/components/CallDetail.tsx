@@ -1,4 +1,4 @@
-/** A call as it is sent, or as it would have been: nothing is left out, and what is secret is masked by the service. */
+/** The full request of a call. The service masks secrets. */
 
 import { prettyPrint } from "../api/json";
 import type { Call } from "../api/types";
@@ -15,7 +15,7 @@ export function CallDetail({ call, state }: { call: Call; state: CallState }) {
       </p>
       {call.url === null ? (
         <p className="muted">
-          The tool <code><Label text={call.tool} /></code> has no connector, so there is no address it could be sent to.
+          The tool <code><Label text={call.tool} /></code> has no connector, so no call can be sent.
         </p>
       ) : (
         <>
@@ -33,7 +33,7 @@ export function CallDetail({ call, state }: { call: Call; state: CallState }) {
           )}
           {call.body !== null && (
             <details open={prettyPrint(call.body).length < 800}>
-              <summary>What is in it</summary>
+              <summary>Body</summary>
               <pre tabIndex={0}>
                 <Text text={prettyPrint(call.body)} />
               </pre>

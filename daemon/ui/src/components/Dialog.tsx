@@ -1,4 +1,4 @@
-/** A question that has to be answered before anything else: the browser's own dialog keeps focus and Escape right. */
+/** A modal dialog. The browser's own dialog element handles focus and Escape. */
 
 import { type ReactNode, useEffect, useId, useRef } from "react";
 

@@ -1,4 +1,4 @@
-/** A button that saves what the service answers as a file. */
+/** A button that downloads a response as a file. */
 
 import { useState } from "react";
 import { type Problem, toProblem } from "../api/client";
@@ -16,7 +16,7 @@ export function DownloadButton({ path, name, text }: { path: string; name: strin
   return (
     <>
       <button type="button" className="button" disabled={state === "busy"} onClick={save}>
-        {state === "busy" ? "Getting it…" : text}
+        {state === "busy" ? "Downloading…" : text}
       </button>{" "}
       {typeof state === "object" && <p role="alert">{state.message}</p>}
     </>

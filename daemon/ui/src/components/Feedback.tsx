@@ -1,4 +1,4 @@
-/** The small parts that every page is made of. */
+/** Loading, empty and error states, and notes. */
 
 import type { ReactNode } from "react";
 import type { Problem } from "../api/client";
@@ -15,15 +15,15 @@ export function EmptyState({ icon, title, children }: { icon: IconName; title: s
   );
 }
 
-/** What went wrong, in the service's own sentence, and what can be done about it. */
+/** Why loading failed, and what the user can do. */
 export function LoadError({ problem, retry }: { problem: Problem; retry?: () => void }) {
   const away = problem.code === "offline" || problem.status === 503;
   const missing = problem.status === 404;
   return (
     <div className="empty" role="alert">
       <Icon name={away ? "clock" : "info"} size={32} />
-      <h2>{away ? "The service does not answer" : missing ? "There is nothing here" : "This did not work"}</h2>
-      <p>{missing ? "It may have been removed, or the address is wrong." : problem.message}</p>
+      <h2>{away ? "The service is unavailable" : missing ? "Not found" : "The request failed"}</h2>
+      <p>{missing ? "It was removed, or the address is wrong." : problem.message}</p>
       {retry !== undefined && !missing && (
         <button type="button" className="button" onClick={retry}>
           Try again

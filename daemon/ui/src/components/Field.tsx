@@ -1,4 +1,4 @@
-/** A field of a form: its label, a hint, and what is wrong with it, all read together. */
+/** A form field with label, hint and error, connected for screen readers. */
 
 import { type ReactNode, useId } from "react";
 import { Label } from "./Text";

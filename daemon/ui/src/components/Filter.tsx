@@ -1,4 +1,4 @@
-/** What a list is narrowed by: a choice, or a text that is searched for. */
+/** Filters of a list: a select, and a search field. */
 
 import { useId } from "react";
 import { plainText } from "./Text";
@@ -36,7 +36,7 @@ export function SearchField({ label = "Search", value, onChange }: { label?: str
   );
 }
 
-/** How many of all are shown, when that is not all of them. */
+/** How many entries are shown, unless all are. */
 export function ShownCount({ shown, all }: { shown: number; all: number }) {
   return (
     <p className="muted" role="status">

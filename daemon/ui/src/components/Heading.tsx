@@ -3,7 +3,7 @@
 import { type ReactNode, useEffect, useRef } from "react";
 import { plainText } from "./Text";
 
-/** The heading of a page: it takes the focus, so that whoever listens hears where they are. */
+/** Takes the focus after navigation, so that screen readers announce the page. */
 export function Heading({ title, children, name }: { title: string; children?: ReactNode; name?: ReactNode }) {
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

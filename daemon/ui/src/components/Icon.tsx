@@ -1,4 +1,4 @@
-/** The signs of the page; each stands beside a word and is not read aloud. */
+/** Icons. Each stands beside a word and is hidden from screen readers. */
 
 const PATHS = {
   inbox: "M4 13l2.500-8h11L20 13v6H4zM4 13h5l1 2.500h4l1-2.500h5",
@@ -15,7 +15,7 @@ const PATHS = {
   ready: "M8 5l11 7-11 7z",
   waiting: "M7 3h10M7 21h10M8 3c0 5 8 5 8 9s-8 4-8 9M16 3c0 5-8 5-8 9s8 4 8 9",
   skipped: "M5 12h2M11 12h2M17 12h2",
-  ahead: "M12 5a7 7 0 1 0 0 14 7 7 0 0 0 0-14z",
+  pending: "M12 5a7 7 0 1 0 0 14 7 7 0 0 0 0-14z",
   task: "M12 8.500a3.500 3.500 0 1 0 0 7 3.500 3.500 0 0 0 0-7zM12 2.500v3M12 18.500v3M2.500 12h3M18.500 12h3M5.300 5.300l2.100 2.100M16.600 16.600l2.100 2.100M18.700 5.300l-2.100 2.100M7.400 16.600l-2.100 2.100",
   gate: "M12 11a3.500 3.500 0 1 0 0-7 3.500 3.500 0 0 0 0 7zM5 20c.600-4 3.400-6 7-6s6.400 2 7 6",
   gateway: "M12 3l9 9-9 9-9-9z",
@@ -51,7 +51,7 @@ export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
   );
 }
 
-/** The sign of the service: a gate that holds back a flow. */
+/** The logo: a gate that holds back a flow. */
 export function Brand({ size = 26 }: { size?: number }) {
   return (
     <svg width={size} height={size} viewBox="0 0 32 32" aria-hidden="true" focusable="false">

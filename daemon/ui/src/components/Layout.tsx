@@ -1,4 +1,4 @@
-/** What surrounds every part: where one can go, whether the page is live, and who is signed in. */
+/** The frame of every page: navigation, connection state and account menu. */
 
 import { type ReactNode, useState } from "react";
 import { toProblem } from "../api/client";
@@ -17,7 +17,7 @@ const NAVIGATION: { id: string; name: string; icon: IconName }[] = [
   { id: "audit", name: "Audit", icon: "audit" },
 ];
 const THEMES: { id: Theme; name: string; icon: IconName }[] = [
-  { id: "auto", name: "As the system", icon: "auto" },
+  { id: "auto", name: "System", icon: "auto" },
   { id: "light", name: "Light", icon: "sun" },
   { id: "dark", name: "Dark", icon: "moon" },
 ];
@@ -35,7 +35,7 @@ export function Layout({ place, children }: { place: string; children: ReactNode
           document.getElementById("main")?.focus();
         }}
       >
-        Skip to the content
+        Skip to content
       </a>
       <header className="top">
         <a className="brand" href="#/">
@@ -55,7 +55,7 @@ export function Layout({ place, children }: { place: string; children: ReactNode
       </header>
       {link === "broken" && (
         <div className="offline" role="status">
-          <Icon name="clock" size={16} /> The connection is lost. What you see may be old; the page catches up by itself.
+          <Icon name="clock" size={16} /> Connection lost. The page may be out of date until it reconnects.
         </div>
       )}
       <main id="main" tabIndex={-1}>
@@ -115,7 +115,7 @@ function AccountMenu() {
           </span>
         </p>
         <fieldset className="themes">
-          <legend>Colours</legend>
+          <legend>Theme</legend>
           {THEMES.map((one) => (
             <label key={one.id}>
               <input
@@ -136,7 +136,7 @@ function AccountMenu() {
           <Icon name="out" /> Sign out
         </button>
         <p className="muted small">
-          <a href="/docs">HTTP interface</a>
+          <a href="/docs">API reference</a>
         </p>
       </div>
     </details>

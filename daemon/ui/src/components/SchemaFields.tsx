@@ -1,4 +1,4 @@
-/** Form fields made from a JSON Schema, and the conversion of their texts to values. */
+/** Form fields for the properties of a JSON Schema. */
 
 import { prettyPrint } from "../api/json";
 import type { JsonSchema } from "../api/jsonSchema";
@@ -7,7 +7,7 @@ import { Field } from "./Field";
 import { fieldKind, type FieldTexts } from "./schemaValues";
 import { Label, plainText } from "./Text";
 
-/** What is needed first: whoever starts a run sees at once what they cannot leave out. */
+/** Required properties first. */
 function requiredFirst(schema: JsonSchema): [string, JsonSchema][] {
   const later = ([name]: [string, JsonSchema]) => Number(!(schema.required?.includes(name) ?? false));
   return Object.entries(schema.properties ?? {}).sort((one, other) => later(one) - later(other));
@@ -20,9 +20,9 @@ export function SchemaFields({ schema, texts, onChange, errors }: { schema: Json
         const kind = fieldKind(one);
         const options =
           kind === "boolean"
-            ? [{ value: "", name: "Not said" }, { value: "true", name: "Yes" }, { value: "false", name: "No" }]
+            ? [{ value: "", name: "Not set" }, { value: "true", name: "Yes" }, { value: "false", name: "No" }]
             : kind === "choice"
-              ? [{ value: "", name: "Not said" }, ...(one.enum ?? []).map((value, index) => ({ value: String(index), name: plainText(typeof value === "string" ? humanize(value) : prettyPrint(value)) }))]
+              ? [{ value: "", name: "Not set" }, ...(one.enum ?? []).map((value, index) => ({ value: String(index), name: plainText(typeof value === "string" ? humanize(value) : prettyPrint(value)) }))]
               : undefined;
         return (
           <Field

@@ -1,8 +1,9 @@
-/** Text that others wrote: shown as it is, never as markup, and never able to change how its surroundings read. */
+/** Untrusted text: shown literally, never as markup, and isolated from its surroundings. */
 
 import { Fragment, useState } from "react";
 
-// What is not seen, or turns the direction of what follows, is shown by its number. Joiners stay where scripts need them.
+// Invisible characters and those that change text direction are shown by code point. Joiners stay
+// where scripts need them.
 const HIDDEN =
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb]|(?<=[\u0000-\u024f]|^)[\u200c\u200d]|[\u200c\u200d](?=[\u0000-\u024f]|$)|[\u{e0000}-\u{e007f}]/gu;
 const TEXT_MAX = 600;
@@ -12,7 +13,7 @@ function codePoint(character: string): string {
   return `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
-/** The text for a place that takes no elements, such as a title. */
+/** Text for places that take no elements, such as a title. */
 export function plainText(text: string, maxLength = LABEL_MAX): string {
   const cut = text.length > maxLength ? `${cutAt(text, maxLength)}…` : text;
   return cut.replace(HIDDEN, (found) => `[${codePoint(found)}]`);
@@ -42,7 +43,7 @@ function markHidden(text: string) {
   );
 }
 
-/** A name or a label: one piece, cut where it is too long to be one. */
+/** A short text, cut at `maxLength`. */
 export function Label({ text, maxLength = LABEL_MAX }: { text: string; maxLength?: number }) {
   const cut = text.length > maxLength;
   return (
@@ -53,7 +54,7 @@ export function Label({ text, maxLength = LABEL_MAX }: { text: string; maxLength
   );
 }
 
-/** A text of any length: all of it is a click away. */
+/** A text of any length; a button shows the rest of a long one. */
 export function Text({ text }: { text: string }) {
   const [whole, setWhole] = useState(false);
   if (text === "") return <span className="muted">(empty)</span>;

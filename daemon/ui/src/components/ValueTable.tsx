@@ -1,4 +1,4 @@
-/** Values as people read them: names and values, not braces and quotes. */
+/** JSON values as lists and tables. */
 
 import { ExactNumber, isObject, prettyPrint } from "../api/json";
 import type { JsonSchema } from "../api/jsonSchema";

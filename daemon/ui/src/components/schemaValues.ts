@@ -1,4 +1,4 @@
-/** Conversion between JSON values and the texts of form fields, by a JSON Schema. */
+/** Converts between JSON values and the texts of form fields, by a JSON Schema. */
 
 import { ExactNumber, isObject, parse, parseNumber, prettyPrint } from "../api/json";
 import type { JsonSchema } from "../api/jsonSchema";
@@ -35,24 +35,27 @@ function toText(schema: JsonSchema, value: unknown): string {
   return typeof value === "object" ? prettyPrint(value) : String(value);
 }
 
-/** The inputs as they are sent. What the page cannot read as a value is an error; the service checks the rest. */
+/**
+ * Convert the form's texts to inputs. Only what cannot be parsed is an error here; the service
+ * validates the rest.
+ */
 export function collectValues(schema: JsonSchema, texts: FieldTexts, raw: string | null): { inputs: Values; errors: Map<string, string> } {
   const errors = new Map<string, string>();
   if (raw !== null) {
     const value = parseJson(raw);
     if (isObject(value)) return { inputs: value, errors };
-    return { inputs: {}, errors: errors.set("/inputs", "is no JSON object") };
+    return { inputs: {}, errors: errors.set("/inputs", "is not a JSON object") };
   }
   const inputs: Values = {};
   for (const [name, one] of Object.entries(schema.properties ?? {})) {
     const text = texts[name] ?? "";
     const required = schema.required?.includes(name) ?? false;
     if (text === "") {
-      if (required) errors.set(`/inputs/${name}`, "is needed");
+      if (required) errors.set(`/inputs/${name}`, "is required");
       continue;
     }
     const value = parseText(one, text);
-    if (value === undefined) errors.set(`/inputs/${name}`, fieldKind(one) === "number" ? "is no number" : "is no JSON value");
+    if (value === undefined) errors.set(`/inputs/${name}`, fieldKind(one) === "number" ? "is not a number" : "is not valid JSON");
     else inputs[name] = value;
   }
   return { inputs, errors };

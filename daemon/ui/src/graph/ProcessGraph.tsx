@@ -1,4 +1,4 @@
-/** A graph that can be moved and made larger; each step is a button. */
+/** The graph of a process, with pan and zoom. Each step is a button. */
 
 import "@xyflow/react/dist/base.css";
 import {
@@ -50,8 +50,8 @@ export default function ProcessGraph(props: Props) {
       dropped = true;
     };
   }, [props.canvas]);
-  if (failed) return <p className="muted card">The picture cannot be drawn in this browser. The steps are in the list.</p>;
-  if (found === null) return <Loading rows={3} what="Drawing the picture" />;
+  if (failed) return <p className="muted card">This browser cannot draw the graph. The steps are in the list.</p>;
+  if (found === null) return <Loading rows={3} what="Drawing the graph" />;
   return (
     <ReactFlowProvider>
       <GraphCanvas {...props} found={found} />
@@ -130,7 +130,7 @@ function GraphCanvas({ canvas, progress, chosen, onChoose, found }: Props & { fo
         zoomOnScroll={false}
         zoomOnDoubleClick={false}
         proOptions={{ hideAttribution: true }}
-        aria-label={`The graph of ${canvas.nodes.length} steps`}
+        aria-label={`Graph of ${canvas.nodes.length} steps`}
       >
         <Controls showInteractive={false} />
       </ReactFlow>
@@ -138,7 +138,7 @@ function GraphCanvas({ canvas, progress, chosen, onChoose, found }: Props & { fo
   );
 }
 
-/** The step that somebody looks for: where it waits or failed, else where it is, else the beginning. */
+/** The step to show first: one that waits or failed, else the current one, else the start. */
 function initialNode(canvas: Canvas, progress: Progress | undefined): string {
   const order: StepState[] = ["parked", "failed", "calling", "ready", "waiting"];
   for (const state of order) {

@@ -1,4 +1,4 @@
-/** A small picture of a template: its shape, and where people decide. */
+/** A thumbnail of a template's graph. */
 
 import { useEffect, useState } from "react";
 import { getCanvas as canvasOf } from "../api/resources";

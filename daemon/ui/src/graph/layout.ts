@@ -1,4 +1,4 @@
-/** Where each step of a picture stands: worked out by ELK in a worker, so that the page never waits for it. */
+/** Graph layout by ELK, in a worker so that the page stays responsive. */
 
 import ELK, { type ElkNode } from "elkjs/lib/elk-api.js";
 import workerAddress from "elkjs/lib/elk-worker.min.js?url";
@@ -31,7 +31,7 @@ const NAME_MAX = 26;
 let elk: InstanceType<typeof ELK> | null = null;
 const cache = new Map<string, Promise<GraphLayout>>();
 
-/** The layout of a graph, downwards for reading or to the right for a small picture; the same graph is laid out once. */
+/** Lay out a graph: DOWN for the full graph, RIGHT for a thumbnail. Results are cached. */
 export function layout(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<GraphLayout> {
   const key = `${direction} ${canvas.digest}`;
   const found = cache.get(key) ?? compute(canvas, direction);
@@ -42,7 +42,7 @@ export function layout(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Gra
 
 let lastThumbnail: Promise<unknown> = Promise.resolve();
 
-/** Small pictures go one by one, so that the one that somebody wants to read waits for one of them at most. */
+/** Thumbnails are laid out one at a time, so that a full graph waits for at most one of them. */
 function compute(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<GraphLayout> {
   if (direction === "DOWN") return runElk(canvas, direction);
   const found = lastThumbnail.then(() => runElk(canvas, direction));
@@ -102,7 +102,7 @@ function readLayout(canvas: Canvas, root: ElkNode): GraphLayout {
   return { width: root.width ?? 0, height: root.height ?? 0, positions, edges };
 }
 
-/** The path through these points, its corners rounded. */
+/** An SVG path through the points, with rounded corners. */
 export function roundedPath(points: Point[], radius = 8): string {
   const [first, ...rest] = points;
   if (first === undefined) return "";

@@ -1,4 +1,4 @@
-/** How far a run is, for its picture: the state of each step, and which ways were taken. */
+/** The progress of a run on its graph: the state of each step, and the edges taken. */
 
 import type { Canvas, Run, RunEvent, TraceEntry } from "../api/types";
 import type { StepState } from "../text/labels";
@@ -28,6 +28,6 @@ export function progress(canvas: Canvas, run: Run, events: RunEvent[]): Progress
 }
 
 function stepState(visit: TraceEntry | undefined, over: boolean): StepState {
-  if (visit === undefined) return over ? "skipped" : "ahead";
+  if (visit === undefined) return over ? "skipped" : "pending";
   return visit.status;
 }

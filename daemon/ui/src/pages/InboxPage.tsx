@@ -1,4 +1,4 @@
-/** What waits for a decision: the riskiest and the oldest first. */
+/** The inbox: open gates, the riskiest and oldest first. */
 
 import { type KeyboardEvent, useMemo } from "react";
 import type { Gate } from "../api/types";
@@ -35,7 +35,7 @@ export function InboxPage() {
     <>
       <Heading title="Inbox">
         <p className="lead">
-          {!inbox.loaded ? "What waits for your decision" : mine.length === 0 ? "Nothing waits for your decision" : `${mine.length}${inbox.more ? "+" : ""} waiting for your decision`}
+          {!inbox.loaded ? "Gates that wait for your decision" : mine.length === 0 ? "No gate waits for your decision" : `${mine.length}${inbox.more ? "+" : ""} waiting for your decision`}
           {inbox.loaded && others > 0 && (mine.length === 0 ? `; ${countOf(others, "decision")} ${others === 1 ? "waits" : "wait"} for others` : `, ${others} for others`)}
         </p>
       </Heading>
@@ -45,7 +45,7 @@ export function InboxPage() {
         <Loading rows={5} what="Loading the inbox" />
       ) : mine.length === 0 ? (
         <EmptyState icon="done" title="You are up to date">
-          <p>When a run needs a decision, it appears here by itself.</p>
+          <p>A run that needs a decision appears here automatically.</p>
           <a className="button primary" href="#/templates">
             Start a run
           </a>
@@ -54,7 +54,7 @@ export function InboxPage() {
         <>
           <Filters all={mine} titles={titles} shown={shown.length} />
           {shown.length === 0 ? (
-            <EmptyState icon="search" title="Nothing fits these filters">
+            <EmptyState icon="search" title="No gate matches these filters">
               <button type="button" className="button" onClick={() => replaceQuery(new URLSearchParams())}>
                 Show everything
               </button>
@@ -132,13 +132,13 @@ function Row({ one, title }: { one: OpenGate; title: string }) {
   );
 }
 
-/** Live as soon as anything is that an approval can lead to; null where it leads to no call. */
+/** Live if a decision can lead to a live call; null if it leads to no call. */
 function gateMode({ effect, effects }: Gate): "shadow" | "live" | null {
   const modes = [...effects.map((one) => one.mode), ...(effect === null ? [] : [effect.mode])];
   return modes.length === 0 ? null : modes.includes("live") ? "live" : "shadow";
 }
 
-/** The first inputs, so that two runs of one template are told apart. */
+/** Inputs that identify the run. */
 function KeyInputs({ inputs }: { inputs: OpenGate["run"]["inputs"] }) {
   return keyInputs(inputs).map(([name, value]) => (
     <span key={name}>
@@ -148,7 +148,7 @@ function KeyInputs({ inputs }: { inputs: OpenGate["run"]["inputs"] }) {
   ));
 }
 
-/** Arrows, or j and k, move between the rows; Enter opens one, since each is a link. */
+/** Arrow keys, or j and k, move between rows. */
 function moveFocus(event: KeyboardEvent<HTMLUListElement>): void {
   const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
   if (step === undefined || event.ctrlKey || event.metaKey || event.altKey) return;

@@ -1,4 +1,4 @@
-/** Sign in, or make a company. */
+/** Sign in, or create an account. */
 
 import { type FormEvent, useState } from "react";
 import { type Problem, toProblem } from "../api/client";
@@ -16,9 +16,9 @@ export function SignInPage({ ended }: { ended: boolean }) {
         <p className="sign-brand">
           <Brand size={30} /> Penstock
         </p>
-        <p className="sign-what">What is safe runs by itself. Everything else waits until a person decides.</p>
+        <p className="sign-what">Safe steps run automatically. A person decides the rest.</p>
         {fresh ? <Register /> : <SignIn ended={ended} />}
-        <p className="sign-other">{fresh ? "You have an account already?" : "New here?"}</p>
+        <p className="sign-other">{fresh ? "Already have an account?" : "New here?"}</p>
         <button type="button" className="button wide" onClick={() => setFresh(!fresh)}>
           {fresh ? "Sign in instead" : "Create an account"}
         </button>
@@ -34,7 +34,7 @@ function SignIn({ ended }: { ended: boolean }) {
   return (
     <form onSubmit={form.submit} noValidate>
       <Heading title="Sign in" />
-      {ended && <Note kind="info" title="Your session has ended. Sign in again to go on where you were." />}
+      {ended && <Note kind="info" title="Your session has ended. Sign in again to continue." />}
       {form.problem !== null && <SignInError problem={form.problem} />}
       <Field label="E-mail address" type="email" autoComplete="username" value={email} onChange={setEmail} required error={form.error("/email")} />
       <Field label="Password" type="password" autoComplete="current-password" value={password} onChange={setPassword} required error={form.error("/password")} />
@@ -54,7 +54,7 @@ function Register() {
   return (
     <form onSubmit={form.submit} noValidate>
       <Heading title="Create an account" />
-      <p className="muted">This makes a company of its own, with you as its owner.</p>
+      <p className="muted">This creates a company with you as its owner.</p>
       {form.problem !== null && <SignInError problem={form.problem} />}
       <Field label="Company" autoComplete="organization" value={company} onChange={setCompany} required error={form.error("/company_name")} />
       <Field label="Your name" autoComplete="name" value={name} onChange={setName} error={form.error("/name")} />
@@ -78,10 +78,10 @@ function Register() {
 
 function SignInError({ problem }: { problem: Problem }) {
   const said: Record<string, string> = {
-    invalid_credentials: "The e-mail address and the password do not belong together.",
-    email_taken: "There is an account with this e-mail address already. Sign in instead.",
-    rate_limited: "There were too many tries. Wait a minute, then try again.",
-    invalid: "Something is missing or not right; see below.",
+    invalid_credentials: "The e-mail address or the password is wrong.",
+    email_taken: "An account with this e-mail address exists. Sign in instead.",
+    rate_limited: "Too many attempts. Try again in a minute.",
+    invalid: "Some fields are missing or invalid; see below.",
   };
   return <Note kind="bad" title={said[problem.code] ?? problem.message} />;
 }

@@ -1,4 +1,4 @@
-/** Every gate that waits in the company: kept for the whole page, and changed as things happen. */
+/** All open gates of the company, kept up to date by events. */
 
 import { useEffect, useSyncExternalStore } from "react";
 import { get, getAll, type Problem, toProblem } from "../api/client";
@@ -66,7 +66,7 @@ function byId(runs: Run[]): Map<string, Run> {
   return new Map(runs.filter((run) => run.gates.length > 0).map((run) => [run.id, run]));
 }
 
-/** Put a run as it is now where it belongs. */
+/** Add, replace or remove a run, unless a newer version is known. */
 export function updateRun(run: Run): void {
   const runs = new Map(inbox.runs);
   const before = runs.get(run.id);
@@ -80,7 +80,7 @@ const changedRunIds = new Set<string>();
 let refreshing = false;
 const GATE_EVENTS = new Set(["gate_opened", "verdict_given", "run_ended"]);
 
-/** Load the inbox, and follow what happens; for the one place that surrounds all parts. */
+/** Load the inbox and keep it up to date. Used once, by the layout. */
 export function useInboxUpdates(): void {
   useEffect(() => {
     void loadInbox();
@@ -93,7 +93,7 @@ export function useInboxUpdates(): void {
   });
 }
 
-/** Ask for what has changed: one time after the other, and not more often than anybody could follow. */
+/** Reload changed runs in batches, at most one batch at a time. */
 async function refreshChangedRuns(): Promise<void> {
   if (refreshing) return;
   refreshing = true;

@@ -1,4 +1,4 @@
-/** Where in the page we are: the part of the address behind `#`, so that the service serves one file. */
+/** Hash-based routing, so that the service serves a single file. */
 
 import { useSyncExternalStore } from "react";
 
@@ -25,7 +25,7 @@ export function useRoute(): Route {
   }, currentRoute);
 }
 
-/** The address of a part of the page. */
+/** The address of a page. */
 export function linkTo(...parts: string[]): string {
   return `#/${parts.map(encodeURIComponent).join("/")}`;
 }
@@ -34,7 +34,7 @@ export function navigate(address: string): void {
   location.hash = address;
 }
 
-/** Change what is filtered without a further entry in the browser's history. */
+/** Replace the query without a new entry in the browser's history. */
 export function replaceQuery(query: URLSearchParams): void {
   const text = query.toString();
   const base = location.hash.split("?", 1)[0] || "#/";

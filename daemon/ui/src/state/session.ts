@@ -1,4 +1,4 @@
-/** Who is signed in: known to the page by name only, since the token stays in a cookie that no script reads. */
+/** The signed-in account. The token is in a cookie that scripts cannot read. */
 
 import { useSyncExternalStore } from "react";
 import { get, onSessionLost, post, Problem } from "../api/client";
@@ -40,7 +40,7 @@ function set(next: Session): void {
   for (const watcher of watchers) watcher();
 }
 
-/** Ask whether the browser still holds a session. */
+/** Load the account of the current session, if there is one. */
 export async function loadSession(): Promise<void> {
   try {
     set({ state: "in", account: await get<Account>("/auth/me") });
@@ -59,7 +59,7 @@ export async function register(email: string, password: string, company: string,
   set({ state: "in", account: await post<Account>("/auth/register", body) });
 }
 
-/** End the session for good; without an answer the page says so, since the token would still count. */
+/** Sign out. Fails if the service does not confirm it, because the token would stay valid. */
 export async function signOut(): Promise<void> {
   try {
     await post("/auth/logout");

@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, unless somebody chose. */
+/** Light or dark theme: the system's, unless the user chose one. */
 
 export type Theme = "auto" | "light" | "dark";
 const STORAGE_KEY = "penstock-theme";
@@ -13,7 +13,7 @@ export function setTheme(next: Theme): void {
     if (next === "auto") localStorage.removeItem(STORAGE_KEY);
     else localStorage.setItem(STORAGE_KEY, next);
   } catch {
-    // a browser that keeps nothing still shows it
+    // storage is unavailable: the theme lasts until the page is closed
   }
   applyTheme(next);
 }

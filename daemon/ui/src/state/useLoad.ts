@@ -1,4 +1,4 @@
-/** Loading things, and keeping them fresh. */
+/** Hooks that load data. */
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { get, Problem, toProblem } from "../api/client";
@@ -9,7 +9,7 @@ import type { Run } from "../api/types";
 export interface Loaded<T> {
   value: T | null;
   problem: Problem | null;
-  /** Whether there was an answer, be it an empty one. */
+  /** Whether a response arrived, even an empty one. */
   done: boolean;
   reload: () => void;
   set: (value: T) => void;
@@ -17,7 +17,7 @@ export interface Loaded<T> {
 
 const RETRY_MS = 5_000;
 
-/** Load something; once more when `what` changes, and again and again while the service cannot be reached. */
+/** Load a value, again when `what` changes, and periodically while the service is unavailable. */
 export function useLoad<T>(what: string, load: () => Promise<T>): Loaded<T> {
   const [state, setState] = useState<{ what: string; value: T | null; problem: Problem | null; done: boolean }>({ what, value: null, problem: null, done: false });
   const [turn, setTurn] = useState(0);
@@ -45,7 +45,7 @@ export function useLoad<T>(what: string, load: () => Promise<T>): Loaded<T> {
   return state.what === what ? { ...state, reload, set } : { value: null, problem: null, done: false, reload, set };
 }
 
-/** A run, loaded anew whenever something happens in it. */
+/** A run, reloaded on each of its events. */
 export function useRun(id: string): Loaded<Run> {
   const loaded = useLoad(`run ${id}`, () => get<Run>(`/process-runs/${encodeURIComponent(id)}`));
   const { reload } = loaded;

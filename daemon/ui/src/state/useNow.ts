@@ -12,7 +12,6 @@ setInterval(() => {
   for (const tick of tickers) tick();
 }, TICK_MS);
 
-/** The time, for “5 minutes ago”. */
 export function useNow(): number {
   return useSyncExternalStore(
     (changed) => {

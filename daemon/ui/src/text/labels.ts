@@ -1,4 +1,4 @@
-/** How things are called and said, in one place. */
+/** Labels, and formats of keys, times and durations. */
 
 import type { GraphNode, RunStatus, Tier, Values, StepStatus } from "../api/types";
 
@@ -13,45 +13,45 @@ export const RUN_STATUS_LABELS: Record<RunStatus, string> = {
   cancelled: "Cancelled",
 };
 
-export type StepState = StepStatus | "skipped" | "ahead";
+export type StepState = StepStatus | "skipped" | "pending";
 export const STEP_STATE_LABELS: Record<StepState, string> = {
   waiting: "Waiting for other branches",
-  ready: "About to run",
+  ready: "Ready",
   calling: "Running",
   parked: "Waiting for a decision",
   done: "Done",
   denied: "Denied",
   failed: "Failed",
   cancelled: "Cancelled",
-  skipped: "Not taken",
-  ahead: "Not reached yet",
+  skipped: "Skipped",
+  pending: "Pending",
 };
 
 export const EFFECT_LABELS: Record<string, string> = {
-  read: "Only reads",
-  reversible: "Can be undone",
-  irreversible: "Cannot be undone",
+  read: "Read-only",
+  reversible: "Reversible",
+  irreversible: "Irreversible",
 };
 
-/** A key as people would write it: `claimed_amount` is “Claimed amount”. */
+/** A key as a label: `claimed_amount` is “Claimed amount”. */
 export function humanize(key: string): string {
   const spaced = key.replace(/[_-]+/g, " ").trim();
   return spaced === "" ? key : spaced.charAt(0).toUpperCase() + spaced.slice(1);
 }
 
-// Maps, since a branch may be called what every object has.
+// A Map, because a branch may have the name of an Object.prototype property.
 const DECISION_LABELS = new Map([
   ["approved", "Approve"],
   ["denied", "Deny"],
-  ["retry", "Send it again"],
-  ["done", "It was done"],
+  ["retry", "Send again"],
+  ["done", "Mark as done"],
 ]);
-/** A decision as what somebody does; branches are called what the template calls them. */
+/** A decision as an action. Branches keep their names from the template. */
 export function decisionLabel(decision: string): string {
   return DECISION_LABELS.get(decision) ?? humanize(decision);
 }
 
-/** Whether somebody of a role may decide where that role is needed. */
+/** Whether a role may decide at a gate that needs another. */
 export function mayDecide(role: string, needed: string | null): boolean {
   return needed === null || ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
@@ -70,7 +70,7 @@ const UNITS: ["day" | "hour" | "minute", number][] = [
   ["minute", 60],
 ];
 
-/** The largest unit of a time, and how many of it have passed; nothing below a minute. */
+/** A time span in its largest unit; null below a minute. */
 function elapsed(iso: string, now: number): { unit: "day" | "hour" | "minute"; count: number } | null {
   const seconds = Math.round((Date.parse(iso) - now) / 1000);
   for (const [unit, size] of UNITS) if (Math.abs(seconds) >= size) return { unit, count: Math.trunc(seconds / size) };
@@ -105,7 +105,7 @@ export function formatDuration(from: string, to: string | null): string {
   return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** The two inputs that tell most: what is a name or a number of something, then any other text. */
+/** The two inputs that best identify a run: identifiers first, then amounts. */
 export function keyInputs(inputs: Values): [string, string][] {
   const found = Object.entries(inputs).flatMap(([name, value]): [string, string][] => (typeof value === "string" && value !== "" ? [[name, value]] : typeof value === "number" ? [[name, String(value)]] : []));
   const weight = ([name]: [string, string]) => (/_?(id|name|ref|number|code|party|person|service)$/.test(name) ? 0 : /amount|balance|total/.test(name) ? 1 : 2);

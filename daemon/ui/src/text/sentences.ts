@@ -1,4 +1,4 @@
-/** The sentences that the page puts together: who decided what, for how long, and what became of a call. */
+/** Sentences about gates, decisions, events and calls. */
 
 import type { Gate, RunEvent, TraceEntry } from "../api/types";
 import { decisionLabel, humanize } from "./labels";
@@ -29,13 +29,13 @@ export function joinNames(names: string[]): string {
   return names.length < 2 ? (names[0] ?? "") : `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
 }
 
-/** A text as a sentence: it begins with a capital letter and ends with one full stop. */
+/** Capitalize a text and end it with one full stop. */
 export function toSentence(text: string): string {
   const trimmed = text.trim();
   return `${trimmed.charAt(0).toUpperCase()}${trimmed.slice(1)}${/[.!?…]$/.test(trimmed) ? "" : "."}`;
 }
 
-/** What a decision did, in front of what was decided and behind it. */
+/** The words around the subject of a decision: [before, after]. */
 export function decisionPhrase(decision: string): [string, string] {
   switch (decision) {
     case "approved":
@@ -43,27 +43,27 @@ export function decisionPhrase(decision: string): [string, string] {
     case "denied":
       return ["denied ", ""];
     case "retry":
-      return ["had ", " sent again"];
+      return ["sent ", " again"];
     case "done":
-      return ["said that ", " was done"];
+      return ["marked ", " as done"];
     default:
       return [`chose “${decisionLabel(decision)}” at `, ""];
   }
 }
 
-/** What somebody decided, as a predicate: “approved it”, “had “Pay” sent again”. */
+/** A decision as a predicate: “approved it”, “sent “Pay” again”. */
 export function describeDecision(decision: string, what = "it"): string {
   const [before, after] = decisionPhrase(decision);
   return what === "it" && before.startsWith("chose ") ? before.replace(/ at $/, "") : `${before}${what}${after}`;
 }
 
-/** Who decided, at the beginning of a sentence. */
+/** The actor at the beginning of a sentence. */
 export function actorName(by: string, me: string): string {
   if (by === me) return "You";
   return by === "autopilot" || by === "deadline" ? `The ${by}` : by;
 }
 
-/** Why a gate waits, for somebody who does not know the service. */
+/** Why a gate waits. */
 export function gateReason(gate: Gate, label: (step: string) => string = humanize): string {
   const rule = ruleSentence(gate, label);
   const lacks = gate.missing;
@@ -73,22 +73,22 @@ export function gateReason(gate: Gate, label: (step: string) => string = humaniz
 function ruleSentence(gate: Gate, label: (step: string) => string): string {
   const { tier } = gate;
   const reason = gate.reason.replace(/, and the input .*$/, "");
-  if (reason === OUTCOME_UNKNOWN) return "The call may or may not have reached the other side. Nobody can know from here, so it is not sent again without you.";
-  if (reason === CONNECTOR_CHANGED) return "The connector of this call was changed after the approval, so the call was not sent. Look at it as it is now.";
-  if (reason === MAYBE_SENT) return "This call failed after it may have reached the other side, so it is not sent again without you.";
+  if (reason === OUTCOME_UNKNOWN) return "The outcome of the call is unknown. It is sent again only if you decide so.";
+  if (reason === CONNECTOR_CHANGED) return "The connector of this call changed after the approval, so the call was not sent. Review the current call.";
+  if (reason === MAYBE_SENT) return "This call failed and may have reached the endpoint. It is sent again only if you decide so.";
   if (reason.startsWith("tier ")) return `Steps of ${tier} risk always wait for a person.`;
   if (reason === "this step is a human sign-off") return "This step is a sign-off by a person.";
-  if (reason === "every step of this run waits for a human") return "This run was started so that every step waits for a person.";
-  if (reason.startsWith("the signal of ")) return `${signalSentence(gate.signals, label)} A person looks at ${gate.signals.length === 1 ? "it" : "them"} first.`;
+  if (reason === "every step of this run waits for a human") return "Every step of this run waits for a person.";
+  if (reason.startsWith("the signal of ")) return `${signalSentence(gate.signals, label)} A person reviews ${gate.signals.length === 1 ? "it" : "them"} first.`;
   if (reason.startsWith("the input ")) return missingInputsSentence(gate.missing.length ? gate.missing : [reason.replace(/^the input /, "").replace(/ is missing$/, "")]);
-  if (reason === "the condition of no branch holds") return "None of the rules for the next step applies, so a person chooses.";
+  if (reason === "the condition of no branch holds") return "No rule for the next step applies, so a person chooses.";
   return toSentence(reason);
 }
 
-/** “A check has a hit: Watch list.” */
+/** “Signal raised by “Watch list”.” */
 export function signalSentence(signals: string[], label: (step: string) => string): string {
   const names = joinNames(signals.map((one) => `“${label(one)}”`));
-  return signals.length === 1 ? `A check has a hit: ${names}.` : `${signals.length} checks have a hit: ${names}.`;
+  return signals.length === 1 ? `Signal raised by ${names}.` : `Signals raised by ${names}.`;
 }
 
 /** “The inputs “Amount” and “Member id” are missing.” */
@@ -97,23 +97,23 @@ function missingInputsSentence(pointers: string[]): string {
   return names.length === 1 ? `The input ${joinNames(names)} is missing.` : `The inputs ${joinNames(names)} are missing.`;
 }
 
-/** What a gate asks, in front of its label and behind it; null where the label does not belong into the sentence. */
+/** The question of a gate, as [before, after] its label; null where the label is no part of it. */
 export function gateQuestion(gate: Gate): [string, string] | null {
-  if (gate.reason === OUTCOME_UNKNOWN) return ["Was the call of “", "” carried out?"];
+  if (gate.reason === OUTCOME_UNKNOWN) return ["Did the call of “", "” succeed?"];
   if (gate.reason === MAYBE_SENT) return ["May the call of “", "” be sent again?"];
-  if (gate.kind === "gateway" && gate.label.endsWith("?")) return ["“", "” Choose the way that the run goes on."];
-  if (gate.kind === "gateway" && !gate.decisions.includes("approved")) return ["Which way should the run go on from “", "”?"];
-  if (gate.kind === "gateway") return ["May the run go on from “", "”?"];
-  return gate.kind === "task" ? ["May “", "” be carried out?"] : null;
+  if (gate.kind === "gateway" && gate.label.endsWith("?")) return ["“", "” Choose the branch."];
+  if (gate.kind === "gateway" && !gate.decisions.includes("approved")) return ["Which branch should the run take at “", "”?"];
+  if (gate.kind === "gateway") return ["May the run continue after “", "”?"];
+  return gate.kind === "task" ? ["May “", "” run?"] : null;
 }
 
 export interface EventDescription {
-  /** The person whose doing it is; the text is a predicate then, and a whole sentence otherwise. */
+  /** The person who acted: `text` is then a predicate, otherwise a sentence. */
   by: string | null;
   text: string;
 }
 
-/** An event of a history in words. */
+/** A history event in words. */
 export function describeEvent(event: RunEvent, label: (step: string) => string): EventDescription {
   const by = event.by && event.by !== "autopilot" ? event.by : null;
   const step = event.step_id == null ? "" : `“${label(event.step_id)}”`;
@@ -122,18 +122,18 @@ export function describeEvent(event: RunEvent, label: (step: string) => string):
   return { by: null, text: toSentence(systemPhrase(event, step)).replace(/\.$/, "") };
 }
 
-/** Whether an event says once more what the one before it said: a verdict to send again has the step begin again. */
+/** Whether an event only repeats the one before: a retry verdict also enters the step again. */
 export function repeatsVerdict(event: RunEvent, before: RunEvent | undefined): boolean {
   return event.type === "step_entered" && before?.type === "verdict_given" && before.decision === "retry" && before.step_id === event.step_id && before.by === event.by;
 }
 
-/** What a person did; null for what is nobody's doing. */
+/** What a person did; null if the event is not a person's action. */
 function personPhrase(event: RunEvent, step: string): string | null {
   switch (event.type) {
     case "run_started":
       return "started the run";
     case "step_entered":
-      return `had ${step} tried again`;
+      return `retried ${step}`;
     case "step_cleared":
       return `cleared ${step} to run`;
     case "verdict_given":
@@ -151,7 +151,7 @@ function systemPhrase(event: RunEvent, step: string): string {
     case "run_started":
       return "the run was started";
     case "step_entered":
-      return event.waiting === true ? `${step} waits for its other branches` : `${step} began${times}`;
+      return event.waiting === true ? `${step} waits for its other branches` : `${step} started${times}`;
     case "step_cleared":
       return event.branch ? `${step} went on to “${event.branch}”` : `${step} was cleared to run`;
     case "call_settled":
@@ -168,44 +168,44 @@ function systemPhrase(event: RunEvent, step: string): string {
   }
 }
 
-/** What a step of a run is in, beside its state: who had a hand in it. */
+/** The state of a step and who acted on it. */
 export function stepActor(visit: TraceEntry, state: string): { by: string | null; before: string; after: string } {
   const { verdict, resolved_by: by } = visit;
   if (verdict !== null) {
     const plain = ["done", "denied"].includes(visit.status) || verdict.decision === "retry";
     return { by: verdict.by, before: plain ? "" : `${state}: `, after: ` ${describeDecision(verdict.decision)}` };
   }
-  if (by !== null && by !== "autopilot") return { by, before: `${state}: `, after: " had it sent again" };
+  if (by !== null && by !== "autopilot") return { by, before: `${state}: `, after: " sent it again" };
   return { by: null, before: state, after: "" };
 }
 
-export type CallState = "ahead" | "unknown" | "running" | "sent" | "failed" | "unsent" | "cut" | "settled";
+export type CallState = "planned" | "unknown" | "running" | "sent" | "failed" | "not_sent" | "interrupted" | "confirmed";
 
-/** What is known of the call of a visit; `gate` is what is asked there, while something is. */
+/** The state of a step's call; `gate` is the open gate at the step, if any. */
 export function callState(visit: TraceEntry, gate: Gate | undefined): CallState {
-  if (visit.status === "parked") return gate?.reason === OUTCOME_UNKNOWN ? "unknown" : "ahead";
-  if (visit.status === "denied") return "unsent";
-  if (visit.verdict?.decision === "done") return "settled";
+  if (visit.status === "parked") return gate?.reason === OUTCOME_UNKNOWN ? "unknown" : "planned";
+  if (visit.status === "denied") return "not_sent";
+  if (visit.verdict?.decision === "done") return "confirmed";
   if (visit.verdict?.decision === "retry") return "unknown";
-  if (visit.status === "cancelled") return visit.resolved_by === null ? "unsent" : "cut";
+  if (visit.status === "cancelled") return visit.resolved_by === null ? "not_sent" : "interrupted";
   if (visit.status === "done") return "sent";
   return visit.status === "failed" ? "failed" : "running";
 }
 
 const LIVE_CALL_TEXT: Record<CallState, string> = {
-  ahead: "If you approve, this call is sent for real.",
-  unknown: "This call may have been sent for real. Nobody can know from here.",
-  running: "This call is being sent for real, and has not been answered yet.",
-  sent: "This call was sent for real.",
-  failed: "This call failed. It may have reached the other side.",
-  unsent: "This call was not sent: nobody approved it here.",
-  cut: "The run was cancelled while this call was out. It may have been sent.",
-  settled: "This call was not sent again: a person said that it was done.",
+  planned: "This call is sent on approval.",
+  unknown: "This call may have been sent. Its outcome is unknown.",
+  running: "This call is in progress.",
+  sent: "This call was sent.",
+  failed: "This call failed. It may have reached the endpoint.",
+  not_sent: "This call was not sent.",
+  interrupted: "The run was cancelled during this call. It may have been sent.",
+  confirmed: "This call was not sent again: a person marked it as done.",
 };
 
-/** What became of a call, or will. */
+/** A sentence about the state of a call. */
 export function describeCall(mode: "shadow" | "live", state: CallState): string {
   if (mode === "live") return LIVE_CALL_TEXT[state];
-  if (state === "ahead") return "Nothing will be sent. The run goes on with a sample answer of the template.";
-  return state === "sent" ? "Nothing was sent. The run went on with a sample answer of the template." : "Nothing was sent.";
+  if (state === "planned") return "This call will not be sent. The run continues with a sample response from the template.";
+  return state === "sent" ? "This call was not sent. The run continued with a sample response from the template." : "This call was not sent.";
 }

@@ -1,4 +1,4 @@
-/** What happened in the company, newest first; the evidence for it, and its export. */
+/** The audit page: history of the company, checkpoints and export. */
 
 import { useCallback, useEffect, useState } from "react";
 import { get, type Problem, toProblem } from "../../api/client";
@@ -26,16 +26,16 @@ export function AuditPage() {
   return (
     <>
       <Heading title="Audit">
-        <p className="lead">Who did what, and when. What became a fact here cannot be changed afterwards without leaving a trace.</p>
+        <p className="lead">Who did what, and when. Any later change of this history can be detected.</p>
       </Heading>
       <div className="run-columns">
         <History logged={auditor} />
         <section className="run-steps" aria-label="Evidence">
-          {auditor ? <Evidence /> : <Note kind="info" title="Managers and owners see the evidence and the export." />}
+          {auditor ? <Evidence /> : <Note kind="info" title="Managers and owners can see the checkpoints and the export." />}
           <section className="card">
             <h2>Public keys</h2>
             <p>
-              With them anybody can check the export, and the evidence that a run's page saves: <code>penstock verify FILE --key audit.pub</code>.
+              They verify the export and the audit evidence of a run: <code>penstock verify FILE --key audit.pub</code>.
             </p>
             <DownloadButton path="/audit/keys" name="audit.pub" text="Public keys" />
           </section>
@@ -55,11 +55,11 @@ function Evidence() {
         {value === null ? (
           problem === null ? <Loading rows={2} /> : <LoadError problem={problem} retry={reload} />
         ) : last === undefined ? (
-          <p className="muted">Nothing is sealed yet. That happens within a minute of the first change.</p>
+          <p className="muted">There is no checkpoint yet. The first follows within a minute of the first change.</p>
         ) : (
           <dl className="facts">
             <div>
-              <dt>Sealed</dt>
+              <dt>Created</dt>
               <dd>
                 <TimeAgo at={last.at} /> <span className="muted small">({formatTime(last.at)})</span>
               </dd>
@@ -85,14 +85,14 @@ function Evidence() {
       </section>
       <section className="card">
         <h2>Export</h2>
-        <p>Everything, with log-ins and changes of connectors, as one file.</p>
+        <p>All events, sign-ins and connector changes in one file.</p>
         <DownloadButton path="/audit/export" name="penstock-export.jsonl" text="Export everything" />
       </section>
     </>
   );
 }
 
-/** One thing that happened: in a run, or in the company's own log. */
+/** An entry of the history: a run event or a log event. */
 type AuditEntry = { id: string; at: number } & ({ run: CompanyEvent; log: null } | { run: null; log: LogEntry });
 
 interface EntryFilter {
@@ -104,19 +104,19 @@ interface EntryFilter {
 const never = () => false;
 const SESSION_EVENTS = ["registered", "logged_in", "logged_out", "login_refused"];
 const FILTERS: Record<string, EntryFilter> = {
-  people: { name: "What people did", run: (event) => Boolean(event.by) && event.by !== "autopilot" && isPersonEvent(event), log: (event) => event.by !== "" },
+  people: { name: "People's actions", run: (event) => Boolean(event.by) && event.by !== "autopilot" && isPersonEvent(event), log: (event) => event.by !== "" },
   verdicts: { name: "Decisions", run: (event) => event.type === "verdict_given", log: never },
-  connectors: { name: "Changes of connectors", run: never, log: (event) => event.type === "connector_changed" },
-  sessions: { name: "Log-ins", run: never, log: (event) => SESSION_EVENTS.includes(event.type) },
+  connectors: { name: "Connector changes", run: never, log: (event) => event.type === "connector_changed" },
+  sessions: { name: "Sign-ins", run: never, log: (event) => SESSION_EVENTS.includes(event.type) },
   starts: { name: "Runs started", run: (event) => event.type === "run_started", log: never },
-  ends: { name: "Runs that ended", run: (event) => event.type === "run_ended", log: never },
+  ends: { name: "Runs ended", run: (event) => event.type === "run_ended", log: never },
   all: { name: "Everything", run: () => true, log: () => true },
 };
 
 const POLL_MS = 15_000;
 const EMPTY_LOG: CompanyLog = { entries: [], next: null };
 
-/** The runs' history and the company's log, each as far back as it is loaded. */
+/** Run events and log entries, as far back as each is loaded. */
 interface Loaded {
   runs: LoadedEvents;
   log: CompanyLog;
@@ -172,10 +172,10 @@ function History({ logged }: { logged: boolean }) {
       </div>
       <p className="muted small" role="status">
         {coverageText(shown.length, known, whole)}
-        {!logged && " Log-ins and changes of connectors are shown to managers and owners."}
+        {!logged && " Managers and owners also see sign-ins and connector changes."}
       </p>
       {shown.length === 0 ? (
-        <EmptyState icon="audit" title={whole ? "Nothing of that kind has happened" : "Nothing of that kind among what is loaded"} />
+        <EmptyState icon="audit" title={whole ? "No matching entries" : "No matching entries among those loaded"} />
       ) : (
         <ol className="history card">
           {shown.map((one) => (one.run === null ? <LogEntryItem key={one.id} event={one.log.event} /> : <RunEventItem key={one.id} one={one.run} />))}
@@ -191,22 +191,22 @@ function History({ logged }: { logged: boolean }) {
   );
 }
 
-/** How much of what happened is shown, so that a part is never taken for the whole. */
+/** How much of the history is loaded and shown. */
 function coverageText(shown: number, known: AuditEntry[], whole: boolean): string {
   const count = (many: number) => `${many.toLocaleString("en")} ${many === 1 ? "entry" : "entries"}`;
   const oldest = known.at(-1);
-  if (whole || oldest === undefined) return `This is everything since the beginning: ${shown.toLocaleString("en")} of ${count(known.length)} match the filter.`;
+  if (whole || oldest === undefined) return `Complete history: ${shown.toLocaleString("en")} of ${count(known.length)} match the filter.`;
   const since = formatTime(new Date(oldest.at).toISOString());
-  return `This is a part: the newest ${count(known.length)}, back to ${since}; ${shown.toLocaleString("en")} of them match the filter. What was before is neither shown nor searched.`;
+  return `Partial history: the newest ${count(known.length)}, since ${since}; ${shown.toLocaleString("en")} match the filter. Earlier entries are neither shown nor searched.`;
 }
 
-/** Some events of runs with those that were told meanwhile, each once. */
+/** Merge events without duplicates. */
 function mergeEvents(part: LoadedEvents, other: LoadedEvents | undefined): LoadedEvents {
   const known = new Set(part.events.map((one) => one.id));
   return { ...part, events: [...part.events, ...(other?.events ?? []).filter((one) => !known.has(one.id))] };
 }
 
-/** How far back each of both is loaded, as a time; all of it, when it is whole. */
+/** The time of the oldest loaded entry of each kind; -Infinity if all are loaded. */
 function oldestLoaded({ runs, log }: Loaded): { runs: number; log: number } {
   return {
     runs: runs.from === 0 ? Number.NEGATIVE_INFINITY : Date.parse(runs.events[0]?.event.at ?? ""),
@@ -214,7 +214,7 @@ function oldestLoaded({ runs, log }: Loaded): { runs: number; log: number } {
   };
 }
 
-/** Both together, newest first; nothing from before the time from which on both are loaded. */
+/** Entries of both kinds, newest first, since the time from which both are loaded. */
 function mergeEntries(loaded: Loaded): AuditEntry[] {
   const reached = oldestLoaded(loaded);
   const since = Math.max(reached.runs, reached.log);
@@ -230,7 +230,7 @@ function matchesFilter(one: AuditEntry, kind: string): boolean {
   return wanted !== undefined && (one.run === null ? wanted.log(one.log.event) : wanted.run(one.run.event));
 }
 
-/** What a search looks at. */
+/** The text that a search matches. */
 function searchText(one: AuditEntry): string {
   if (one.run === null) return `${one.log.event.by} ${describeLogEvent(one.log.event)} ${describeChanges(one.log.event).join(" ")}`;
   const { event, run_id } = one.run;
@@ -265,7 +265,7 @@ function LogEntryItem({ event }: { event: LogEvent }) {
 }
 
 const labelCache = new Map<string, Promise<Map<string, string>>>();
-/** The labels of a run's steps: asked for once for each run that is shown. */
+/** The labels of a run's steps, cached. */
 function stepLabels(run: string): Promise<Map<string, string>> {
   const found = labelCache.get(run);
   if (found !== undefined) return found;

@@ -1,4 +1,7 @@
-/** The company's own log, newest first: log-ins, and changes of connectors and webhooks. Managers and owners read it. */
+/**
+ * The company log, newest first: sign-ins, and changes of connectors and webhooks. Managers and
+ * owners may read it.
+ */
 
 import { send } from "../../api/client";
 import { equal } from "../../api/json";
@@ -24,26 +27,26 @@ export interface LogEntry {
 export interface CompanyLog {
   /** Newest first. */
   entries: LogEntry[];
-  /** Where the page before these is; null when all are here. */
+  /** The address of the next page; null after the last. */
   next: string | null;
 }
 
-// As the page of a connector calls them.
+// As the connector page labels them.
 const PROPERTY_LABELS = new Map([
-  ["base_url", "Address"],
+  ["base_url", "Base URL"],
   ["reversible", "Mode"],
-  ["timeout_s", "Time-out in seconds"],
-  ["url", "Address"],
+  ["timeout_s", "Timeout (seconds)"],
+  ["url", "URL"],
 ]);
 const FIRST_PAGE = "/audit/log?limit=200";
 
-/** The log with the page that came before what is known of it. */
+/** Load the next older page. */
 export async function loadEarlierLog(log: CompanyLog | null): Promise<CompanyLog> {
   const page = await send<LogEntry[]>("GET", log?.next ?? FIRST_PAGE);
   return { entries: [...(log?.entries ?? []), ...page.value], next: page.next };
 }
 
-/** The log with what was added since; anew where so much was added that there would be a gap. */
+/** Load newer entries, or start over if there would be a gap. */
 export async function loadLaterLog(log: CompanyLog): Promise<CompanyLog> {
   const page = await send<LogEntry[]>("GET", FIRST_PAGE);
   const known = log.entries[0]?.seq ?? 0;
@@ -52,7 +55,7 @@ export async function loadLaterLog(log: CompanyLog): Promise<CompanyLog> {
   return closed ? { entries: [...added, ...log.entries], next: log.next } : { entries: page.value, next: page.next };
 }
 
-/** What somebody did, behind their name. */
+/** A log event as a predicate. */
 export function describeLogEvent(event: LogEvent): string {
   switch (event.type) {
     case "registered":
@@ -62,7 +65,7 @@ export function describeLogEvent(event: LogEvent): string {
     case "logged_out":
       return "signed out";
     case "login_refused":
-      return "was refused at signing in: the password was wrong";
+      return "failed to sign in: wrong password";
     case "connector_changed":
       return `${changeVerb(event)} the connector of “${event.tool_id ?? ""}”`;
     case "webhook_changed":
@@ -72,7 +75,7 @@ export function describeLogEvent(event: LogEvent): string {
   }
 }
 
-/** What was changed, member by member. */
+/** The changed properties of a log event. */
 export function describeChanges(event: LogEvent): string[] {
   const { before, after } = event;
   if (before === undefined || after === undefined) return [];

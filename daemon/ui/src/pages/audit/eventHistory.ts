@@ -1,11 +1,14 @@
-/** The company's history backwards: the service tells it forwards from any place, so it is asked for in pieces from the end. */
+/**
+ * The company's events in reverse. The API lists them forwards, so they are loaded in ranges from
+ * the end.
+ */
 
 import { get, PAGE_HEADERS } from "../../api/client";
 import type { CompanyEvent } from "../../api/types";
 
 export interface LoadedEvents {
   events: CompanyEvent[];
-  /** The position from which on everything is here; 0 when all is. */
+  /** The first loaded position; 0 if all events are loaded. */
   from: number;
 }
 
@@ -18,12 +21,12 @@ function position(id: string): number {
   return Number(id.split("-", 1)[0]);
 }
 
-/** The position behind everything there is: a stream says it in its first line. */
+/** The latest position, which the event stream sends first. */
 export async function latestPosition(): Promise<number> {
   const own = new AbortController();
   try {
     const response = await fetch("/events", { headers: { ...PAGE_HEADERS, Accept: "text/event-stream" }, cache: "no-store", signal: own.signal });
-    if (!response.ok || response.body === null) throw new Error(`The service answered ${response.status}.`);
+    if (!response.ok || response.body === null) throw new Error(`The service responded with status ${response.status}.`);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let text = ""; ; ) {
       const part = await reader.read();
@@ -37,7 +40,7 @@ export async function latestPosition(): Promise<number> {
   }
 }
 
-/** The same part with some more of what was before it. */
+/** Load more events before those that are loaded. */
 export async function loadEarlierEvents(part: LoadedEvents): Promise<LoadedEvents> {
   let { events, from } = part;
   for (let wide = FIRST_RANGE, found = 0; from > 0 && found < EVENTS_WANTED; wide *= RANGE_FACTOR) {
@@ -55,7 +58,7 @@ export async function loadEarlierEvents(part: LoadedEvents): Promise<LoadedEvent
   return { events, from };
 }
 
-/** All events from a position up to another; null when there are more than so many. */
+/** All events in a range of positions; null if there are more than `most`. */
 async function eventsBetween(begin: number, end: number, most: number): Promise<CompanyEvent[] | null> {
   const found: CompanyEvent[] = [];
   for (let after: string = begin === 0 ? "0" : `${begin}-0`; ; ) {

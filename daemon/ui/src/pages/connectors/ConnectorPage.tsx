@@ -1,4 +1,4 @@
-/** One connector: where it calls and how, a test, and the switch between shadow and live. */
+/** A connector: form, test call, and the switch between shadow and live. */
 
 import { type FormEvent, useState } from "react";
 import { get, type Problem, send, toProblem } from "../../api/client";
@@ -85,7 +85,7 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
       await send("DELETE", path);
       navigate("#/connectors");
     });
-  /** What is not right is said before anybody is asked for consent. */
+  /** Validate before the confirmation dialog opens. */
   const validate = () => {
     const found = validateDraft(draft, stored);
     setProblem(null);
@@ -116,7 +116,7 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
           <ModeBadge mode={stored?.reversible ? "live" : "shadow"} />
           <span className="muted">
             {stored === null ? (
-              "Not connected: its calls are recorded, and none is sent."
+              "Not connected: calls are recorded and not sent."
             ) : (
               <>
                 changed <TimeAgo at={stored.updated_at} /> by <Label text={stored.updated_by} maxLength={60} />
@@ -127,14 +127,14 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
       </Heading>
       {saved && <Note kind="good" title="Saved." />}
       <ConnectorFields draft={draft} onChange={setDraft} errors={errors} stored={stored} />
-      {errors.size > 0 ? <Note kind="bad" title="Something is not right; see above." /> : problem !== null && <Note kind="bad" title={toSentence(problem.message)} />}
+      {errors.size > 0 ? <Note kind="bad" title="Some fields are invalid; see above." /> : problem !== null && <Note kind="bad" title={toSentence(problem.message)} />}
       {trial !== null && <TestResult testResult={trial} />}
       <div className="actions">
         <button type="submit" className="button primary" disabled={busy !== ""}>
           {busy === "save" ? "Saving…" : "Save"}
         </button>
         <button type="button" className="button" disabled={busy !== ""} onClick={requestTest}>
-          {busy === "test" ? "Calling…" : "Test: call it once now"}
+          {busy === "test" ? "Sending…" : "Send test call"}
         </button>
         {stored !== null && (
           <button type="button" className="button danger-quiet" disabled={busy !== ""} onClick={() => setDialog("remove")}>
@@ -143,32 +143,32 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
         )}
       </div>
       {dialog === "live" && (
-        <Dialog title="Send for real from now on?" yes="Yes, send for real" no="Stay in shadow" danger busy={busy !== ""} onYes={() => void save()} onNo={() => setDialog("")}>
+        <Dialog title="Switch this tool to live?" yes="Switch to live" no="Stay in shadow" danger busy={busy !== ""} onYes={() => void save()} onNo={() => setDialog("")}>
           <p>
-            Every run that comes to a step with the tool <strong><Label text={tool} /></strong> will call
+            Every run that reaches a step with the tool <strong><Label text={tool} /></strong> will call
           </p>
           <p>
             <code>
               {draft.method} <Text text={targetUrl(draft)} />
             </code>
           </p>
-          <p>What is sent cannot be called back from here. Steps of low and medium risk send it without asking anybody.</p>
+          <p>A call that is sent cannot be recalled. Steps of low and medium risk send it without a decision by a person.</p>
         </Dialog>
       )}
       {dialog === "test" && (
-        <Dialog title="Call it once now?" yes={`Yes, send the ${draft.method}`} danger={draft.method !== "GET"} busy={busy !== ""} onYes={() => void test()} onNo={() => setDialog("")}>
-          <p>The test calls the other side for real, whether the tool is shadowed or not:</p>
+        <Dialog title="Send a test call?" yes={`Send ${draft.method}`} danger={draft.method !== "GET"} busy={busy !== ""} onYes={() => void test()} onNo={() => setDialog("")}>
+          <p>The test sends this call to the endpoint, in shadow mode too:</p>
           <p>
             <code>
               {draft.method} <Text text={targetUrl(draft)} />
             </code>
           </p>
-          <p>{secretNotice(draft, stored)}{draft.method !== "GET" && " What it does over there cannot be undone from here."}</p>
+          <p>{secretNotice(draft, stored)}{draft.method !== "GET" && " Its effect cannot be undone from here."}</p>
         </Dialog>
       )}
       {dialog === "remove" && (
         <Dialog title="Remove this connector?" yes="Remove it" danger busy={busy !== ""} onYes={() => void remove()} onNo={() => setDialog("")}>
-          <p>The tool is shadowed from then on: its calls are recorded, and none is sent. The stored secret is gone.</p>
+          <p>The tool is then shadowed: its calls are recorded and not sent. The stored secret is deleted.</p>
         </Dialog>
       )}
     </form>
@@ -179,15 +179,15 @@ function targetUrl(draft: ConnectorDraft): string {
   return draft.base_url.trim() + draft.path.trim();
 }
 
-/** Which secret goes along with a test. */
+/** Which secret a test call carries. */
 function secretNotice(draft: ConnectorDraft, stored: Connector | null): string {
-  if (draft.auth_type === "none") return "No secret goes along.";
-  return usesStoredSecret(draft, stored) ? "The stored secret goes along." : "The secret that you have entered goes along.";
+  if (draft.auth_type === "none") return "It carries no secret.";
+  return usesStoredSecret(draft, stored) ? "It carries the stored secret." : "It carries the secret that you entered.";
 }
 
 function TestResult({ testResult }: { testResult: ConnectorTestResult }) {
   return (
-    <Note kind={testResult.ok ? "good" : "warn"} title={testResult.ok ? "The other side answered" : "The test did not succeed"}>
+    <Note kind={testResult.ok ? "good" : "warn"} title={testResult.ok ? "The endpoint responded" : "The test call failed"}>
       <p>
         {testResult.status_code !== null && `Status ${testResult.status_code}`}
         {testResult.latency_ms !== null && ` in ${Math.round(testResult.latency_ms)} ms`}
@@ -200,7 +200,7 @@ function TestResult({ testResult }: { testResult: ConnectorTestResult }) {
       </p>
       {testResult.body !== null && (
         <details>
-          <summary>What came back</summary>
+          <summary>Response</summary>
           <Value value={testResult.body} />
         </details>
       )}

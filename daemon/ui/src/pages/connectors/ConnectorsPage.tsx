@@ -1,4 +1,4 @@
-/** What each tool is bound to: the tools that templates name, and those that have a connector besides. */
+/** The list of tools: those of templates, and those with a connector. */
 
 import { useState } from "react";
 import { getCanvas, getConnectors, getTemplates } from "../../api/resources";
@@ -43,7 +43,7 @@ export function ConnectorsPage() {
     <>
       <Heading title="Connectors">
         <p className="lead">
-          A connector says where a tool's calls go. {value !== null && (live === 0 ? "At the moment nothing is sent anywhere: every tool is shadowed." : `${live} ${live === 1 ? "tool is" : "tools are"} live; the others are shadowed.`)}
+          A connector defines the endpoint of a tool. {value !== null && (live === 0 ? "Every tool is shadowed: no call is sent." : `${live} ${live === 1 ? "tool is" : "tools are"} live; the others are shadowed.`)}
         </p>
       </Heading>
       {value === null ? (
@@ -60,7 +60,7 @@ export function ConnectorsPage() {
             <SearchField value={text} onChange={setText} />
             <ShownCount shown={shown.length} all={value.length} />
           </div>
-          {shown.length === 0 && <EmptyState icon="search" title="No tool fits" />}
+          {shown.length === 0 && <EmptyState icon="search" title="No matching tool" />}
           <ul className="rows" aria-label="Tools">
           {shown.map((one) => (
             <li key={one.id} className="row">

@@ -1,4 +1,4 @@
-/** The draft of a connector: the texts of its form, and their conversion from and to the contract. */
+/** The draft of a connector: form texts, converted from and to the contract. */
 
 import { parseNumber } from "../../api/json";
 import type { Connector } from "../../api/types";

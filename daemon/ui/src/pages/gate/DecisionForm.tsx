@@ -1,4 +1,7 @@
-/** The decision: choose, read what follows, confirm. What was shown is named with it, so that nobody decides on something else. */
+/**
+ * The decision form. It sends the digest of the gate that was shown, so that a changed gate refuses
+ * the decision.
+ */
 
 import { type FormEvent, useId, useMemo, useRef, useState } from "react";
 import { newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
@@ -25,11 +28,11 @@ import { ToolOutputField } from "./ToolOutputField";
 interface Props {
   shown: GateSnapshot;
   canvas: Canvas | null;
-  /** Whether the graph of this run is gone for good. */
+  /** Whether the graph of this run no longer exists. */
   unknown: boolean;
   mode: (node: GraphNode) => "live" | "shadow";
   blocked: boolean;
-  /** The decision is on its way: what the run says of it may come before the answer. */
+  /** Called before the response: the event stream may report the decision first. */
   onSent: (given: SentDecision) => void;
   onAccepted: (run: Run) => void;
   onRefused: (unsure: boolean) => void;
@@ -51,7 +54,7 @@ export function DecisionForm({ shown, canvas, unknown, mode, blocked, onSent, on
   const name = useId();
   const [shownDigest, setShownDigest] = useState(gate.digest);
   if (shownDigest !== gate.digest) {
-    // Another question: what was chosen for the one before is no answer to it.
+    // The gate has changed: discard the choice.
     setShownDigest(gate.digest);
     setDecision("");
     setProblem(null);
@@ -69,7 +72,7 @@ export function DecisionForm({ shown, canvas, unknown, mode, blocked, onSent, on
     setBusy(true);
     const body = { gate: gate.step_id, decision, digest: gate.digest, ...(comment.trim() === "" ? {} : { comment }), ...more.body };
     const text = stringify(body);
-    // Sent again after a lost answer, the same decision goes under the same key and counts once.
+    // The same decision keeps its key, so that a repeated request counts once.
     if (sent.current?.body !== text) sent.current = { body: text, key: newIdempotencyKey() };
     onSent({ gate, decision });
     try {
@@ -85,7 +88,7 @@ export function DecisionForm({ shown, canvas, unknown, mode, blocked, onSent, on
   }
 
   if (!mayDecide(role, gate.role)) {
-    return <Note kind="info" title={toSentence(`${withArticle(gate.role ?? "person")} decides here`)}> You can read everything, but your role is {role}.</Note>;
+    return <Note kind="info" title={toSentence(`${withArticle(gate.role ?? "person")} must decide here`)}> Your role, {role}, can read but not decide.</Note>;
   }
   const word = decision === "" ? "Choose a decision above" : decisionLabel(decision);
   return (
@@ -112,18 +115,18 @@ export function DecisionForm({ shown, canvas, unknown, mode, blocked, onSent, on
           </label>
         ))}
       </fieldset>
-      {unknown && <p className="muted small">What follows cannot be worked out here: the template of this run is gone.</p>}
+      {unknown && <p className="muted small">The next steps are unknown: the template of this run no longer exists.</p>}
       {decision === "done" && <ToolOutputField text={answer} onChange={setAnswer} error={errors.get("/output")} disabled={blocked || busy} />}
       {missing !== null && acceptsInputs(decision) && (
         <fieldset className="lacking" disabled={blocked || busy}>
-          <legend>What is missing</legend>
-          <p className="muted small">Nobody has handed this in yet. It goes along with your decision.</p>
+          <legend>Missing inputs</legend>
+          <p className="muted small">The run needs these inputs. They are sent with your decision.</p>
           <SchemaFields schema={missing.schema} texts={texts} onChange={setTexts} errors={missing.fieldErrors(errors)} />
         </fieldset>
       )}
-      <Field label="Comment" rows={2} value={comment} onChange={setComment} hint="Kept with your decision in the history" disabled={blocked || busy} />
-      {nothingChosen && <Note kind="bad" title="Choose one of the decisions first." />}
-      {errors.size > 0 && <Note kind="bad" title="Something is missing or not right; see above." />}
+      <Field label="Comment" rows={2} value={comment} onChange={setComment} hint="Recorded with your decision in the history" disabled={blocked || busy} />
+      {nothingChosen && <Note kind="bad" title="Choose a decision first." />}
+      {errors.size > 0 && <Note kind="bad" title="Some fields are missing or invalid; see above." />}
       {problem !== null && !blocked && errors.size === 0 && <DecisionRefused problem={problem} />}
       <button type="submit" className={`button wide ${decision === "" ? "" : decision === "denied" ? "danger" : "primary"}`} disabled={blocked || busy}>
         {busy ? "Sending your decision…" : decision === "" ? word : <span>Confirm: <Label text={word} /></span>}
@@ -132,7 +135,7 @@ export function DecisionForm({ shown, canvas, unknown, mode, blocked, onSent, on
   );
 }
 
-/** The inputs that the gate asks for; null where nothing is missing. */
+/** The missing inputs of a gate; null if there are none. */
 function useMissingInputs(run: Run, gate: Gate): MissingInputs | null {
   const wanted = gate.missing;
   const { value: detail } = useLoad(`template ${run.vertical}`, () => getTemplate(run.vertical));
@@ -140,7 +143,7 @@ function useMissingInputs(run: Run, gate: Gate): MissingInputs | null {
   return useMemo(() => (wanted.length === 0 ? null : missingInputs(wanted, detail?.inputs_schema ?? {}, gate.kind === "task")), [key, detail, gate.kind]);
 }
 
-/** What goes along with a decision, as far as the page can read it as values. */
+/** The tool output and missing inputs to send with a decision. */
 function extraFields(decision: string, answer: string, lacking: MissingInputs | null, texts: FieldTexts): { body: { output?: unknown; inputs?: Values }; errors: Map<string, string> } {
   const body: { output?: unknown; inputs?: Values } = {};
   const errors = new Map<string, string>();
@@ -157,15 +160,15 @@ function extraFields(decision: string, answer: string, lacking: MissingInputs | 
   return { body, errors };
 }
 
-/** Why a decision was not taken, in a sentence that says what that means. */
+/** Why the service refused a decision. */
 function DecisionRefused({ problem }: { problem: Problem }) {
   const { user } = useAccount();
   const before = problem.body["decided"] as { decision: string; by: string; at: string } | null | undefined;
   if (before !== null && before !== undefined) {
-    return <Note kind="warn" title={`${actorName(before.by, user.email)} ${describeDecision(before.decision)} on ${formatTime(before.at)}. Your decision was not used.`} />;
+    return <Note kind="warn" title={`${actorName(before.by, user.email)} ${describeDecision(before.decision)} on ${formatTime(before.at)}. Your decision was not recorded.`} />;
   }
-  if (problem.status === 412) return <Note kind="warn" title="It is not what you were shown any more. Your decision was not used; look at it as it is now." />;
-  if (problem.status === 409) return <Note kind="warn" title="The run does not wait here any more. Your decision was not used." />;
-  if (problem.outcomeUnknown) return <Note kind="warn" title="The answer got lost, so it is not clear whether your decision arrived. Confirm it again: it counts only once." />;
-  return <Note kind="bad" title={toSentence(problem.message)}> Your decision was not used.</Note>;
+  if (problem.status === 412) return <Note kind="warn" title="The gate has changed. Your decision was not recorded; review the current version." />;
+  if (problem.status === 409) return <Note kind="warn" title="The run no longer waits here. Your decision was not recorded." />;
+  if (problem.outcomeUnknown) return <Note kind="warn" title="The response was lost, so it is unknown whether your decision arrived. Confirm it again: it counts only once." />;
+  return <Note kind="bad" title={toSentence(problem.message)}> Your decision was not recorded.</Note>;
 }

@@ -1,4 +1,4 @@
-/** What happens on a decision, as a short list. */
+/** The preview of a decision as a list. */
 
 import { Icon } from "../../components/Icon";
 import { Label } from "../../components/Text";
@@ -28,7 +28,7 @@ function PreviewLine({ step }: { step: PreviewStep }) {
             <Label text={step.node.label} />{" "}
             {step.mode === "live" ? (
               <small className="sent">
-                sent for real
+                sent live
                 {step.node.effect !== null && ` · ${(EFFECT_LABELS[step.node.effect] ?? "").toLowerCase()}`}
               </small>
             ) : (
@@ -42,7 +42,7 @@ function PreviewLine({ step }: { step: PreviewStep }) {
         <>
           <Icon name="gate" size={16} />
           <span>
-            Then it waits again: <Label text={step.node.label} />
+            Then waits at: <Label text={step.node.label} />
             {step.node.role !== null && <small className="muted"> for {withArticle(step.node.role)}</small>}
           </span>
         </>
@@ -60,7 +60,7 @@ function PreviewLine({ step }: { step: PreviewStep }) {
       return (
         <>
           <Icon name="denied" size={16} />
-          <span>The run ends here as denied. Nothing behind this step happens.</span>
+          <span>The run ends as denied. No later step runs.</span>
         </>
       );
     case "join":
@@ -68,7 +68,7 @@ function PreviewLine({ step }: { step: PreviewStep }) {
         <>
           <Icon name="waiting" size={16} />
           <span>
-            Then it waits for the other branches: <Label text={step.node.label} />
+            Then waits for the other branches: <Label text={step.node.label} />
           </span>
         </>
       );
@@ -78,7 +78,7 @@ function PreviewLine({ step }: { step: PreviewStep }) {
         <>
           <Icon name="gateway" size={16} />
           <span>
-            {step.what === "choice" ? <>Then a rule decides (<Label text={step.node.label} />): </> : "Then at the same time: "}
+            {step.what === "choice" ? <>Then a rule decides (<Label text={step.node.label} />): </> : "Then in parallel: "}
             {step.branches.map((branch, index) => (
               <span key={index}>
                 {index > 0 && (step.what === "choice" ? " or " : " and ")}
@@ -92,7 +92,7 @@ function PreviewLine({ step }: { step: PreviewStep }) {
       return (
         <>
           <Icon name="forward" size={16} />
-          <span>and further steps</span>
+          <span>more steps</span>
         </>
       );
   }

@@ -1,4 +1,4 @@
-/** After a decision, one's own or somebody else's: what runs because of it, what became of it, and where to go from here. */
+/** The result of a decision: running calls, their outcome, and links to what is next. */
 
 import { useEffect, useMemo } from "react";
 import { useConnectionState } from "../../api/eventStream";
@@ -19,7 +19,7 @@ import { useLoad } from "../../state/useLoad";
 import { formatTime, humanize, mayDecide } from "../../text/labels";
 import { actorName, callState, decisionPhrase, describeDecision, OUTCOME_UNKNOWN } from "../../text/sentences";
 
-/** A decision that was made in this window: sent, and answered or not yet. */
+/** A decision sent from this window, confirmed or not. */
 export interface SentDecision {
   gate: Gate;
   decision: string;
@@ -27,7 +27,7 @@ export interface SentDecision {
 
 const POLL_MS = 3_000;
 
-/** The visit that a decision of ours has closed, once the run says so. */
+/** The trace entry that a sent decision has closed, if the run shows it. */
 export function visitDecided(run: Run, given: SentDecision | null, me: string): TraceEntry | undefined {
   if (given === null) return undefined;
   const { gate, decision } = given;
@@ -50,7 +50,7 @@ export function DecisionRecorded({ given, run, reload, onBack }: { given: SentDe
       <div className="actions">
         {again !== undefined && (
           <button type="button" className="button primary" onClick={onBack}>
-            It is asked again here: decide
+            Decide again
           </button>
         )}
         <NextLinks run={run} not={given.gate.step_id} main={again === undefined} />
@@ -59,7 +59,7 @@ export function DecisionRecorded({ given, run, reload, onBack }: { given: SentDe
   );
 }
 
-/** A gate that does not wait: who closed it, if somebody did. */
+/** A gate that is not open, and who closed it. */
 export function GateClosed({ run, step, visit, reload }: { run: Run; step: string; visit: number | null; reload: () => void }) {
   const closed = run.trace.filter((one) => one.step_id === step && one.verdict !== null && (visit === null || one.visit === visit)).at(-1);
   const verdict = closed?.verdict ?? null;
@@ -70,9 +70,9 @@ export function GateClosed({ run, step, visit, reload }: { run: Run; step: strin
       <span className="after-sign">
         <Icon name="info" size={28} />
       </span>
-      <Heading title={verdict === null ? "Nothing waits here" : mine ? "You have decided this" : "This is decided already"} />
+      <Heading title={verdict === null ? "No decision is pending here" : mine ? "You decided this" : "Already decided"} />
       {verdict === null ? (
-        <p className="lead">{run.status === "cancelled" ? "The run was cancelled, so there is nothing left to decide." : "The run does not wait at this step now."}</p>
+        <p className="lead">{run.status === "cancelled" ? "The run was cancelled." : "The run does not wait at this step."}</p>
       ) : (
         <>
           <p className="lead">
@@ -83,7 +83,7 @@ export function GateClosed({ run, step, visit, reload }: { run: Run; step: strin
               <Text text={verdict.comment} />
             </blockquote>
           )}
-          {!mine && <p>A decision counts once, so there is nothing for you to do.</p>}
+          {!mine && <p>A decision counts once. No action is needed.</p>}
         </>
       )}
       <DecisionProgress run={run} step={step} visit={closed?.visit ?? null} reload={reload} />
@@ -94,14 +94,14 @@ export function GateClosed({ run, step, visit, reload }: { run: Run; step: strin
   );
 }
 
-/** What a decision has set going, while it goes on and when it is over. */
+/** What runs because of a decision, and its outcome. */
 function DecisionProgress({ run, step, visit, reload }: { run: Run; step: string; visit: number | null; reload: () => void }) {
   const { value: canvas } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
   const link = useConnectionState();
   const running = run.trace.filter((one) => one.status === "calling" || one.status === "ready");
   const busy = running.length > 0 || run.status === "executing";
   useEffect(() => {
-    // Without the stream nobody tells the page when it is over.
+    // Poll while the event stream is down.
     if (!busy || link === "live") return;
     const timer = setInterval(reload, POLL_MS);
     return () => clearInterval(timer);
@@ -116,9 +116,9 @@ function DecisionProgress({ run, step, visit, reload }: { run: Run; step: string
         <RunningCall key={`${one.step_id} ${one.visit}`} visit={one} label={label(one.step_id)} />
       ))}
       {doubt !== undefined && (
-        <Note kind="warn" title={`Nobody can know from here whether “${doubt.label.slice(0, 120)}” was carried out.`}>
+        <Note kind="warn" title={`The outcome of “${doubt.label.slice(0, 120)}” is unknown.`}>
           <p>
-            <Text text={since.findLast((one) => one.error !== null)?.error?.detail ?? "The call may or may not have reached the other side."} />
+            <Text text={since.findLast((one) => one.error !== null)?.error?.detail ?? "The call may or may not have reached the endpoint."} />
           </p>
         </Note>
       )}
@@ -132,14 +132,14 @@ function RunningCall({ visit, label }: { visit: TraceEntry; label: string }) {
   return (
     <div className="becoming">
       <p>
-        <Icon name="calling" size={16} /> <strong>Running now: <Label text={label} /></strong>, begun <TimeAgo at={visit.verdict?.at ?? visit.started_at} />. This page shows by itself what becomes of it.
+        <Icon name="calling" size={16} /> <strong>Running now: <Label text={label} /></strong>, started <TimeAgo at={visit.verdict?.at ?? visit.started_at} />. The page updates when it finishes.
       </p>
       {visit.request !== null && <CallDetail call={visit.request} state={callState(visit, undefined)} />}
     </div>
   );
 }
 
-/** What came of the call that was decided on. */
+/** The outcome of the call that was decided on. */
 function CallResult({ visit, label }: { visit: TraceEntry; label: string }) {
   if (visit.kind !== "task" || visit.mode !== "live") return null;
   if (visit.error !== null && visit.status === "failed") {
@@ -155,7 +155,7 @@ function CallResult({ visit, label }: { visit: TraceEntry; label: string }) {
   return (
     <details className="becoming">
       <summary>
-        The call of “<Label text={label} />” was answered: what came back
+        The call of “<Label text={label} />” returned a response
       </summary>
       <Value value={visit.output} />
     </details>
@@ -176,7 +176,7 @@ function RunState({ run }: { run: Run }) {
   );
 }
 
-/** Where to go from here; `main` when nothing before it is what somebody wants next. */
+/** Links to the next gate, the run and the inbox; `main` highlights the first. */
 function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean }) {
   const waiting = useOpenGates();
   const { role } = useAccount();
@@ -200,7 +200,7 @@ function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean })
         </a>
       )}
       <a className={own === undefined && next === undefined ? wanted : "button"} href={linkTo("runs", run.id)}>
-        Look at the run
+        View the run
       </a>
       <a className="button" href="#/">
         Inbox

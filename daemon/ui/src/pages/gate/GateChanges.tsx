@@ -1,4 +1,4 @@
-/** What changed at a gate while somebody looked at it: nothing can be decided until they have seen it. */
+/** What changed at a gate while it was open. A decision needs a refresh first. */
 
 import { Note } from "../../components/Feedback";
 import { Label } from "../../components/Text";
@@ -7,7 +7,7 @@ import { gateDifferences, type GateSnapshot } from "./differences";
 export function GateChanges({ before, after, onSeen }: { before: GateSnapshot; after: GateSnapshot; onSeen: () => void }) {
   const changes = gateDifferences(before, after);
   return (
-    <Note kind="warn" title="This gate changed since you opened it">
+    <Note kind="warn" title="This gate has changed since you opened it">
       <ul className="changes">
         {changes.map((change, index) => (
           <li key={index}>
@@ -16,7 +16,7 @@ export function GateChanges({ before, after, onSeen }: { before: GateSnapshot; a
         ))}
       </ul>
       <button type="button" className="button primary" onClick={onSeen}>
-        Show me how it is now
+        Show the current version
       </button>
     </Note>
   );

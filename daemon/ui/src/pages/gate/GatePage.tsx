@@ -1,4 +1,4 @@
-/** A gate: what is asked, on what grounds, what each decision leads to, and the decision itself. */
+/** A gate: the question, its basis, the preview of each decision, and the decision form. */
 
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useEvents } from "../../api/eventStream";
@@ -59,7 +59,7 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
       onSent={setSent}
       onAccepted={(next) => {
         setAccepted(true);
-        // The stream may have been quicker than the answer.
+        // The event stream may have loaded a newer version.
         if (next.version >= (newest.current?.version ?? 0)) set(next);
         updateRun(next);
       }}
@@ -125,13 +125,13 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
       <div className="gate-columns">
         <div className="gate-main">
           <section className="card asked">
-            <h2>What is asked</h2>
+            <h2>Question</h2>
             <p className="question">
               <GateQuestion gate={gate} />
             </p>
             <TemplateSummary vertical={run.vertical} title={titles.get(run.vertical) ?? run.vertical} />
             <p>
-              <strong>Why it waits:</strong> <Text text={gateReason(gate, label)} />
+              <strong>Reason:</strong> <Text text={gateReason(gate, label)} />
             </p>
             <a
               className="button narrow-only"
@@ -146,8 +146,8 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
           </section>
           {gate.effect !== null && (
             <section className="card">
-              <h2>{unknown ? "The call in question" : "What an approval does at once"}</h2>
-              <CallDetail call={gate.effect} state={unknown ? "unknown" : "ahead"} />
+              <h2>{unknown ? "Call with unknown outcome" : "Call on approval"}</h2>
+              <CallDetail call={gate.effect} state={unknown ? "unknown" : "planned"} />
             </section>
           )}
           <PlannedCalls gate={gate} effects={gate.effects} />
@@ -168,7 +168,7 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
 
 function GateQuestion({ gate }: { gate: Gate }) {
   const found = gateQuestion(gate);
-  if (found === null) return <>A person signs here before the run goes on. Do you approve?</>;
+  if (found === null) return <>A person signs off before the run continues. Do you approve?</>;
   return (
     <>
       {found[0]}
@@ -178,7 +178,7 @@ function GateQuestion({ gate }: { gate: Gate }) {
   );
 }
 
-/** What the process is for, so that nobody has to know it. */
+/** The description of the template. */
 function TemplateSummary({ vertical, title }: { vertical: string; title: string }) {
   const { value } = useLoad("templates", getTemplates);
   const found = value?.find((one) => one.vertical === vertical);
@@ -192,7 +192,7 @@ function TemplateSummary({ vertical, title }: { vertical: string; title: string 
   );
 }
 
-/** What the decision rests on: what was handed in, and what each step has found. */
+/** The basis of the decision: inputs, and results of earlier steps. */
 function DecisionBasis({ run, gate, label }: { run: Run; gate: Gate; label: (step: string) => string }) {
   const { value: detail } = useLoad(`template ${run.vertical}`, () => getTemplate(run.vertical));
   const found = latestFirst(run);
@@ -200,16 +200,16 @@ function DecisionBasis({ run, gate, label }: { run: Run; gate: Gate; label: (ste
   return (
     <>
       <section className="card">
-        <h2>What the steps so far have found</h2>
-        {made.length > 0 && made.length === found.length && <p className="muted small gap">The latest first. These are sample answers of the template, since the steps were shadowed.</p>}
+        <h2>Results of earlier steps</h2>
+        {made.length > 0 && made.length === found.length && <p className="muted small gap">Latest first. These are sample responses from the template, because the steps were shadowed.</p>}
         {found.length === 0 ? (
-          <p className="muted">No step has found anything yet.</p>
+          <p className="muted">No step has a result yet.</p>
         ) : (
           found.map(([step, value]) => (
             <div className="found" key={step}>
               <h3>
                 <Label text={label(step)} />
-                {made.length < found.length && isShadowed(run, step) && <small className="muted"> a sample answer: the step was shadowed</small>}
+                {made.length < found.length && isShadowed(run, step) && <small className="muted"> sample response: the step was shadowed</small>}
               </h3>
               {isObject(value) ? (
                 <ValueTable values={value} />
@@ -222,8 +222,8 @@ function DecisionBasis({ run, gate, label }: { run: Run; gate: Gate; label: (ste
         {gate.signals.length > 0 && <Note kind="warn" title={signalSentence(gate.signals, label)} />}
       </section>
       <section className="card">
-        <h2>What was handed in</h2>
-        {Object.keys(run.inputs).length === 0 ? <p className="muted">Nothing was handed in with this run.</p> : <ValueTable values={run.inputs} hints={(detail?.inputs_schema as JsonSchema | undefined)?.properties ?? {}} />}
+        <h2>Inputs</h2>
+        {Object.keys(run.inputs).length === 0 ? <p className="muted">This run has no inputs.</p> : <ValueTable values={run.inputs} hints={(detail?.inputs_schema as JsonSchema | undefined)?.properties ?? {}} />}
       </section>
     </>
   );
@@ -233,7 +233,7 @@ function isShadowed(run: Run, step: string): boolean {
   return run.trace.filter((one) => one.step_id === step).at(-1)?.mode === "shadow";
 }
 
-/** What was found last matters most. */
+/** The facts, latest first. */
 function latestFirst(run: Run): [string, unknown][] {
   const at = (step: string) => run.trace.findLastIndex((one) => one.step_id === step);
   return Object.entries(run.facts).sort(([one], [other]) => at(other) - at(one));

@@ -1,4 +1,4 @@
-/** What an approval can send before the next person is asked: every call that cannot be undone, as the service lists them. */
+/** The irreversible calls that a decision can lead to before the next gate. */
 
 import type { Gate, PlannedCall } from "../../api/types";
 import { CallDetail } from "../../components/CallDetail";
@@ -12,7 +12,7 @@ export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCa
   const shown = gate.effect !== null;
   return (
     <section className="card effects">
-      <h2>{effects.some((one) => !one.decisions.includes("approved")) ? "What your decision can send" : "What this approval can send"}</h2>
+      <h2>{effects.some((one) => !one.decisions.includes("approved")) ? "Calls that your decision can send" : "Calls that an approval can send"}</h2>
       <p className="muted">{summary(effects.length, live)}</p>
       {effects.length > 0 && (
         <ul>
@@ -28,14 +28,14 @@ export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCa
 }
 
 function summary(all: number, live: number): string {
-  if (all === 0) return "No call that cannot be undone follows before a person is asked again.";
-  if (live === 0) return `Dry run: ${countOf(all, "call")} that cannot be undone ${all === 1 ? "is" : "are"} recorded and not sent.`;
-  return `${live === all ? "" : `${live} of `}${countOf(all, "call")} can be sent for real and cannot be undone.`;
+  if (all === 0) return "No irreversible call follows before the next decision.";
+  if (live === 0) return `Dry run: ${countOf(all, "irreversible call")} ${all === 1 ? "is" : "are"} recorded and not sent.`;
+  return `${live === all ? "" : `${live} of `}${countOf(all, "irreversible call")} can be sent live.`;
 }
 
-/** A call whose content is shown above already is named only. */
+/** A call whose content is already on the page is only named. */
 function PlannedCallItem({ one, known, gate }: { one: PlannedCall; known: boolean; gate: Gate }) {
-  const on = one.decisions.length < gate.decisions.length ? `on ${joinNames(one.decisions.map((name) => `“${decisionLabel(name)}”`))}` : "whatever is decided";
+  const on = one.decisions.length < gate.decisions.length ? `on ${joinNames(one.decisions.map((name) => `“${decisionLabel(name)}”`))}` : "on every decision";
   return (
     <>
       <p>
@@ -43,7 +43,7 @@ function PlannedCallItem({ one, known, gate }: { one: PlannedCall; known: boolea
           <Label text={one.label} />
         </strong>{" "}
         <span className={`badge mode-${one.mode}`}>
-          <Icon name={one.mode} size={14} /> {one.mode === "live" ? "Sent for real" : "Dry run"}
+          <Icon name={one.mode} size={14} /> {one.mode === "live" ? "Live" : "Dry run"}
         </span>{" "}
         <span className="muted small">
           <Label text={on} />
@@ -51,7 +51,7 @@ function PlannedCallItem({ one, known, gate }: { one: PlannedCall; known: boolea
       </p>
       {one.connector === null ? (
         <p className="muted small">
-          The tool <code><Label text={one.tool} /></code> has no connector, so there is no address that it could call.
+          The tool <code><Label text={one.tool} /></code> has no connector, so no call can be sent.
         </p>
       ) : (
         <p className="small">
@@ -64,9 +64,9 @@ function PlannedCallItem({ one, known, gate }: { one: PlannedCall; known: boolea
           </span>
         </p>
       )}
-      {known && <p className="muted small">What it sends is shown above.</p>}
-      {!known && one.call !== null && <CallDetail call={one.call} state="ahead" />}
-      {one.call === null && one.mode === "live" && <p className="muted small">What is in it depends on steps that have not run yet.</p>}
+      {known && <p className="muted small">Its content is shown above.</p>}
+      {!known && one.call !== null && <CallDetail call={one.call} state="planned" />}
+      {one.call === null && one.mode === "live" && <p className="muted small">Its content depends on steps that have not run yet.</p>}
     </>
   );
 }

@@ -1,4 +1,4 @@
-/** A field for what a tool answered, told by a person who has seen it; what is understood of it is shown below. */
+/** A field for the tool output that a person reports, with a preview of the parsed value. */
 
 import { Field } from "../../components/Field";
 import { Value } from "../../components/ValueTable";
@@ -9,17 +9,17 @@ export function ToolOutputField({ text, onChange, error, disabled }: { text: str
   return (
     <>
       <Field
-        label="What the tool answered"
+        label="Tool output"
         rows={3}
         value={text}
         onChange={onChange}
-        hint="As JSON, or a line for each: name = value. The steps that follow go by it. Empty: an answer without content."
+        hint="JSON, or one line per value: name = value. Later steps use it. Empty: a response without content."
         error={error}
         disabled={disabled}
       />
       {value !== undefined && (
         <div className="taken" role="status">
-          <p className="muted small">This is recorded as its answer:</p>
+          <p className="muted small">This is recorded as the tool output:</p>
           <Value value={value} />
         </div>
       )}

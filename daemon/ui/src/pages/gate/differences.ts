@@ -1,10 +1,10 @@
-/** What is different at a gate since somebody opened it, in sentences. */
+/** Differences between two versions of a gate, in sentences. */
 
 import { equal, prettyPrint } from "../../api/json";
 import type { Gate, PlannedCall, Run, Values } from "../../api/types";
 import { decisionLabel, humanize } from "../../text/labels";
 
-/** What somebody has before them: it stays as it is until they ask for what stands now. */
+/** The version of a gate that the user sees. It changes only on request. */
 export interface GateSnapshot {
   run: Run;
   gate: Gate;
@@ -12,26 +12,26 @@ export interface GateSnapshot {
 
 export function gateDifferences(before: GateSnapshot, after: GateSnapshot): string[] {
   const found: string[] = [];
-  if (before.gate.visit !== after.gate.visit) found.push("The run came here once more: this is a new question, and the earlier one was answered.");
+  if (before.gate.visit !== after.gate.visit) found.push("The run reached this step again: this is a new question.");
   found.push(...valueDifferences(before.run.inputs, after.run.inputs), ...valueDifferences(before.run.facts, after.run.facts));
-  if (!equal(before.gate.effect, after.gate.effect)) found.push("The call that an approval makes is another one now.");
+  if (!equal(before.gate.effect, after.gate.effect)) found.push("The call on approval has changed.");
   found.push(...plannedCallDifferences(before.gate.effects, after.gate.effects));
-  if (!equal(before.gate.decisions, after.gate.decisions)) found.push(`It can be decided otherwise now: ${after.gate.decisions.map(decisionLabel).join(", ")}.`);
-  return found.length === 0 ? ["What the decision rests on is not the same any more."] : found;
+  if (!equal(before.gate.decisions, after.gate.decisions)) found.push(`The possible decisions are now: ${after.gate.decisions.map(decisionLabel).join(", ")}.`);
+  return found.length === 0 ? ["The basis of the decision has changed."] : found;
 }
 
 /** What has become of the calls that the approval can lead to. */
 function plannedCallDifferences(before: PlannedCall[], after: PlannedCall[]): string[] {
   const was = new Map(before.map((one) => [one.step_id, one]));
   const is = new Set(after.map((one) => one.step_id));
-  const gone = before.filter((one) => !is.has(one.step_id)).map((one) => `“${one.label}” does not follow any more.`);
+  const gone = before.filter((one) => !is.has(one.step_id)).map((one) => `“${one.label}” is no longer sent.`);
   return [
     ...after.flatMap((one) => {
       const known = was.get(one.step_id);
-      if (known === undefined) return [`“${one.label}” can follow now${one.mode === "live" ? ", and is sent for real" : ", as a dry run"}.`];
-      if (known.mode !== one.mode) return [one.mode === "live" ? `“${one.label}” was a dry run, and is sent for real now.` : `“${one.label}” was sent for real, and is a dry run now.`];
-      if (!equal(known.connector, one.connector)) return [`The connector of “${one.label}” changed: it calls ${connectorText(one)} now.`];
-      return equal(known.call, one.call) ? [] : [`What “${one.label}” sends is different now.`];
+      if (known === undefined) return [`“${one.label}” can now be sent${one.mode === "live" ? "" : ", as a dry run"}.`];
+      if (known.mode !== one.mode) return [one.mode === "live" ? `“${one.label}” was a dry run and is now live.` : `“${one.label}” was live and is now a dry run.`];
+      if (!equal(known.connector, one.connector)) return [`The connector of “${one.label}” changed: it now calls ${connectorText(one)}.`];
+      return equal(known.call, one.call) ? [] : [`The content of the call “${one.label}” has changed.`];
     }),
     ...gone,
   ];
@@ -45,7 +45,7 @@ function valueDifferences(before: Values, after: Values): string[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) => !equal(before[name] ?? null, after[name] ?? null));
   return names.map((name) => {
     if (!(name in before)) return `${humanize(name)} is new: ${shortText(after[name] ?? null)}`;
-    if (!(name in after)) return `${humanize(name)} is gone.`;
+    if (!(name in after)) return `${humanize(name)} was removed.`;
     return `${humanize(name)} was ${shortText(before[name] ?? null)} and is now ${shortText(after[name] ?? null)}`;
   });
 }

@@ -1,4 +1,4 @@
-/** Inputs that a gate names as missing: a form for just those, and their values where they belong. */
+/** A form for the inputs that a gate lists as missing. */
 
 import type { JsonSchema } from "../../api/jsonSchema";
 import type { Values } from "../../api/types";
@@ -7,16 +7,16 @@ import { collectValues, type FieldTexts } from "../../components/schemaValues";
 export interface MissingInputs {
   schema: JsonSchema;
   collect: (texts: FieldTexts) => { inputs: Values; errors: Map<string, string> };
-  /** What the service says of them, at the fields of the form. */
+  /** Map the service's errors to the fields of the form. */
   fieldErrors: (errors: Map<string, string>) => Map<string, string>;
 }
 
-/** Whether inputs go along with a decision: none are of use to one that ends the matter. */
+/** A denial takes no inputs. */
 export function acceptsInputs(decision: string): boolean {
   return decision !== "denied";
 }
 
-/** The form for what is missing: a field for each pointer, whatever depth it points to; `needed` where nothing goes on without. */
+/** A form with one field per JSON pointer, at any depth; `needed` makes them required. */
 export function missingInputs(pointers: string[], schema: JsonSchema, needed: boolean): MissingInputs {
   const found = pointers.map((pointer) => pointerPath(pointer)).filter((names) => names.length > 0);
   const fields: JsonSchema = { properties: Object.fromEntries(found.map((names) => [names.join("."), schemaAt(schema, names)])), required: needed ? found.map((names) => names.join(".")) : [] };

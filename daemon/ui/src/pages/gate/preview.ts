@@ -1,4 +1,4 @@
-/** What would happen on each decision, worked out from the graph: up to where the next person decides, or the end. */
+/** A preview of each decision from the graph, up to the next gate or the end. */
 
 import type { Canvas, GraphEdge, GraphNode } from "../../api/types";
 
@@ -15,7 +15,7 @@ export type PreviewStep =
 const STEPS_MAX = 8;
 
 export interface PreviewOptions {
-  /** Whether the call of a step is sent: by what the gate lists, and for what it does not list by the connectors. */
+  /** The mode of a step's call: as the gate lists it, else as its connector says. */
   mode: (node: GraphNode) => "live" | "shadow";
   /** Whether every step waits for a person. */
   everyStepWaits: boolean;
@@ -58,7 +58,7 @@ export function previewDecision(canvas: Canvas, step: string, decision: string, 
   }
 }
 
-/** The edges that a decision takes; none when it ends the run. */
+/** The edges that a decision takes; none if it ends the run. */
 function edgesTaken(from: GraphNode, decision: string, edges: GraphEdge[]): GraphEdge[] {
   if (from.flow === "exclusive") return edges.filter((edge) => edge.branch === decision);
   if (decision === "denied") return edges.filter((edge) => edge.branch === "denied");

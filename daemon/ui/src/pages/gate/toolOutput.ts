@@ -1,4 +1,4 @@
-/** What a person says a tool has answered: as JSON, or a line for each name and value. */
+/** Parses the tool output that a person reports: JSON, or one `name = value` per line. */
 
 import { ExactNumber, parse } from "../../api/json";
 

@@ -1,4 +1,4 @@
-/** What happened in a run, who decided what and why: newest first; people's doings alone, or everything. */
+/** The history of a run, newest first: people's actions, or all events. */
 
 import { useState } from "react";
 import type { RunEvent } from "../../api/types";
@@ -21,7 +21,7 @@ export function History({ events, label }: { events: RunEvent[]; label: (id: str
       </ol>
       {found.length > EVENTS_SHOWN && <p className="muted">and {found.length - EVENTS_SHOWN} earlier</p>}
       <button type="button" className="link" onClick={() => setEverything(!everything)}>
-        {everything ? "Show only what people did" : `Show ${countOf(events.length, "event")}`}
+        {everything ? "Show only people's actions" : `Show ${countOf(events.length, "event")}`}
       </button>
     </>
   );

@@ -1,4 +1,4 @@
-/** A run: its picture, its steps, its history, and what can be done with it. */
+/** A run: graph, steps, history and actions. */
 
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
 import { getAll, newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
@@ -75,15 +75,15 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
         <RunActions run={run} onChanged={onChanged} />
       </div>
       <div className="run-columns">
-        <section className="run-picture" aria-label="The run as a picture">
+        <section className="run-picture" aria-label="Graph of the run">
           {graph.value !== null && states !== null ? (
-            <Suspense fallback={<Loading rows={3} what="Drawing the picture" />}>
+            <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
               <Picture canvas={graph.value} progress={states} chosen={step} onChoose={setStep} />
             </Suspense>
           ) : graph.problem !== null ? (
             <LoadError problem={graph.problem} retry={graph.reload} />
           ) : graph.value === null && graph.done ? (
-            <p className="muted card">The template of this run is gone, so there is no picture of it. Its steps are all here.</p>
+            <p className="muted card">The template of this run no longer exists, so there is no graph. All steps are listed.</p>
           ) : (
             <Loading rows={3} />
           )}
@@ -100,25 +100,25 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
           {events.value === null ? events.problem === null ? <Loading rows={3} /> : <LoadError problem={events.problem} retry={events.reload} /> : <History events={events.value} label={label} />}
         </section>
         <section className="card">
-          <h2>What was handed in</h2>
-          {Object.keys(run.inputs).length === 0 ? <p className="muted">Nothing.</p> : <ValueTable values={run.inputs} />}
+          <h2>Inputs</h2>
+          {Object.keys(run.inputs).length === 0 ? <p className="muted">None.</p> : <ValueTable values={run.inputs} />}
           <p className="muted small">
-            Run <code>{run.id}</code>, version {run.template.version} of the template. {run.auto_resolve ? "Safe steps run by themselves." : "Every step waits for a person."}
+            Run <code>{run.id}</code>, version {run.template.version} of the template. {run.auto_resolve ? "Safe steps run automatically." : "Every step waits for a person."}
           </p>
-          <DownloadButton path={`/process-runs/${run.id}/audit`} name={`run-${run.id}.json`} text="Save the evidence of this run" />
+          <DownloadButton path={`/process-runs/${run.id}/audit`} name={`run-${run.id}.json`} text="Download the audit evidence" />
         </section>
       </div>
     </article>
   );
 }
 
-/** Where the run stands, when that asks for somebody. */
+/** A notice about the state of a run, if it needs one. */
 function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) {
   if (run.status === "failed" && run.error !== null) {
     return (
       <Note kind="bad" title={run.error.step_id === null ? "The run failed" : `“${label(run.error.step_id).slice(0, 120)}” failed`}>
         <p>
-          <Text text={run.error.detail} /> Nothing that was done is lost. Trying again goes on from this step.
+          <Text text={run.error.detail} /> Completed steps are kept. A retry continues from this step.
         </p>
       </Note>
     );
@@ -134,8 +134,8 @@ function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) 
   }
   if (run.status === "completed" && run.trace.every((visit) => visit.verdict === null)) {
     return (
-      <Note kind="good" title="Nothing here needed a person">
-        <p>Every step was safe by the rules of the template, so the run went to its end by itself.</p>
+      <Note kind="good" title="Completed without a decision">
+        <p>Every step was safe by the rules of the template, so no person had to decide.</p>
       </Note>
     );
   }
@@ -174,7 +174,7 @@ function RunActions({ run, onChanged }: { run: Run; onChanged: (run: Run) => voi
     <>
       {run.status === "failed" && (
         <button type="button" className="button primary" disabled={busy} onClick={() => void act("retry", {})}>
-          Try again from the failed step
+          Retry from the failed step
         </button>
       )}
       {open && (
@@ -184,9 +184,9 @@ function RunActions({ run, onChanged }: { run: Run; onChanged: (run: Run) => voi
       )}
       {problem !== null && <p role="alert">{problem.message}</p>}
       {asking && (
-        <Dialog title="Cancel this run?" yes="Cancel the run" no="Keep it" danger busy={busy} onNo={() => setAsking(false)} onYes={() => void act("cancel", reason.trim() === "" ? {} : { reason })}>
-          <p>It ends where it stands, and cannot be started again. What was done stays done.</p>
-          <Field label="Why" rows={2} value={reason} onChange={setReason} hint="Kept in the history" />
+        <Dialog title="Cancel this run?" yes="Cancel the run" no="Keep running" danger busy={busy} onNo={() => setAsking(false)} onYes={() => void act("cancel", reason.trim() === "" ? {} : { reason })}>
+          <p>The run ends here and cannot be restarted. Completed steps are not undone.</p>
+          <Field label="Reason" rows={2} value={reason} onChange={setReason} hint="Recorded in the history" />
         </Dialog>
       )}
     </>

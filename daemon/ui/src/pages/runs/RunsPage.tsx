@@ -1,4 +1,4 @@
-/** All runs, newest first. */
+/** The list of runs, newest first. */
 
 import { useState } from "react";
 import { type ApiResponse, send, toProblem } from "../../api/client";
@@ -52,8 +52,8 @@ export function RunsPage() {
           <LoadError problem={first.problem} retry={first.reload} />
         )
       ) : first.value.value.length === 0 ? (
-        <EmptyState icon="runs" title={asked.size > 1 ? "No run fits these filters" : "There are no runs yet"}>
-          <p>{asked.size > 1 ? "Choose another status or template." : "Start one from a template: each brings an example."}</p>
+        <EmptyState icon="runs" title={asked.size > 1 ? "No run matches these filters" : "There are no runs yet"}>
+          <p>{asked.size > 1 ? "Choose another status or template." : "Start one from a template. Each template has an example."}</p>
           {asked.size === 1 && (
             <a className="button primary" href="#/templates">
               Choose a template

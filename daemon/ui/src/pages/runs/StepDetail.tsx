@@ -1,4 +1,4 @@
-/** One step of a run, opened: what it is, what it sent, what it got, how long it took. */
+/** The details of a step: state, decision, request, response and duration. */
 
 import { useEffect, useRef } from "react";
 import type { Gate, GraphNode, Run, TraceEntry } from "../../api/types";
@@ -26,7 +26,7 @@ export function StepDetail({ run, step, node, label, onClose }: Props) {
     ref.current?.focus({ preventScroll: true });
   }, [step]);
   return (
-    <section ref={ref} className="card detail" tabIndex={-1} aria-label="The step that was chosen">
+    <section ref={ref} className="card detail" tabIndex={-1} aria-label="Selected step">
       <header>
         <h2>
           <Label text={label} />
@@ -47,7 +47,7 @@ export function StepDetail({ run, step, node, label, onClose }: Props) {
           )}
         </p>
       )}
-      {visits.length === 0 ? <p className="muted">The run has not come to this step.</p> : visits.map((visit) => <VisitDetail key={visit.visit} visit={visit} gate={run.gates.find((gate) => gate.step_id === step && gate.visit === visit.visit)} many={visits.length > 1} />)}
+      {visits.length === 0 ? <p className="muted">The run has not reached this step.</p> : visits.map((visit) => <VisitDetail key={visit.visit} visit={visit} gate={run.gates.find((gate) => gate.step_id === step && gate.visit === visit.visit)} many={visits.length > 1} />)}
     </section>
   );
 }
@@ -64,7 +64,7 @@ function VisitDetail({ visit, gate, many }: { visit: TraceEntry; gate: Gate | un
           </dd>
         </div>
         <div>
-          <dt>Began</dt>
+          <dt>Started</dt>
           <dd>
             {formatTime(visit.started_at)}
             {visit.ended_at !== null && `, took ${formatDuration(visit.started_at, visit.ended_at)}`}
@@ -72,7 +72,7 @@ function VisitDetail({ visit, gate, many }: { visit: TraceEntry; gate: Gate | un
         </div>
         {visit.reason !== null && (
           <div>
-            <dt>Why it went so</dt>
+            <dt>Reason</dt>
             <dd>
               <Text text={toSentence(visit.reason)} />
             </dd>
@@ -108,7 +108,7 @@ function VisitDetail({ visit, gate, many }: { visit: TraceEntry; gate: Gate | un
         )}
         {visit.kind === "task" && visit.status === "done" && (
           <div>
-            <dt>What came back</dt>
+            <dt>Response</dt>
             <dd>
               <Value value={visit.output} />
             </dd>

@@ -1,4 +1,4 @@
-/** The steps that a run has taken, in order, as a list. */
+/** The steps of a run in order. */
 
 import type { Run, TraceEntry } from "../../api/types";
 import { ModeBadge } from "../../components/Badges";
@@ -50,7 +50,7 @@ function StepActor({ visit }: { visit: TraceEntry }) {
   );
 }
 
-/** How long a live call took, without the time that a person took to decide on it. */
+/** The duration of a live call, without the time until the decision. */
 function callDuration({ mode, verdict, started_at, ended_at }: TraceEntry): string {
   if (mode !== "live" || ended_at === null || (verdict !== null && verdict.decision !== "approved")) return "";
   return ` · ${formatDuration(verdict?.at ?? started_at, ended_at)}`;

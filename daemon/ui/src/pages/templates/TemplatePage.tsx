@@ -1,4 +1,4 @@
-/** A template: what it does, where people decide, its picture, and a form to start a run. */
+/** A template: description, gates, graph, and a form to start a run. */
 
 import { type FormEvent, lazy, Suspense, useRef, useState } from "react";
 import { newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
@@ -41,14 +41,14 @@ export function TemplatePage({ vertical }: { vertical: string }) {
         <StartForm one={value} />
         <div>
           <section className="card">
-            <h2>Where people decide</h2>
+            <h2>Gates</h2>
             {graph.value === null ? <Loading rows={2} /> : <GateList canvas={graph.value} />}
           </section>
-          <section className="template-picture" aria-label="The template as a picture">
+          <section className="template-picture" aria-label="Graph of the template">
             {graph.value === null ? (
               graph.problem === null ? <Loading rows={3} /> : <LoadError problem={graph.problem} retry={graph.reload} />
             ) : (
-              <Suspense fallback={<Loading rows={3} what="Drawing the picture" />}>
+              <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
                 <Picture canvas={graph.value} chosen={step} onChoose={(id) => setStep(step === id ? null : id)} />
               </Suspense>
             )}
@@ -145,25 +145,25 @@ function StartForm({ one }: { one: TemplateDetail }) {
     if (raw !== null) setRaw(prettyPrint(one.inputs));
     setErrors(new Map());
     setProblem(null);
-    // What somebody wants next; in a long form it would be out of sight.
+    // The next step for the user, possibly out of sight in a long form.
     submit.current?.focus();
   };
   return (
     <form className="card start" onSubmit={(event) => void start(event)} noValidate>
       <h2>Start a run</h2>
       <button type="button" className="button" onClick={example}>
-        <Icon name="templates" /> Fill in the example
+        <Icon name="templates" /> Fill in example
       </button>
-      {raw === null ? <SchemaFields schema={schema} texts={texts} onChange={setTexts} errors={errors} /> : <Field label="Inputs as JSON" rows={10} value={raw} onChange={setRaw} required error={errors.get("/inputs")} />}
+      {raw === null ? <SchemaFields schema={schema} texts={texts} onChange={setTexts} errors={errors} /> : <Field label="Inputs (JSON)" rows={10} value={raw} onChange={setRaw} required error={errors.get("/inputs")} />}
       <Check
-        label="Let safe steps run by themselves"
-        hint="Off: every single step waits for a person, whatever its risk."
+        label="Run safe steps automatically"
+        hint="Off: every step waits for a person, whatever its risk."
         checked={auto}
         onChange={setAuto}
       />
-      {errors.size > 0 && <Note kind="bad" title="Something is missing or not right; see above." />}
+      {errors.size > 0 && <Note kind="bad" title="Some fields are missing or invalid; see above." />}
       {problem !== null && problem.fields.size === 0 && (
-        <Note kind="bad" title={problem.outcomeUnknown ? "The answer got lost. Start it again: it is started only once." : problem.message} />
+        <Note kind="bad" title={problem.outcomeUnknown ? "The response was lost. Start the run again: it starts only once." : problem.message} />
       )}
       <button ref={submit} type="submit" className="button primary wide" disabled={busy}>
         {busy ? "Starting…" : "Start the run"}

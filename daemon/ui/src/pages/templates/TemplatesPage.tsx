@@ -1,4 +1,4 @@
-/** What can be run: each template with its picture, where people decide, and how risky that is. */
+/** The list of templates. */
 
 import { lazy, Suspense, useState } from "react";
 import { getCanvas, getTemplates } from "../../api/resources";
@@ -23,7 +23,7 @@ export function TemplatesPage() {
   return (
     <>
       <Heading title="Templates">
-        <p className="lead">Choose a process to start a run of it. Each brings an example, so you can try it without data of your own.</p>
+        <p className="lead">Choose a process to start a run. Each has an example, so you can try it without your own data.</p>
       </Heading>
       {value === null ? (
         problem === null ? (
@@ -39,7 +39,7 @@ export function TemplatesPage() {
             <SearchField value={text} onChange={setText} />
             <ShownCount shown={shown.length} all={value.length} />
           </div>
-          {shown.length === 0 && <EmptyState icon="search" title="No template fits" />}
+          {shown.length === 0 && <EmptyState icon="search" title="No matching template" />}
           <ul className="gallery" aria-label="Templates">
             {shown.map((one) => (
               <TemplateCard key={one.vertical} one={one} />
