@@ -31,3 +31,8 @@ class Response(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="allow", json_schema_extra=closed, json_schema_serialization_defaults_required=True
     )
+
+    @classmethod
+    def view(cls, source: object, **computed: Any) -> dict[str, Any]:
+        """The members of this response, taken from the attributes of `source` but for the computed ones."""
+        return {name: computed[name] if name in computed else getattr(source, name) for name in cls.model_fields}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
@@ -14,6 +15,15 @@ from daemon.contract.templates import Kind, Tier
 EventType = Literal[
     "run_started", "step_entered", "step_cleared", "call_settled", "gate_opened", "verdict_given", "run_ended"
 ]
+EVENT_TYPES: Mapping[str, str] = {
+    "run_started": "A run started",
+    "step_entered": "A run entered a step",
+    "step_cleared": "A step may run: cleared by the autopilot or by a human",
+    "call_settled": "The call of a step returned or failed",
+    "gate_opened": "A run waits for a human at a gate",
+    "verdict_given": "A human decided at a gate",
+    "run_ended": "A run completed, failed or was cancelled",
+}
 
 
 class Event(Response):
@@ -22,7 +32,7 @@ class Event(Response):
     model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     seq: int
-    type: str = Field(json_schema_extra={"enum": [*get_args(EventType)]})
+    type: str = Field(json_schema_extra={"enum": [*EVENT_TYPES]})
     at: datetime
     by: str | None = None
     step_id: str | None = None

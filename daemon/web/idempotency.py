@@ -8,7 +8,7 @@ import json
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -111,6 +111,7 @@ def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[Ex
     """
 
     def around(execute: ExecuteRequest) -> Handler:
+        @wraps(execute)
         async def handler(request: web.Request) -> web.StreamResponse:
             body = await read_object(request, body_s=request.app[SERVICES].settings.body_s, optional=optional)
             text = idempotency_key(request)

@@ -14,6 +14,7 @@ import pytest
 
 from actors.ports import StoreFailed
 from daemon.model import Recorded
+from daemon.model.event_log import shown_event
 from daemon.runtime.json_codec import dumps, loads
 from daemon.stores import codec
 from daemon.stores.sqlite.store import SqliteStore
@@ -190,7 +191,7 @@ async def check_shown(folder: Path, left: Left, shown: dict[str, Any]) -> None:
                 recorded = await store.history(left.company_id, run_id, 0, 1_000)
             except StoreFailed:
                 continue
-            told = [loads(dumps(render.event(one))) for one in recorded]
+            told = [loads(dumps(shown_event(one.seq, one.event))) for one in recorded]
             assert told == left.histories[run_id][: len(told)]
             assert run == loads(dumps(render.run(folded(recorded))))
 

@@ -19,7 +19,7 @@ from actors.core.messages import Resume
 from actors.ports import Commit, VersionConflict
 from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
-from daemon.web.routes import application
+from daemon.web.app import application
 from daemon.web.services import Services
 from tests.listening import Listener
 

@@ -6,16 +6,16 @@ import base64
 import hashlib
 import json
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, get_args
 
 import jsonschema_rs
 
-from daemon.web.openapi import OPERATIONS, document
+from daemon.contract.events import EVENT_TYPES, EventType
+from daemon.web.openapi import document
 from daemon.web.routes import ROUTES
 from tests.web.kept import KEPT, version, written
 from tests.web.support import House, Person
-
-UNDESCRIBED = {("GET", "/openapi.json"), ("GET", "/docs"), ("GET", "/"), ("GET", "/assets/{name}")}
 
 
 def described(name: str, *, many: bool = False) -> jsonschema_rs.Draft202012Validator:
@@ -24,14 +24,53 @@ def described(name: str, *, many: bool = False) -> jsonschema_rs.Draft202012Vali
     return jsonschema_rs.Draft202012Validator({**schema, "components": document("0")["components"]})
 
 
+OPERATIONS = [one for methods in document("0")["paths"].values() for one in methods.values()]
+HOOKS = [hook["post"] for hook in document("0")["webhooks"].values()]
+
+
 def test_every_route_is_described_and_nothing_else() -> None:
-    routes = {(method, path) for method, path, _ in ROUTES}
-    assert {(method, path.rstrip("/")) for method, path in OPERATIONS} == routes - UNDESCRIBED
+    described_ = {(method.upper(), path) for path, methods in document("0")["paths"].items() for method in methods}
+    assert described_ == {(method, path) for method, path, _ in ROUTES}
+
+
+def test_every_operation_has_an_id_of_its_own_a_description_and_a_tag_with_a_text() -> None:
+    ids = [one["operationId"] for one in OPERATIONS + HOOKS]
+    assert len(set(ids)) == len(ids)
+    assert all(one["summary"] and one["description"] for one in OPERATIONS + HOOKS)
+    tags = {tag["name"]: tag["description"] for tag in document("0")["tags"]}
+    assert all(tags[tag] for one in OPERATIONS + HOOKS for tag in one["tags"])
+
+
+def contents() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every body of every operation, and of every refusal."""
+    components = document("0")["components"]
+    for one in OPERATIONS + HOOKS:
+        bodies = [one["requestBody"]] if "requestBody" in one else []
+        bodies += [body for body in one["responses"].values() if "content" in body]
+        for body in bodies:
+            yield from ((one["operationId"], content) for content in body["content"].values())
+    for name, refused in components["responses"].items():
+        yield from ((name, content) for content in refused["content"].values())
+
+
+def test_every_body_has_an_example_that_is_valid() -> None:
+    components = document("0")["components"]
+    for where, content in contents():
+        found = list(content.get("examples", {}).values())
+        found = [components["examples"][one["$ref"].rsplit("/", 1)[1]] if "$ref" in one else one for one in found]
+        values = [content["example"]] if "example" in content else [one["value"] for one in found]
+        assert values, where
+        for value in values:
+            jsonschema_rs.Draft202012Validator({**content["schema"], "components": components}).validate(value)
+
+
+def test_every_type_of_event_has_a_webhook() -> None:
+    assert set(EVENT_TYPES) == set(get_args(EventType)) == set(document("0")["webhooks"]) - {"webhook.test"}
 
 
 def test_every_reference_leads_somewhere() -> None:
     found = document("0")
-    for kind, name in re.findall(r'"\$ref": "#/components/(\w+)/([\w-]+)"', json.dumps(found)):
+    for kind, name in re.findall(r'"\$ref": "#/components/(\w+)/([\w.-]+)"', json.dumps(found)):
         assert name in found["components"][kind]
     assert json.dumps(found).count('"$ref": "#/components/') == json.dumps(found).count('"$ref"')
     assert "$defs" not in json.dumps(found)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from daemon.web.openapi import OPERATIONS
 from daemon.web.problems import invalid
+from daemon.web.routes import ROUTES
 
 NAMED_MAX = 20
-_KNOWN = {(method, path.rstrip("/")): frozenset(one.query) for (method, path), one in OPERATIONS.items()}
+_KNOWN = {(method, path.rstrip("/")): frozenset(one.operation.query) for method, path, one in ROUTES}
 
 
 @web.middleware

@@ -8,16 +8,17 @@ from typing import Any
 from aiohttp import web
 
 from actors.ports import Receipt
-from daemon.contract.accounts import Login, Registration
+from daemon.contract import accounts as contract
 from daemon.contract.base import Empty
 from daemon.identity.accounts import Session
-from daemon.model import EmailTaken
+from daemon.model import Account, EmailTaken
 from daemon.runtime.json_codec import dumps, loads
-from daemon.web import cookies, render
+from daemon.web import cookies
 from daemon.web.bodies import idempotency_key, read
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, key_reused
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of, request_id_of
+from daemon.web.operations import BODY_PROBLEMS, KEYED, Operation
 from daemon.web.problems import email_taken
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.responses import JSON, StoredResponse, json_response, problem_response
@@ -26,11 +27,20 @@ from daemon.web.services import SERVICES, Services
 PATH = "/auth/register"
 
 
+@Operation(
+    "Register a company",
+    contract.Session,
+    201,
+    contract.Registration,
+    headers=KEYED,
+    problems=(*BODY_PROBLEMS, 409, 429),
+    public=True,
+)
 async def register(request: web.Request) -> web.Response:
-    """POST /auth/register."""
+    """Makes a company and its first user, its owner, and logs that user in. An e-mail address has one account."""
     services, of_page = request.app[SERVICES], cookies.of_page(request)
     await request.app[RATE_LIMITS].registration(request)
-    body, raw = await read(request, Registration, body_s=services.settings.body_s)
+    body, raw = await read(request, contract.Registration, body_s=services.settings.body_s)
     text, store = idempotency_key(request), request.app[IDEMPOTENCY]
     if of_page:
         session = await _register(services, body, None)
@@ -51,10 +61,17 @@ async def register(request: web.Request) -> web.Response:
     return (await store.answer(key, execute, partial(_again, services, body))).response()
 
 
+@Operation(
+    "Log in",
+    contract.Session,
+    request=contract.Login,
+    problems=(401, *BODY_PROBLEMS, 429),
+    public=True,
+)
 async def log_in(request: web.Request) -> web.Response:
-    """POST /auth/login."""
+    """Gives a token for an e-mail address and its password. Both being wrong, or one of them, look the same."""
     services, of_page = request.app[SERVICES], cookies.of_page(request)
-    body, _ = await read(request, Login, body_s=services.settings.body_s)
+    body, _ = await read(request, contract.Login, body_s=services.settings.body_s)
     await request.app[RATE_LIMITS].login(request, body.email)
     with slot_released():
         session = await services.identity.log_in(body.email, body.password)
@@ -63,8 +80,9 @@ async def log_in(request: web.Request) -> web.Response:
     return json_response(_session(session))
 
 
+@Operation("Log out", status=204, request=Empty, problems=BODY_PROBLEMS)
 async def log_out(request: web.Request) -> web.Response:
-    """POST /auth/logout."""
+    """Revokes the token at once and for good."""
     services = request.app[SERVICES]
     await read(request, Empty, body_s=services.settings.body_s, optional=True)
     await services.identity.log_out(principal_of(request))
@@ -72,12 +90,13 @@ async def log_out(request: web.Request) -> web.Response:
     return cookies.closed(request, gone) if cookies.token_of(request) else gone
 
 
-async def me(request: web.Request) -> web.Response:
-    """GET /auth/me."""
-    return json_response(render.account(await request.app[SERVICES].identity.account(principal_of(request))))
+@Operation("Get the account", contract.Account)
+async def get_account(request: web.Request) -> web.Response:
+    """The user, company and role that the token stands for."""
+    return json_response(_account(await request.app[SERVICES].identity.account(principal_of(request))))
 
 
-async def _register(services: Services, body: Registration, key: IdempotencyKey | None) -> Session:
+async def _register(services: Services, body: contract.Registration, key: IdempotencyKey | None) -> Session:
     def receipt(session: Session) -> Receipt | None:
         """What is kept of the session: all but the token, which can be signed again from its claims."""
         if key is None:
@@ -90,7 +109,7 @@ async def _register(services: Services, body: Registration, key: IdempotencyKey 
         return await services.identity.register(body.company_name, body.email, body.password, body.name, receipt)
 
 
-async def _again(services: Services, body: Registration, receipt: Receipt) -> StoredResponse:
+async def _again(services: Services, body: contract.Registration, receipt: Receipt) -> StoredResponse:
     """The session of an earlier registration, byte for byte, for who still knows its password."""
     with slot_released():
         confirmed = await services.identity.confirms(body.email, body.password)
@@ -111,5 +130,9 @@ def _session(session: Session) -> dict[str, Any]:
         "token": session.token,
         "token_type": "bearer",
         "expires_at": session.expires_at,
-        **render.account(session.account),
+        **_account(session.account),
     }
+
+
+def _account(one: Account) -> dict[str, Any]:
+    return {"user": contract.User.view(one.user), "company": contract.Company.view(one.company), "role": one.user.role}

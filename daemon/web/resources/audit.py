@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from aiohttp import web
 
@@ -13,11 +14,13 @@ from actors.core.run import Run
 from actors.ports import StoreFailed
 from daemon.audit import export
 from daemon.audit.run_evidence import evidence, walked
+from daemon.contract import audit as contract
 from daemon.model.chain import Walk, genesis
 from daemon.model.evidence import Checkpoint, Entry, Proven
 from daemon.web.bodies import page_limit
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of, request_id_of
+from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import SERVER, Problem
 from daemon.web.resources.runs import find
 from daemon.web.responses import JSON, from_number, json_response, next_page, page_response, to_cursor
@@ -28,21 +31,24 @@ PAGE = 32
 TRIES = 5
 
 
-async def checkpoints(request: web.Request) -> web.Response:
-    """GET /audit/checkpoints."""
+@Operation("List checkpoints", list[contract.Checkpoint], query=PAGED, problems=(400, 403, 422))
+async def list_checkpoints(request: web.Request) -> web.Response:
+    """The signed checkpoints of the company's Merkle tree, newest first."""
     company_id = _auditor(request)
     limit, before = page_limit(request), from_number(request, "checkpoints")
     found = await request.app[SERVICES].store.checkpoints(company_id, before, limit + 1)
     return page_response(request, found, limit, "checkpoints", name=lambda last: last.size, show=Checkpoint.document)
 
 
-async def keys(request: web.Request) -> web.Response:
-    """GET /audit/keys."""
+@Operation("Get the public keys", dict[str, str])
+async def get_audit_keys(request: web.Request) -> web.Response:
+    """The public keys of checkpoints by id (Ed25519, Base64)."""
     return json_response(request.app[SERVICES].sealer.keys())
 
 
-async def log(request: web.Request) -> web.Response:
-    """GET /audit/log."""
+@Operation("List the company's log", list[contract.ChainedEvent], query=PAGED, problems=(400, 403, 422))
+async def list_audit_log(request: web.Request) -> web.Response:
+    """Log-ins and changes of connectors and webhooks, newest first, each with its place in the hash chain."""
     company_id = _auditor(request)
     limit, before = page_limit(request), from_number(request, "log")
     # One commit more than events are shown: its head is what the others are chained to.
@@ -67,8 +73,9 @@ def _newest(company_id: str, found: Sequence[Entry], limit: int, before: int | N
     return begun + len(events), events[::-1][:limit]
 
 
-async def run(request: web.Request) -> web.Response:
-    """GET /process-runs/{run_id}/audit."""
+@Operation("Get the evidence of a run", contract.RunAudit, query=PAGED, problems=(400, 404, 422))
+async def get_run_audit(request: web.Request) -> web.Response:
+    """The hash chain of a run, and the proof that a checkpoint covers it; all of it without `limit` and `cursor`."""
     found = await find(request)
     page = _page(request, found.id)
     proven = await _proven(request, found, page)
@@ -78,8 +85,9 @@ async def run(request: web.Request) -> web.Response:
     return web.Response(body=body, headers={**more, "Content-Type": JSON})
 
 
-async def everything(request: web.Request) -> web.StreamResponse:
-    """GET /audit/export."""
+@Operation("Export all evidence", dict[str, Any], problems=(403,), media="application/x-ndjson")
+async def export_audit(request: web.Request) -> web.StreamResponse:
+    """A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`."""
     services, company_id = request.app[SERVICES], _auditor(request)
     await services.sealer.seal(company_id)
     last = await services.store.checkpoints(company_id, None, 1)

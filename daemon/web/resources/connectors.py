@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from aiohttp import web
 from msgspec.structs import replace
 
 from actors.core.calls import Connector
 from daemon.connectors.url_policy import UrlPolicy
-from daemon.contract.connectors import ConnectorDefinition
-from daemon.model import StoredConnector
+from daemon.contract import connectors as contract
+from daemon.model import ConnectorChange, StoredConnector
 from daemon.templates.cel import compile_rule
-from daemon.web import render
 from daemon.web.bodies import page_limit, read
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
+from daemon.web.operations import BODY_PROBLEMS, PAGED, Operation
 from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import invalid, not_found
 from daemon.web.responses import from_cursor, from_number, json_response, page_response
@@ -24,30 +25,40 @@ from daemon.web.services import SERVICES
 _TOOL_ID = re.compile(TOOL_ID)
 
 
-async def index(request: web.Request) -> web.Response:
-    """GET /connectors/."""
+@Operation("List connectors", list[contract.Connector], query=PAGED, problems=(400, 422))
+async def list_connectors(request: web.Request) -> web.Response:
+    """The company's connectors, by tool."""
     limit, after = page_limit(request), from_cursor(request, "connectors") or ""
     stored = await request.app[SERVICES].connector_service.all(principal_of(request).company_id)
     found = [tool_id for tool_id in sorted(stored) if tool_id > after]
-    return page_response(
-        request, found, limit, "connectors", name=str, show=lambda tool_id: render.connector(stored[tool_id])
-    )
+    return page_response(request, found, limit, "connectors", name=str, show=lambda tool_id: _shown(stored[tool_id]))
 
 
-async def show(request: web.Request) -> web.Response:
-    """GET /connectors/{tool_id}."""
+@Operation("Get a connector", contract.Connector, problems=(404,))
+async def get_connector(request: web.Request) -> web.Response:
+    """The connector of a tool, without its secret."""
     connector_service = request.app[SERVICES].connector_service
     one = await connector_service.stored(principal_of(request).company_id, request.match_info["tool_id"])
     if one is None:
         raise not_found()
-    return json_response(render.connector(one))
+    return json_response(_shown(one))
 
 
-async def put(request: web.Request) -> web.Response:
-    """PUT /connectors/{tool_id}."""
+@Operation(
+    "Store a connector",
+    contract.Connector,
+    request=contract.ConnectorDefinition,
+    problems=(*BODY_PROBLEMS, 404),
+    also=(201,),
+)
+async def put_connector(request: web.Request) -> web.Response:
+    """Binds a tool to an HTTP API; 201 when it had no connector.
+
+    Without `auth_token` the stored secret is kept while scheme, host and port stay the same.
+    """
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
-    body, _ = await read(request, ConnectorDefinition, body_s=services.settings.body_s)
+    body, _ = await read(request, contract.ConnectorDefinition, body_s=services.settings.body_s)
     connector = _connector(tool_id, body)
     _checked(connector, services.url_policy)
     _secret_checked(connector, body.auth_token)
@@ -57,11 +68,12 @@ async def put(request: web.Request) -> web.Response:
     stored, new = await services.connector_service.put(
         principal.company_id, connector, body.auth_token, principal.email, via=principal.via
     )
-    return json_response(render.connector(stored), 201 if new else 200)
+    return json_response(_shown(stored), 201 if new else 200)
 
 
-async def delete(request: web.Request) -> web.Response:
-    """DELETE /connectors/{tool_id}."""
+@Operation("Delete a connector", status=204, problems=(404,))
+async def delete_connector(request: web.Request) -> web.Response:
+    """Unbinds a tool; its calls are shadowed from then on."""
     connector_service, principal = request.app[SERVICES].connector_service, principal_of(request)
     if not await connector_service.delete(
         principal.company_id, request.match_info["tool_id"], principal.email, via=principal.via
@@ -70,21 +82,33 @@ async def delete(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-async def changes(request: web.Request) -> web.Response:
-    """GET /connectors/{tool_id}/changes."""
+@Operation(
+    "List the changes of a connector",
+    list[contract.ConnectorChange],
+    query=PAGED,
+    problems=(400, 404, 422),
+)
+async def list_connector_changes(request: web.Request) -> web.Response:
+    """Who changed a connector, when, from what and to what, newest first."""
     limit, before = page_limit(request), from_number(request, "changes")
     connector_service, company_id = request.app[SERVICES].connector_service, principal_of(request).company_id
     found = await connector_service.changes(company_id, request.match_info["tool_id"], before, limit + 1)
     if found is None:
         raise not_found()
-    return page_response(request, found, limit, "changes", name=lambda last: last.number, show=render.connector_change)
+    return page_response(request, found, limit, "changes", name=lambda last: last.number, show=_change)
 
 
-async def test(request: web.Request) -> web.Response:
-    """POST /connectors/{tool_id}/test."""
+@Operation(
+    "Test a connector",
+    contract.ConnectorTestResult,
+    request=contract.ConnectorDefinition,
+    problems=(*BODY_PROBLEMS, 404),
+)
+async def test_connector(request: web.Request) -> web.Response:
+    """Makes one call that touches no run. The stored secret is sent only to the stored connector's own origin."""
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
-    body, _ = await read(request, ConnectorDefinition, body_s=services.settings.body_s)
+    body, _ = await read(request, contract.ConnectorDefinition, body_s=services.settings.body_s)
     trial = _connector(tool_id, body)
     if "auth_type" not in body.model_fields_set:
         trial = _as_stored(trial, await services.connector_service.stored(principal.company_id, tool_id))
@@ -105,7 +129,7 @@ def _tool_id(request: web.Request) -> str:
     return tool_id
 
 
-def _connector(tool_id: str, body: ConnectorDefinition) -> Connector:
+def _connector(tool_id: str, body: contract.ConnectorDefinition) -> Connector:
     if body.signal_rule is not None:
         try:
             compile_rule(body.signal_rule)
@@ -134,3 +158,24 @@ def _checked(connector: Connector, url_policy: UrlPolicy) -> None:
         raise invalid(("/base_url", mistake))
     if (mistake := url_policy.mistake(f"http://host.invalid/{connector.path}")) is not None:
         raise invalid(("/path", mistake))
+
+
+def _shown(stored: StoredConnector) -> dict[str, Any]:
+    one = stored.connector
+    return {
+        **contract.Target.view(one),
+        "tool_id": one.tool_id,
+        "auth_token_set": stored.sealed_secret is not None,
+        "version": one.version,
+        "created_at": stored.created_at,
+        "updated_at": stored.updated_at,
+        "updated_by": stored.updated_by,
+    }
+
+
+def _change(change: ConnectorChange) -> dict[str, Any]:
+    return contract.ConnectorChange.view(change, before=_target(change.before), after=_target(change.after))
+
+
+def _target(one: Connector | None) -> dict[str, Any] | None:
+    return None if one is None else contract.Target.view(one)

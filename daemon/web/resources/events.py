@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Sequence
+from typing import Any
 
 from aiohttp import web
 
+from daemon.contract import events as contract
 from daemon.engine.feed import CompanySubscription, RunSubscription
 from daemon.model import Recorded
-from daemon.model.event_log import BEGINNING, Position, event_json
+from daemon.model.event_log import BEGINNING, Position, event_json, shown_event
 from daemon.web import render
 from daemon.web.bodies import number, page_limit
 from daemon.web.middleware.auth import principal_of
+from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import etag, invalid
 from daemon.web.resources.runs import find
 from daemon.web.responses import from_cursor, list_response, next_page, page_response, within_bytes
@@ -24,8 +27,20 @@ PAGE = 200
 _SEQ = re.compile(r"[0-9]{1,18}")
 
 
-async def index(request: web.Request) -> web.StreamResponse:
-    """GET /process-runs/{run_id}/events."""
+@Operation(
+    "List the events of a run",
+    list[contract.Event],
+    query=("after", *PAGED),
+    headers=("Last-Event-ID",),
+    problems=(400, 404, 422),
+    stream=True,
+)
+async def list_run_events(request: web.Request) -> web.StreamResponse:
+    """The history of a run, oldest first.
+
+    With `Accept: text/event-stream` it is streamed live; there `gate_changed` (GateChanged), which has no id, says that
+    an open gate has changed because a connector did.
+    """
     run = await find(request)
     if wants_stream(request):
         return await OfRun(request, run.company_id, run.id).serve()
@@ -33,11 +48,19 @@ async def index(request: web.Request) -> web.StreamResponse:
     limit, cursor = page_limit(request), from_cursor(request, kind, _SEQ)
     after = number(request, "after", 0) if cursor is None else int(cursor)
     found = await request.app[SERVICES].store.history(run.company_id, run.id, after, limit + 1)
-    return page_response(request, found, limit, kind, name=lambda last: last.seq, show=render.event)
+    return page_response(request, found, limit, kind, name=lambda last: last.seq, show=_event)
 
 
-async def everything(request: web.Request) -> web.StreamResponse:
-    """GET /events."""
+@Operation(
+    "List the events of all runs",
+    list[contract.CompanyEvent],
+    query=("after", "limit"),
+    headers=("Last-Event-ID",),
+    problems=(422,),
+    stream=True,
+)
+async def list_events(request: web.Request) -> web.StreamResponse:
+    """What happened in all runs of the company, oldest first; live with `Accept: text/event-stream`."""
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     after = _after(request)
     if wants_stream(request):
@@ -139,7 +162,7 @@ class OfRun:
         """The frames of those that were not sent yet."""
         fresh = [recorded for recorded in found if recorded.seq > self._sent]
         self._sent = max((recorded.seq for recorded in fresh), default=self._sent)
-        return b"".join(frame(str(one.seq), one.event.type, render.event(one)) for one in fresh)
+        return b"".join(frame(str(one.seq), one.event.type, _event(one)) for one in fresh)
 
 
 def _last_seen(request: web.Request) -> int:
@@ -162,3 +185,7 @@ def _after(request: web.Request) -> Position | None:
         where, name = ("/after", "") if seen is None else ("", "Last-Event-ID ")
         raise invalid((where, f"{name}has to be the id of an event, or 0 for the beginning"))
     return place
+
+
+def _event(recorded: Recorded) -> dict[str, Any]:
+    return shown_event(recorded.seq, recorded.event)

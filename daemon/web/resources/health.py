@@ -6,12 +6,15 @@ from typing import Any
 
 from aiohttp import web
 
+from daemon.contract import service as contract
+from daemon.web.operations import Operation
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 
 
-async def health(request: web.Request) -> web.Response:
-    """GET /health: from what is known already, so that it waits for nothing and anybody may ask."""
+@Operation("Get the health", contract.Health, also=(503,), public=True)
+async def get_health(request: web.Request) -> web.Response:
+    """Answers at once from what is known already; 503 when the service cannot serve."""
     services = request.app[SERVICES]
     store, down = services.store.state, services.background.down
     if services.draining():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, wraps
 from typing import Any, TypeAlias
 
 from aiohttp import web
@@ -14,8 +14,8 @@ from actors.core.messages import Cancel, Command, Rejected, Resume, Retry, Start
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Receipt, StoreFailed
+from daemon.contract import runs as contract
 from daemon.contract.base import Empty
-from daemon.contract.runs import STATUSES, CancelRun, ResumeRun, StartRun
 from daemon.model import RunQuery
 from daemon.runtime.ids import new_id
 from daemon.runtime.json_codec import dumps
@@ -24,6 +24,7 @@ from daemon.web.bodies import has_already, if_match, page_limit, parse, prefer, 
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import Handler, principal_of, request_id_of
+from daemon.web.operations import BODY_PROBLEMS, KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import etag, invalid, not_found, problem_of
 from daemon.web.response_cache import RESPONSE_CACHE
@@ -129,15 +130,24 @@ def command(*, optional: bool = False, wait: Wait = _preferred_wait) -> Callable
     """Make a handler of a function that makes a command of a request; an `optional` body may be missing."""
 
     def around(build: Build) -> Handler:
-        return idempotent(partial(_finish, wait), optional=optional)(partial(_dispatch, build, wait))
+        return wraps(build)(idempotent(partial(_finish, wait), optional=optional)(partial(_dispatch, build, wait)))
 
     return around
 
 
+@Operation(
+    "Start a run",
+    contract.Run,
+    201,
+    contract.StartRun,
+    headers=(*KEYED, "Prefer", "traceparent"),
+    problems=(*BODY_PROBLEMS, 404),
+    also=(202,),
+)
 @command()
-async def start(request: web.Request, raw: dict[str, Any]) -> RunCommand:
-    """POST /process-runs/."""
-    services, principal, body = request.app[SERVICES], principal_of(request), parse(StartRun, raw)
+async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
+    """Starts a run, which goes on by itself until a human is needed. 202 while it still executes when the wait ends."""
+    services, principal, body = request.app[SERVICES], principal_of(request), parse(contract.StartRun, raw)
     await services.catalog.keep()
     entry = services.catalog.current(body.vertical)
     if entry is None:
@@ -158,10 +168,22 @@ async def start(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     return RunCommand((message.company_id, message.run_id), message, entry.template)
 
 
+@Operation(
+    "Decide at a gate",
+    contract.Run,
+    request=contract.ResumeRun,
+    headers=(*KEYED, "If-Match", "Prefer", "traceparent"),
+    problems=(*BODY_PROBLEMS, 403, 404, 409, 412),
+    also=(202,),
+)
 @command()
-async def resume(request: web.Request, raw: dict[str, Any]) -> RunCommand:
-    """POST /process-runs/{run_id}/resume."""
-    principal, run_key, body = principal_of(request), _run_key(request), parse(ResumeRun, raw)
+async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
+    """Gives a verdict at an open gate, and the run goes on.
+
+    A gate is decided once: of several verdicts the first counts, and the others are refused (409). A verdict that
+    carries the `digest` of the gate is refused (412) when anything has changed since it was shown.
+    """
+    principal, run_key, body = principal_of(request), _run_key(request), parse(contract.ResumeRun, raw)
     message = Resume(
         gate=body.gate,
         decision=body.decision,
@@ -179,24 +201,40 @@ async def resume(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     return RunCommand(run_key, message)
 
 
+@Operation(
+    "Cancel a run",
+    contract.Run,
+    request=contract.CancelRun,
+    headers=(*KEYED, "If-Match"),
+    problems=(*BODY_PROBLEMS, 404, 409, 412),
+)
 @command(optional=True, wait=_default_wait)  # a run that is cancelled rests at once
-async def cancel(request: web.Request, raw: dict[str, Any]) -> RunCommand:
-    """POST /process-runs/{run_id}/cancel."""
-    principal, run_key, body = principal_of(request), _run_key(request), parse(CancelRun, raw)
+async def cancel_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
+    """Ends a run where it stands."""
+    principal, run_key, body = principal_of(request), _run_key(request), parse(contract.CancelRun, raw)
     at, tags = request.app[SERVICES].now(), if_match(request)
     return RunCommand(run_key, Cancel(by=principal.email, via=principal.via, reason=body.reason, tags=tags, at=at))
 
 
+@Operation(
+    "Retry a failed run",
+    contract.Run,
+    request=Empty,
+    headers=(*KEYED, "If-Match", "Prefer"),
+    problems=(*BODY_PROBLEMS, 404, 409, 412),
+    also=(202,),
+)
 @command(optional=True)
-async def retry(request: web.Request, raw: dict[str, Any]) -> RunCommand:
-    """POST /process-runs/{run_id}/retry."""
+async def retry_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
+    """Goes on from the failed step."""
     principal, run_key, _ = principal_of(request), _run_key(request), parse(Empty, raw)
     at, tags = request.app[SERVICES].now(), if_match(request)
     return RunCommand(run_key, Retry(by=principal.email, via=principal.via, tags=tags, at=at))
 
 
-async def show(request: web.Request) -> web.Response:
-    """GET /process-runs/{run_id}."""
+@Operation("Get a run", contract.Run, headers=("If-None-Match",), problems=(404,))
+async def get_run(request: web.Request) -> web.Response:
+    """A run with its open gates and everything that it did."""
     run = await find(request)
     stands, tag = await as_read(request.app[SERVICES], run)
     if has_already(request, etag(tag)):
@@ -205,12 +243,18 @@ async def show(request: web.Request) -> web.Response:
     return run_response(run, body, 200, tag=tag).response()
 
 
-async def index(request: web.Request) -> web.Response:
-    """GET /process-runs/."""
+@Operation(
+    "List runs",
+    list[contract.Run | contract.RunSummary],
+    query=("status", "vertical", "parked_at", "view", *PAGED),
+    problems=(400, 422),
+)
+async def list_runs(request: web.Request) -> web.Response:
+    """All runs of the company, newest first. `view=summary` leaves `inputs`, `facts` and `trace` out."""
     services, principal = request.app[SERVICES], principal_of(request)
     limit, status = page_limit(request), request.query.get("status")
-    if status is not None and status not in STATUSES:
-        raise invalid(("/status", f"has to be one of {', '.join(STATUSES)}"))
+    if status is not None and status not in contract.STATUSES:
+        raise invalid(("/status", f"has to be one of {', '.join(contract.STATUSES)}"))
     view = request.query.get("view")
     if view not in (None, SUMMARY):
         raise invalid(("/view", f"has to be {SUMMARY}"))

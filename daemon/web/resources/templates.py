@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from aiohttp import web
 
-from actors.core.template import Template
+from actors.core.template import Condition, Node, OutputCondition, Template
+from daemon.contract import templates as contract
 from daemon.templates.catalog import Entry
-from daemon.web import render
 from daemon.web.bodies import page_limit
+from daemon.web.operations import PAGED, Operation
 from daemon.web.parameters import DIGEST
 from daemon.web.problems import invalid, not_found
 from daemon.web.responses import from_cursor, json_response, page_response
@@ -18,25 +20,29 @@ from daemon.web.services import SERVICES
 _DIGEST = re.compile(DIGEST)
 
 
-async def index(request: web.Request) -> web.Response:
-    """GET /process-templates/."""
+@Operation("List templates", list[contract.Template], query=PAGED, problems=(400, 422))
+async def list_templates(request: web.Request) -> web.Response:
+    """All process templates, by name."""
     limit, after = page_limit(request), from_cursor(request, "templates") or ""
     found = [entry for entry in request.app[SERVICES].catalog.entries if entry.template.vertical > after]
-    return page_response(
-        request, found, limit, "templates", name=lambda last: last.template.vertical, show=render.template
-    )
+    return page_response(request, found, limit, "templates", name=lambda last: last.template.vertical, show=_template)
 
 
-async def show(request: web.Request) -> web.Response:
-    """GET /process-templates/{vertical}."""
+@Operation("Get a template", contract.TemplateDetail, problems=(404,))
+async def get_template(request: web.Request) -> web.Response:
+    """A template with the JSON Schema of its inputs and an example of them."""
     entry = _entry(request)
-    return json_response({**render.template(entry), "inputs_schema": entry.inputs_schema, "inputs": entry.example})
+    return json_response({**_template(entry), "inputs_schema": entry.inputs_schema, "inputs": entry.example})
 
 
-async def canvas(request: web.Request) -> web.Response:
-    """GET /process-templates/{vertical}/canvas; with a digest, of the version that a run is pinned to."""
+@Operation("Get a template as a graph", contract.Canvas, query=("digest",), problems=(404, 422))
+async def get_canvas(request: web.Request) -> web.Response:
+    """The steps of a template, their governance and the edges between them.
+
+    With `digest` it is the version that a run is pinned to.
+    """
     digest = request.query.get("digest")
-    return json_response(render.canvas(_entry(request).template if digest is None else await _pinned(request, digest)))
+    return json_response(_canvas(_entry(request).template if digest is None else await _pinned(request, digest)))
 
 
 async def _pinned(request: web.Request, digest: str) -> Template:
@@ -56,3 +62,25 @@ def _entry(request: web.Request) -> Entry:
     if entry is None:
         raise not_found()
     return entry
+
+
+def _template(entry: Entry) -> dict[str, Any]:
+    one = entry.template
+    return contract.Template.view(one, description=entry.description, steps=len(one.nodes))
+
+
+def _canvas(one: Template) -> dict[str, Any]:
+    return contract.Canvas.view(
+        one,
+        nodes=[_node(one, node) for node in one.nodes],
+        edges=[contract.Edge.view(edge, when=_text(edge.when)) for edge in one.edges],
+    )
+
+
+def _node(one: Template, node: Node) -> dict[str, Any]:
+    decisions = one.decisions(node.id) if node.gate else []
+    return contract.Node.view(node, decisions=decisions, signal_when=_text(node.signal_when))
+
+
+def _text(condition: Condition | OutputCondition | None) -> str | None:
+    return None if condition is None else condition.text

@@ -8,15 +8,15 @@ from typing import Any
 from aiohttp import web
 
 from actors.ports import Receipt
+from daemon.contract import webhooks as contract
 from daemon.contract.base import Empty
-from daemon.contract.webhooks import WebhookDefinition
 from daemon.identity.accounts import Principal
-from daemon.model.webhooks import WEBHOOKS_MAX, TooManyWebhooks, Webhook, WebhookDraft
+from daemon.model.webhooks import WEBHOOKS_MAX, Delivery, TooManyWebhooks, Webhook, WebhookDraft
 from daemon.runtime.json_codec import dumps, loads
-from daemon.web import render
 from daemon.web.bodies import page_limit, parse, read
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
+from daemon.web.operations import BODY_PROBLEMS, KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import invalid, not_found
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response, page_response
@@ -32,54 +32,77 @@ async def _created_before(request: web.Request, _: IdempotencyKey, receipt: Rece
     return StoredResponse(status, body, {**headers, "Idempotency-Replayed": "true"})
 
 
+@Operation(
+    "Create a webhook",
+    contract.NewWebhook,
+    201,
+    contract.WebhookDefinition,
+    headers=KEYED,
+    problems=BODY_PROBLEMS,
+)
 @idempotent(_created_before)
-async def create(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
-    """POST /webhooks/."""
-    services, body = request.app[SERVICES], parse(WebhookDefinition, raw)
+async def create_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
+    """Has the events of all runs sent to a URL from now on. The secret that signs them is shown this once."""
+    services, body = request.app[SERVICES], parse(contract.WebhookDefinition, raw)
     await _check(services, body.url)
     return await _created(services, _wanted(principal_of(request), body), key)
 
 
-async def index(request: web.Request) -> web.Response:
-    """GET /webhooks/."""
+@Operation("List webhooks", list[contract.Webhook], query=PAGED, problems=(400, 422))
+async def list_webhooks(request: web.Request) -> web.Response:
+    """The company's webhooks, without their secrets."""
     limit, after = page_limit(request), from_cursor(request, "webhooks", ID) or ""
     every = await request.app[SERVICES].webhooks.all(principal_of(request).company_id)
     found = [one for one in every if one.id > after]
-    return page_response(request, found, limit, "webhooks", name=lambda last: last.id, show=render.webhook)
+    return page_response(request, found, limit, "webhooks", name=lambda last: last.id, show=_webhook)
 
 
-async def show(request: web.Request) -> web.Response:
-    """GET /webhooks/{webhook_id}."""
+@Operation("Get a webhook", contract.Webhook, problems=(404,))
+async def get_webhook(request: web.Request) -> web.Response:
+    """A webhook, without its secret."""
     company_id, webhook_id = _key(request)
     one = await request.app[SERVICES].webhooks.one(company_id, webhook_id)
     if one is None:
         raise not_found()
-    return json_response(render.webhook(one))
+    return json_response(_webhook(one))
 
 
-async def put(request: web.Request) -> web.Response:
-    """PUT /webhooks/{webhook_id}."""
+@Operation(
+    "Change a webhook",
+    contract.Webhook,
+    request=contract.WebhookDefinition,
+    problems=(*BODY_PROBLEMS, 404),
+)
+async def put_webhook(request: web.Request) -> web.Response:
+    """Changes a webhook and enables it. Its secret stays."""
     services, (company_id, webhook_id) = request.app[SERVICES], _key(request)
-    body, _ = await read(request, WebhookDefinition, body_s=services.settings.body_s)
+    body, _ = await read(request, contract.WebhookDefinition, body_s=services.settings.body_s)
     if await services.webhooks.one(company_id, webhook_id) is None:
         raise not_found()
     await _check(services, body.url)
     one = await services.webhooks.change(_wanted(principal_of(request), body), webhook_id)
     if one is None:
         raise not_found()
-    return json_response(render.webhook(one))
+    return json_response(_webhook(one))
 
 
-async def delete(request: web.Request) -> web.Response:
-    """DELETE /webhooks/{webhook_id}."""
+@Operation("Delete a webhook", status=204, problems=(404,))
+async def delete_webhook(request: web.Request) -> web.Response:
+    """Forgets a webhook and its deliveries."""
     principal = principal_of(request)
     if not await request.app[SERVICES].webhooks.delete(*_key(request), principal.email, principal.via):
         raise not_found()
     return web.Response(status=204)
 
 
-async def test(request: web.Request) -> web.Response:
-    """POST /webhooks/{webhook_id}/test."""
+@Operation(
+    "Test a webhook",
+    contract.WebhookTestResult,
+    request=Empty,
+    problems=(*BODY_PROBLEMS, 404),
+)
+async def test_webhook(request: web.Request) -> web.Response:
+    """Sends a signed message of the type `webhook.test`, once and now."""
     services = request.app[SERVICES]
     await read(request, Empty, body_s=services.settings.body_s, optional=True)
     tested = await services.webhooks.test(*_key(request))
@@ -88,13 +111,19 @@ async def test(request: web.Request) -> web.Response:
     return json_response(tested)
 
 
-async def deliveries(request: web.Request) -> web.Response:
-    """GET /webhooks/{webhook_id}/deliveries."""
+@Operation(
+    "List the deliveries of a webhook",
+    list[contract.Delivery],
+    query=PAGED,
+    problems=(400, 404, 422),
+)
+async def list_deliveries(request: web.Request) -> web.Response:
+    """What was sent to a webhook or waits to be, newest first."""
     limit, before = page_limit(request), from_number(request, "deliveries")
     found = await request.app[SERVICES].webhooks.deliveries(*_key(request), before, limit + 1)
     if found is None:
         raise not_found()
-    return page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=render.delivery)
+    return page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=_delivery)
 
 
 async def _redelivered(request: web.Request, key: IdempotencyKey, _: Receipt) -> StoredResponse:
@@ -102,18 +131,21 @@ async def _redelivered(request: web.Request, key: IdempotencyKey, _: Receipt) ->
 
 
 async def _redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
-    """POST /webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver."""
     parse(Empty, raw)
     one = await request.app[SERVICES].webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
     if one is None:
         raise not_found()
-    response = StoredResponse(202, dumps(render.delivery(one)), {"Content-Type": JSON})
+    response = StoredResponse(202, dumps(_delivery(one)), {"Content-Type": JSON})
     if key is not None:
         await request.app[IDEMPOTENCY].keep(key.receipt(response))
     return response
 
 
-redeliver = idempotent(_redelivered, optional=True)(_redeliver)
+@Operation("Redeliver an event", contract.Delivery, 202, Empty, headers=KEYED, problems=(*BODY_PROBLEMS, 404))
+@idempotent(_redelivered, optional=True)
+async def redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
+    """Sends an event to a webhook once more, with the same id."""
+    return await _redeliver(request, raw, key)
 
 
 def _key(request: web.Request) -> tuple[str, str]:
@@ -124,7 +156,7 @@ def _key(request: web.Request) -> tuple[str, str]:
     return principal_of(request).company_id, webhook_id
 
 
-def _wanted(principal: Principal, body: WebhookDefinition) -> WebhookDraft:
+def _wanted(principal: Principal, body: contract.WebhookDefinition) -> WebhookDraft:
     events = None if body.events is None else tuple(dict.fromkeys(body.events))
     return WebhookDraft(principal.company_id, body.url, events, body.description, principal.email, principal.via)
 
@@ -142,14 +174,24 @@ async def _created(services: Services, wanted: WebhookDraft, key: IdempotencyKey
         if key is None:
             return None
         sealed = base64.b64encode(webhook.sealed_secret).decode()
-        return key.sealed_receipt(dumps({**render.webhook(webhook), "sealed": sealed}))
+        return key.sealed_receipt(dumps({**_webhook(webhook), "sealed": sealed}))
 
     try:
         webhook, secret = await services.webhooks.create(wanted, made)
     except TooManyWebhooks:
         raise invalid(("", f"a company has at most {WEBHOOKS_MAX} webhooks")) from None
-    return _shown({**render.webhook(webhook), "secret": secret})
+    return _shown({**_webhook(webhook), "secret": secret})
 
 
 def _shown(webhook: dict[str, Any]) -> StoredResponse:
     return StoredResponse(201, dumps(webhook), {"Content-Type": JSON, "Location": f"/webhooks/{webhook['id']}"})
+
+
+def _webhook(one: Webhook) -> dict[str, Any]:
+    return contract.Webhook.view(one, disabled_reason=one.reason)
+
+
+def _delivery(one: Delivery) -> dict[str, Any]:
+    return contract.Delivery.view(
+        one, event_id=str(one.place), last_attempt_at=one.last_at, next_attempt_at=one.next_at
+    )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from daemon.runtime import fd_limits
-from daemon.web.routes import application
+from daemon.web.app import application
 from daemon.web.server.connections import Connection, Connections
 from daemon.web.server.in_flight import IN_FLIGHT
 from daemon.web.server.listen_errors import explained

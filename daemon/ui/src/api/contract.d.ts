@@ -13,42 +13,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Make a company and its first user */
-        post: {
-            parameters: {
-                query?: never;
-                header?: {
-                    "Idempotency-Key"?: string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["Registration"];
-                };
-            };
-            responses: {
-                /** @description Make a company and its first user */
-                201: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Session"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                409: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                429: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Register a company
+         * @description Makes a company and its first user, its owner, and logs that user in. An e-mail address has one account.
+         */
+        post: operations["register"];
         delete?: never;
         options?: never;
         head?: never;
@@ -64,40 +33,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** A token for who knows the password */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["Login"];
-                };
-            };
-            responses: {
-                /** @description A token for who knows the password */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Session"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                429: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Log in
+         * @description Gives a token for an e-mail address and its password. Both being wrong, or one of them, look the same.
+         */
+        post: operations["log_in"];
         delete?: never;
         options?: never;
         head?: never;
@@ -113,37 +53,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Revoke the token at once and for good */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["Empty"];
-                };
-            };
-            responses: {
-                /** @description Revoke the token at once and for good */
-                204: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Log out
+         * @description Revokes the token at once and for good.
+         */
+        post: operations["log_out"];
         delete?: never;
         options?: never;
         head?: never;
@@ -157,30 +71,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who the token stands for */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Who the token stands for */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Account"];
-                    };
-                };
-                401: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Get the account
+         * @description The user, company and role that the token stands for.
+         */
+        get: operations["get_account"];
         put?: never;
         post?: never;
         delete?: never;
@@ -196,36 +91,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The templates */
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The templates */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        Link: components["headers"]["Link"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Template"][];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * List templates
+         * @description All process templates, by name.
+         */
+        get: operations["list_templates"];
         put?: never;
         post?: never;
         delete?: never;
@@ -241,33 +111,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A template with its inputs */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    vertical: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A template with its inputs */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["TemplateDetail"];
-                    };
-                };
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Get a template
+         * @description A template with the JSON Schema of its inputs and an example of them.
+         */
+        get: operations["get_template"];
         put?: never;
         post?: never;
         delete?: never;
@@ -283,138 +131,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A template as a graph */
-        get: {
-            parameters: {
-                query?: {
-                    digest?: string;
-                };
-                header?: never;
-                path: {
-                    vertical: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A template as a graph */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Canvas"];
-                    };
-                };
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Get a template as a graph
+         * @description The steps of a template, their governance and the edges between them.
+         *
+         *     With `digest` it is the version that a run is pinned to.
+         */
+        get: operations["get_canvas"];
         put?: never;
         post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/process-runs/": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The runs, newest first; with view=summary without inputs, facts and trace */
-        get: {
-            parameters: {
-                query?: {
-                    status?: "executing" | "parked" | "completed" | "failed" | "cancelled";
-                    vertical?: string;
-                    parked_at?: string;
-                    view?: "summary";
-                    limit?: number;
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The runs, newest first; with view=summary without inputs, facts and trace */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        Link: components["headers"]["Link"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"])[];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
-        put?: never;
-        /** Start a run */
-        post: {
-            parameters: {
-                query?: never;
-                header?: {
-                    "Idempotency-Key"?: string;
-                    Prefer?: string;
-                    traceparent?: string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["StartRun"];
-                };
-            };
-            responses: {
-                /** @description Start a run */
-                201: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        ETag: components["headers"]["ETag"];
-                        Location: components["headers"]["Location"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Run"];
-                    };
-                };
-                /** @description Start a run */
-                202: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        ETag: components["headers"]["ETag"];
-                        Location: components["headers"]["Location"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Run"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
         delete?: never;
         options?: never;
         head?: never;
@@ -428,45 +153,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A run */
-        get: {
-            parameters: {
-                query?: never;
-                header?: {
-                    "If-None-Match"?: string;
-                };
-                path: {
-                    run_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A run */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        ETag: components["headers"]["ETag"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Run"];
-                    };
-                };
-                /** @description Nothing has changed since */
-                304: {
-                    headers: {
-                        ETag: components["headers"]["ETag"];
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Get a run
+         * @description A run with its open gates and everything that it did.
+         */
+        get: operations["get_run"];
         put?: never;
         post?: never;
         delete?: never;
@@ -484,62 +175,38 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Decide at a gate */
-        post: {
-            parameters: {
-                query?: never;
-                header?: {
-                    "Idempotency-Key"?: string;
-                    "If-Match"?: string;
-                    Prefer?: string;
-                    traceparent?: string;
-                };
-                path: {
-                    run_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["ResumeRun"];
-                };
-            };
-            responses: {
-                /** @description Decide at a gate */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        ETag: components["headers"]["ETag"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Run"];
-                    };
-                };
-                /** @description Decide at a gate */
-                202: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        ETag: components["headers"]["ETag"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Run"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                403: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                409: components["responses"]["Refused"];
-                412: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
+        /**
+         * Decide at a gate
+         * @description Gives a verdict at an open gate, and the run goes on.
+         *
+         *     A gate is decided once: of several verdicts the first counts, and the others are refused (409). A verdict that
+         *     carries the gate's `digest` is refused (412) when anything has changed since it was shown.
+         */
+        post: operations["resume_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-runs/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
+        /**
+         * List runs
+         * @description All runs of the company, newest first. `view=summary` leaves `inputs`, `facts` and `trace` out.
+         */
+        get: operations["list_runs"];
+        put?: never;
+        /**
+         * Start a run
+         * @description Starts a run, which goes on by itself until a human is needed. 202 while it still executes when the wait ends.
+         */
+        post: operations["start_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -555,48 +222,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** End a run where it stands */
-        post: {
-            parameters: {
-                query?: never;
-                header?: {
-                    "Idempotency-Key"?: string;
-                    "If-Match"?: string;
-                };
-                path: {
-                    run_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["CancelRun"];
-                };
-            };
-            responses: {
-                /** @description End a run where it stands */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        ETag: components["headers"]["ETag"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Run"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                409: components["responses"]["Refused"];
-                412: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Cancel a run
+         * @description Ends a run where it stands.
+         */
+        post: operations["cancel_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -612,60 +242,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Go on from the failed step */
-        post: {
-            parameters: {
-                query?: never;
-                header?: {
-                    "Idempotency-Key"?: string;
-                    "If-Match"?: string;
-                    Prefer?: string;
-                };
-                path: {
-                    run_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["Empty"];
-                };
-            };
-            responses: {
-                /** @description Go on from the failed step */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        ETag: components["headers"]["ETag"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Run"];
-                    };
-                };
-                /** @description Go on from the failed step */
-                202: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        ETag: components["headers"]["ETag"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Run"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                409: components["responses"]["Refused"];
-                412: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Retry a failed run
+         * @description Goes on from the failed step.
+         */
+        post: operations["retry_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -679,50 +260,14 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The history; with Accept: text/event-stream live */
-        get: {
-            parameters: {
-                query?: {
-                    after?: number;
-                    limit?: number;
-                    cursor?: string;
-                };
-                header?: {
-                    "Last-Event-ID"?: string;
-                };
-                path: {
-                    run_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The history; with Accept: text/event-stream live */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        Link: components["headers"]["Link"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Event"][];
-                        "text/event-stream": string;
-                    };
-                };
-                /** @description The run has ended, and so has the stream */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * List the events of a run
+         * @description The history of a run, oldest first.
+         *
+         *     With `Accept: text/event-stream` it is streamed live; there `gate_changed` (GateChanged), which has no id, says that
+         *     an open gate has changed because a connector did.
+         */
+        get: operations["list_run_events"];
         put?: never;
         post?: never;
         delete?: never;
@@ -738,39 +283,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A run's hash chain, with the proof that a checkpoint covers it; all of it without limit and cursor */
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                };
-                header?: never;
-                path: {
-                    run_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A run's hash chain, with the proof that a checkpoint covers it; all of it without limit and cursor */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        Link: components["headers"]["Link"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["RunAudit"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Get the evidence of a run
+         * @description The hash chain of a run, and the proof that a checkpoint covers it; all of it without `limit` and `cursor`.
+         */
+        get: operations["get_run_audit"];
         put?: never;
         post?: never;
         delete?: never;
@@ -786,37 +303,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The signed checkpoints of the company's tree, newest first */
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The signed checkpoints of the company's tree, newest first */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        Link: components["headers"]["Link"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Checkpoint"][];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                403: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * List checkpoints
+         * @description The signed checkpoints of the company's Merkle tree, newest first.
+         */
+        get: operations["list_checkpoints"];
         put?: never;
         post?: never;
         delete?: never;
@@ -832,32 +323,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The public keys by id (Ed25519, base64) */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The public keys by id (Ed25519, base64) */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": {
-                            [key: string]: string;
-                        };
-                    };
-                };
-                401: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Get the public keys
+         * @description The public keys of checkpoints by id (Ed25519, Base64).
+         */
+        get: operations["get_audit_keys"];
         put?: never;
         post?: never;
         delete?: never;
@@ -873,33 +343,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Everything as JSON Lines: a manifest, the commits, the checkpoints */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Everything as JSON Lines: a manifest, the commits, the checkpoints */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/x-ndjson": {
-                            [key: string]: unknown;
-                        };
-                    };
-                };
-                401: components["responses"]["Refused"];
-                403: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Export all evidence
+         * @description A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`.
+         */
+        get: operations["export_audit"];
         put?: never;
         post?: never;
         delete?: never;
@@ -915,37 +363,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The company's own log, newest first: log-ins, changes of connectors and webhooks, each in its hash chain */
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The company's own log, newest first: log-ins, changes of connectors and webhooks, each in its hash chain */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        Link: components["headers"]["Link"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["ChainedEvent"][];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                403: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * List the company's log
+         * @description Log-ins and changes of connectors and webhooks, newest first, each with its place in the hash chain.
+         */
+        get: operations["list_audit_log"];
         put?: never;
         post?: never;
         delete?: never;
@@ -961,36 +383,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The connectors */
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The connectors */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        Link: components["headers"]["Link"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Connector"][];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * List connectors
+         * @description The company's connectors, by tool.
+         */
+        get: operations["list_connectors"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1006,105 +403,24 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A connector */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    tool_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A connector */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Connector"];
-                    };
-                };
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
-        /** Bind a tool; 201 when it is new */
-        put: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    tool_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["ConnectorDefinition"];
-                };
-            };
-            responses: {
-                /** @description Bind a tool; 201 when it is new */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Connector"];
-                    };
-                };
-                /** @description Bind a tool; 201 when it is new */
-                201: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Connector"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Get a connector
+         * @description The connector of a tool, without its secret.
+         */
+        get: operations["get_connector"];
+        /**
+         * Store a connector
+         * @description Binds a tool to an HTTP API; 201 when it had no connector.
+         *
+         *     Without `auth_token` the stored secret is kept while scheme, host and port stay the same.
+         */
+        put: operations["put_connector"];
         post?: never;
-        /** Unbind a tool */
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    tool_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Unbind a tool */
-                204: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Delete a connector
+         * @description Unbinds a tool; its calls are shadowed from then on.
+         */
+        delete: operations["delete_connector"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1117,39 +433,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Who changed a connector, when, from what, to what */
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                };
-                header?: never;
-                path: {
-                    tool_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Who changed a connector, when, from what, to what */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        Link: components["headers"]["Link"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["ConnectorChange"][];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * List the changes of a connector
+         * @description Who changed a connector, when, from what and to what, newest first.
+         */
+        get: operations["list_connector_changes"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1167,42 +455,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Try a connector; touches no run */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    tool_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["ConnectorDefinition"];
-                };
-            };
-            responses: {
-                /** @description Try a connector; touches no run */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["ConnectorTestResult"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Test a connector
+         * @description Makes one call that touches no run. The stored secret is sent only to the stored connector's own origin.
+         */
+        post: operations["test_connector"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1216,44 +473,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What happens in all runs; with Accept: text/event-stream live */
-        get: {
-            parameters: {
-                query?: {
-                    after?: string;
-                    limit?: number;
-                };
-                header?: {
-                    "Last-Event-ID"?: string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What happens in all runs; with Accept: text/event-stream live */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["CompanyEvent"][];
-                        "text/event-stream": string;
-                    };
-                };
-                /** @description The run has ended, and so has the stream */
-                204: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                401: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * List the events of all runs
+         * @description What happened in all runs of the company, oldest first; live with `Accept: text/event-stream`.
+         */
+        get: operations["list_events"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1269,72 +493,17 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The webhooks */
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description The webhooks */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        Link: components["headers"]["Link"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Webhook"][];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * List webhooks
+         * @description The company's webhooks, without their secrets.
+         */
+        get: operations["list_webhooks"];
         put?: never;
-        /** Have events sent to a URL; answers the secret, this once */
-        post: {
-            parameters: {
-                query?: never;
-                header?: {
-                    "Idempotency-Key"?: string;
-                };
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["WebhookDefinition"];
-                };
-            };
-            responses: {
-                /** @description Have events sent to a URL; answers the secret, this once */
-                201: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["NewWebhook"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Create a webhook
+         * @description Has the events of all runs sent to a URL from now on. The secret that signs them is shown this once.
+         */
+        post: operations["create_webhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1348,95 +517,22 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** A webhook */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    webhook_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description A webhook */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Webhook"];
-                    };
-                };
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
-        /** Change a webhook, and enable it */
-        put: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    webhook_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["WebhookDefinition"];
-                };
-            };
-            responses: {
-                /** @description Change a webhook, and enable it */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Webhook"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Get a webhook
+         * @description A webhook, without its secret.
+         */
+        get: operations["get_webhook"];
+        /**
+         * Change a webhook
+         * @description Changes a webhook and enables it. Its secret stays.
+         */
+        put: operations["put_webhook"];
         post?: never;
-        /** Forget a webhook */
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    webhook_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description Forget a webhook */
-                204: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Delete a webhook
+         * @description Forgets a webhook and its deliveries.
+         */
+        delete: operations["delete_webhook"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1451,42 +547,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Send a signed test, once and now */
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    webhook_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["Empty"];
-                };
-            };
-            responses: {
-                /** @description Send a signed test, once and now */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["WebhookTestResult"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Test a webhook
+         * @description Sends a signed message of the type `webhook.test`, once and now.
+         */
+        post: operations["test_webhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1500,39 +565,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is sent to a webhook, newest first */
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                };
-                header?: never;
-                path: {
-                    webhook_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description What is sent to a webhook, newest first */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        Link: components["headers"]["Link"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Delivery"][];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * List the deliveries of a webhook
+         * @description What was sent to a webhook or waits to be, newest first.
+         */
+        get: operations["list_deliveries"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1550,45 +587,11 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Have an event sent again */
-        post: {
-            parameters: {
-                query?: never;
-                header?: {
-                    "Idempotency-Key"?: string;
-                };
-                path: {
-                    webhook_id: string;
-                    delivery_id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: {
-                content: {
-                    "application/json": components["schemas"]["Empty"];
-                };
-            };
-            responses: {
-                /** @description Have an event sent again */
-                202: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Delivery"];
-                    };
-                };
-                400: components["responses"]["Refused"];
-                401: components["responses"]["Refused"];
-                404: components["responses"]["Refused"];
-                408: components["responses"]["Refused"];
-                413: components["responses"]["Refused"];
-                415: components["responses"]["Refused"];
-                422: components["responses"]["Refused"];
-                503: components["responses"]["Refused"];
-            };
-        };
+        /**
+         * Redeliver an event
+         * @description Sends an event to a webhook once more, with the same id.
+         */
+        post: operations["redeliver"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1602,38 +605,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How the service is; 503 when it cannot serve */
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description How the service is; 503 when it cannot serve */
-                200: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Health"];
-                    };
-                };
-                /** @description How the service is; 503 when it cannot serve */
-                503: {
-                    headers: {
-                        "X-Request-ID": components["headers"]["X-Request-ID"];
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Health"];
-                    };
-                };
-            };
-        };
+        /**
+         * Get the health
+         * @description Answers at once from what is known already; 503 when the service cannot serve.
+         */
+        get: operations["get_health"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1643,7 +619,168 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    run_started: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A run started
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_run_started"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    step_entered: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A run entered a step
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_step_entered"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    step_cleared: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A step may run: cleared by the autopilot or by a human
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_step_cleared"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    call_settled: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The call of a step returned or failed
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_call_settled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    gate_opened: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A run waits for a human at a gate
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_gate_opened"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    verdict_given: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A human decided at a gate
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_verdict_given"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    run_ended: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A run completed, failed or was cancelled
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_run_ended"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook.test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A test was asked for
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_webhook_test"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
         /**
@@ -2105,6 +1242,16 @@ export interface components {
             signal_when: string | null;
         };
         /**
+         * Notification
+         * @description The body that a webhook receives, in the form of Standard Webhooks.
+         */
+        Notification: {
+            type: string;
+            /** Format: date-time */
+            timestamp: string;
+            data: components["schemas"]["CompanyEvent"];
+        };
+        /**
          * Pin
          * @description The version of a template that a run began with.
          */
@@ -2423,6 +1570,17 @@ export interface components {
             description: string | null;
         };
         /**
+         * WebhookTestNotification
+         * @description The body that `POST /webhooks/{webhook_id}/test` sends.
+         */
+        WebhookTestNotification: {
+            /** @constant */
+            type: "webhook.test";
+            /** Format: date-time */
+            timestamp: string;
+            data: components["schemas"]["WebhookTested"];
+        };
+        /**
          * WebhookTestResult
          * @description The result of a test notification.
          */
@@ -2432,12 +1590,152 @@ export interface components {
             latency_ms: number | null;
             error: string | null;
         };
+        /**
+         * WebhookTested
+         * @description The data of a test notification.
+         */
+        WebhookTested: {
+            webhook_id: string;
+        };
     };
     responses: {
-        /** @description Refused */
-        Refused: {
+        /** @description Refused: `malformed_json` `malformed_cursor` `malformed_request` */
+        Problem400: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `not_authenticated` `invalid_credentials` */
+        Problem401: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `forbidden` */
+        Problem403: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `not_found` */
+        Problem404: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `method_not_allowed` */
+        Problem405: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `request_timeout` */
+        Problem408: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `gate_mismatch` `not_parked` `email_taken` `already_exists` `not_cancellable` `not_retryable` */
+        Problem409: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `stale` */
+        Problem412: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `too_large` */
+        Problem413: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `unsupported_media_type` */
+        Problem415: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `invalid` `decision_not_allowed` `idempotency_key_reused` */
+        Problem422: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `rate_limited` */
+        Problem429: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `internal_error` */
+        Problem500: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `overloaded` `draining` `store_unavailable` */
+        Problem503: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                "Retry-After": components["headers"]["Retry-After"];
                 [name: string]: unknown;
             };
             content: {
@@ -2454,6 +1752,10 @@ export interface components {
         Link: string;
         /** @description The address of the run */
         Location: string;
+        /** @description Seconds to wait before the next attempt */
+        "Retry-After": number;
+        /** @description How to authenticate: Bearer */
+        "WWW-Authenticate": string;
         /** @description The id of the request */
         "X-Request-ID": string;
     };
@@ -2490,6 +1792,7 @@ export type LiveRuns = components['schemas']['LiveRuns'];
 export type Login = components['schemas']['Login'];
 export type NewWebhook = components['schemas']['NewWebhook'];
 export type Node = components['schemas']['Node'];
+export type Notification = components['schemas']['Notification'];
 export type Pin = components['schemas']['Pin'];
 export type PlannedCall = components['schemas']['PlannedCall'];
 export type ProblemDetails = components['schemas']['ProblemDetails'];
@@ -2508,11 +1811,2236 @@ export type User = components['schemas']['User'];
 export type Verdict = components['schemas']['Verdict'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookDefinition = components['schemas']['WebhookDefinition'];
+export type WebhookTestNotification = components['schemas']['WebhookTestNotification'];
 export type WebhookTestResult = components['schemas']['WebhookTestResult'];
-export type ResponseRefused = components['responses']['Refused'];
+export type WebhookTested = components['schemas']['WebhookTested'];
+export type ResponseProblem400 = components['responses']['Problem400'];
+export type ResponseProblem401 = components['responses']['Problem401'];
+export type ResponseProblem403 = components['responses']['Problem403'];
+export type ResponseProblem404 = components['responses']['Problem404'];
+export type ResponseProblem405 = components['responses']['Problem405'];
+export type ResponseProblem408 = components['responses']['Problem408'];
+export type ResponseProblem409 = components['responses']['Problem409'];
+export type ResponseProblem412 = components['responses']['Problem412'];
+export type ResponseProblem413 = components['responses']['Problem413'];
+export type ResponseProblem415 = components['responses']['Problem415'];
+export type ResponseProblem422 = components['responses']['Problem422'];
+export type ResponseProblem429 = components['responses']['Problem429'];
+export type ResponseProblem500 = components['responses']['Problem500'];
+export type ResponseProblem503 = components['responses']['Problem503'];
 export type HeaderETag = components['headers']['ETag'];
 export type HeaderLink = components['headers']['Link'];
 export type HeaderLocation = components['headers']['Location'];
+export type HeaderRetryAfter = components['headers']['Retry-After'];
+export type HeaderWwwAuthenticate = components['headers']['WWW-Authenticate'];
 export type HeaderXRequestId = components['headers']['X-Request-ID'];
 export type $defs = Record<string, never>;
-export type operations = Record<string, never>;
+export interface operations {
+    register: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Registration"];
+            };
+        };
+        responses: {
+            /** @description Register a company */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    log_in: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Login"];
+            };
+        };
+        responses: {
+            /** @description Log in */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    log_out: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Log out */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_account: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the account */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_templates: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List templates */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "vertical": "prior-auth",
+                     *         "title": "Prior authorization",
+                     *         "description": "A health plan decides whether it covers a service before it is given: records and criteria are gathered by machine, the medical director signs, and a denial can be appealed.",
+                     *         "version": 2,
+                     *         "digest": "sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e",
+                     *         "gates": [
+                     *           "signoff",
+                     *           "appeal-review"
+                     *         ],
+                     *         "steps": 18
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Template"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_template: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                vertical: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a template */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateDetail"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_canvas: {
+        parameters: {
+            query?: {
+                digest?: string;
+            };
+            header?: never;
+            path: {
+                vertical: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a template as a graph */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Canvas"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                "If-None-Match"?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a run */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description Nothing has changed since */
+            304: {
+                headers: {
+                    ETag: components["headers"]["ETag"];
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    resume_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+                "If-Match"?: string;
+                Prefer?: string;
+                traceparent?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResumeRun"];
+            };
+        };
+        responses: {
+            /** @description Decide at a gate */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description Decide at a gate */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_runs: {
+        parameters: {
+            query?: {
+                status?: "executing" | "parked" | "completed" | "failed" | "cancelled";
+                vertical?: string;
+                parked_at?: string;
+                view?: "summary";
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List runs */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0199c1f0-0000-7000-8000-000000000003",
+                     *         "vertical": "prior-auth",
+                     *         "template": {
+                     *           "version": 2,
+                     *           "digest": "sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e"
+                     *         },
+                     *         "status": "parked",
+                     *         "parked_at": "signoff",
+                     *         "gate": {
+                     *           "step_id": "signoff",
+                     *           "label": "Medical director sign-off",
+                     *           "kind": "gate",
+                     *           "tier": "high",
+                     *           "visit": 1,
+                     *           "decisions": [
+                     *             "approved",
+                     *             "denied"
+                     *           ],
+                     *           "role": "manager",
+                     *           "reason": "tier high needs a human verdict",
+                     *           "opened_at": "2026-01-01T09:00:00Z",
+                     *           "digest": "sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a",
+                     *           "signals": [],
+                     *           "missing": [],
+                     *           "effect": null,
+                     *           "effects": [
+                     *             {
+                     *               "step_id": "notify-approval",
+                     *               "label": "Notify provider and member",
+                     *               "tool": "notice-send",
+                     *               "decisions": [
+                     *                 "approved"
+                     *               ],
+                     *               "mode": "live",
+                     *               "connector": {
+                     *                 "origin": "https://api.example.com",
+                     *                 "method": "POST",
+                     *                 "path": "/notices",
+                     *                 "version": 1
+                     *               },
+                     *               "call": {
+                     *                 "tool": "notice-send",
+                     *                 "mode": "live",
+                     *                 "method": "POST",
+                     *                 "url": "https://api.example.com/notices",
+                     *                 "headers": {
+                     *                   "Authorization": "***"
+                     *                 },
+                     *                 "body": {
+                     *                   "member": "M-204417"
+                     *                 },
+                     *                 "connector_version": 1
+                     *               }
+                     *             }
+                     *           ]
+                     *         },
+                     *         "parked_gates": [
+                     *           "signoff"
+                     *         ],
+                     *         "gates": [
+                     *           {
+                     *             "step_id": "signoff",
+                     *             "label": "Medical director sign-off",
+                     *             "kind": "gate",
+                     *             "tier": "high",
+                     *             "visit": 1,
+                     *             "decisions": [
+                     *               "approved",
+                     *               "denied"
+                     *             ],
+                     *             "role": "manager",
+                     *             "reason": "tier high needs a human verdict",
+                     *             "opened_at": "2026-01-01T09:00:00Z",
+                     *             "digest": "sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a",
+                     *             "signals": [],
+                     *             "missing": [],
+                     *             "effect": null,
+                     *             "effects": [
+                     *               {
+                     *                 "step_id": "notify-approval",
+                     *                 "label": "Notify provider and member",
+                     *                 "tool": "notice-send",
+                     *                 "decisions": [
+                     *                   "approved"
+                     *                 ],
+                     *                 "mode": "live",
+                     *                 "connector": {
+                     *                   "origin": "https://api.example.com",
+                     *                   "method": "POST",
+                     *                   "path": "/notices",
+                     *                   "version": 1
+                     *                 },
+                     *                 "call": {
+                     *                   "tool": "notice-send",
+                     *                   "mode": "live",
+                     *                   "method": "POST",
+                     *                   "url": "https://api.example.com/notices",
+                     *                   "headers": {
+                     *                     "Authorization": "***"
+                     *                   },
+                     *                   "body": {
+                     *                     "member": "M-204417"
+                     *                   },
+                     *                   "connector_version": 1
+                     *                 }
+                     *               }
+                     *             ]
+                     *           }
+                     *         ],
+                     *         "auto_resolve": true,
+                     *         "inputs": {
+                     *           "conservative_therapy_weeks": 8,
+                     *           "diagnosis": "M54.16",
+                     *           "expedited": false,
+                     *           "member_id": "M-204417",
+                     *           "procedure_code": "72148"
+                     *         },
+                     *         "facts": {
+                     *           "pull-chart": {
+                     *             "documents": 4
+                     *           },
+                     *           "check-eligibility": {
+                     *             "active": true
+                     *           },
+                     *           "match-criteria": {
+                     *             "met": true
+                     *           },
+                     *           "recommend": {
+                     *             "recommendation": "approve"
+                     *           }
+                     *         },
+                     *         "outcome": null,
+                     *         "error": null,
+                     *         "trace": [
+                     *           {
+                     *             "step_id": "pull-chart",
+                     *             "visit": 1,
+                     *             "kind": "task",
+                     *             "status": "done",
+                     *             "mode": "shadow",
+                     *             "tier": "low",
+                     *             "resolved_by": "autopilot",
+                     *             "reason": "tier low is cleared by the autopilot",
+                     *             "verdict": null,
+                     *             "started_at": "2026-01-01T09:00:00Z",
+                     *             "ended_at": "2026-01-01T09:00:00Z",
+                     *             "request": {
+                     *               "tool": "chart-fetch",
+                     *               "mode": "shadow",
+                     *               "method": null,
+                     *               "url": null,
+                     *               "headers": {},
+                     *               "body": null,
+                     *               "connector_version": null
+                     *             },
+                     *             "output": {
+                     *               "documents": 4
+                     *             },
+                     *             "attempts": 0,
+                     *             "error": null
+                     *           },
+                     *           {
+                     *             "step_id": "signoff",
+                     *             "visit": 1,
+                     *             "kind": "gate",
+                     *             "status": "parked",
+                     *             "mode": null,
+                     *             "tier": "high",
+                     *             "resolved_by": null,
+                     *             "reason": "tier high needs a human verdict",
+                     *             "verdict": null,
+                     *             "started_at": "2026-01-01T09:00:00Z",
+                     *             "ended_at": null,
+                     *             "request": null,
+                     *             "output": null,
+                     *             "attempts": 0,
+                     *             "error": null
+                     *           }
+                     *         ],
+                     *         "version": 13,
+                     *         "created_by": "ada@example.test",
+                     *         "created_at": "2026-01-01T09:00:00Z",
+                     *         "updated_at": "2026-01-01T09:00:00Z",
+                     *         "completed_at": null,
+                     *         "ended": null
+                     *       }
+                     *     ]
+                     */
+                    "application/json": (components["schemas"]["Run"] | components["schemas"]["RunSummary"])[];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    start_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+                Prefer?: string;
+                traceparent?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["StartRun"];
+            };
+        };
+        responses: {
+            /** @description Start a run */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description Start a run */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    Location: components["headers"]["Location"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    cancel_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+                "If-Match"?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CancelRun"];
+            };
+        };
+        responses: {
+            /** @description Cancel a run */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    retry_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+                "If-Match"?: string;
+                Prefer?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Retry a failed run */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            /** @description Retry a failed run */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_run_events: {
+        parameters: {
+            query?: {
+                after?: number;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: {
+                "Last-Event-ID"?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the events of a run */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "seq": 13,
+                     *         "type": "gate_opened",
+                     *         "at": "2026-01-01T09:00:00Z",
+                     *         "decisions": [
+                     *           "approved",
+                     *           "denied"
+                     *         ],
+                     *         "digest": "sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a",
+                     *         "effects": [
+                     *           {
+                     *             "step_id": "notify-approval",
+                     *             "label": "Notify provider and member",
+                     *             "tool": "notice-send",
+                     *             "decisions": [
+                     *               "approved"
+                     *             ],
+                     *             "mode": "live",
+                     *             "connector": {
+                     *               "origin": "https://api.example.com",
+                     *               "method": "POST",
+                     *               "path": "/notices",
+                     *               "version": 1
+                     *             },
+                     *             "call": {
+                     *               "tool": "notice-send",
+                     *               "mode": "live",
+                     *               "method": "POST",
+                     *               "url": "https://api.example.com/notices",
+                     *               "headers": {
+                     *                 "Authorization": "***"
+                     *               },
+                     *               "body": {
+                     *                 "member": "M-204417"
+                     *               },
+                     *               "connector_version": 1
+                     *             }
+                     *           }
+                     *         ],
+                     *         "label": "Medical director sign-off",
+                     *         "missing": [],
+                     *         "reason": "tier high needs a human verdict",
+                     *         "request": null,
+                     *         "role": "manager",
+                     *         "signals": [],
+                     *         "step_id": "signoff",
+                     *         "visit": 1
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Event"][];
+                    /**
+                     * @example id: 13
+                     *     event: gate_opened
+                     *     data: {"seq":13,"type":"gate_opened",…}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            /** @description The run has ended, and so has the stream */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_run_audit: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the evidence of a run */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunAudit"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_checkpoints: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List checkpoints */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "at": "2026-01-01T09:00:00Z",
+                     *         "company": "0199c1f0-0000-7000-8000-000000000002",
+                     *         "key_id": "0199c1f0-0000-7000-8000-000000000004",
+                     *         "previous": null,
+                     *         "root": "sha256:4763ebe5b65028df8e09a8b96f024ac801565f3ab8e68e5296516a521a1cf4ea",
+                     *         "signature": "lEi1uOrvFep83lDdkrBH4cTc5RpsST8itIlxxTehX+rSFO2KdWTX6FXuHYOYHCXxXo3yofVLUkIrksXUYwF8CA==",
+                     *         "size": 6
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Checkpoint"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_audit_keys: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the public keys */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "0199c1f0-0000-7000-8000-000000000004": "Fwjen+jvPM523Wa76TXGCpKiIV8lOZQHax5M+QRv4Y8="
+                     *     }
+                     */
+                    "application/json": {
+                        [key: string]: string;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    export_audit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Export all evidence */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "company": "0199c1f0-0000-7000-8000-000000000002",
+                     *       "format": "penstock-audit-1",
+                     *       "size": 6
+                     *     }
+                     */
+                    "application/x-ndjson": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_audit_log: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the company's log */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "change": {
+                     *           "action": "change_connector",
+                     *           "from": null,
+                     *           "to": {
+                     *             "connector": {
+                     *               "auth_header": null,
+                     *               "auth_type": "bearer",
+                     *               "base_url": "https://api.example.com",
+                     *               "body_map": {
+                     *                 "member": "inputs.member_id"
+                     *               },
+                     *               "idempotent": false,
+                     *               "method": "POST",
+                     *               "path": "/notices",
+                     *               "query_map": null,
+                     *               "retries": 3,
+                     *               "reversible": true,
+                     *               "signal_rule": null,
+                     *               "timeout_s": 10,
+                     *               "tool_id": "notice-send",
+                     *               "version": 1
+                     *             },
+                     *             "secret": "set",
+                     *             "tool_id": "notice-send"
+                     *           },
+                     *           "when": "2026-01-01T09:00:00Z",
+                     *           "who": {
+                     *             "token": "session",
+                     *             "user": "ada@example.test"
+                     *           },
+                     *           "why": null
+                     *         },
+                     *         "event": {
+                     *           "after": {
+                     *             "auth_header": null,
+                     *             "auth_type": "bearer",
+                     *             "base_url": "https://api.example.com",
+                     *             "body_map": {
+                     *               "member": "inputs.member_id"
+                     *             },
+                     *             "idempotent": false,
+                     *             "method": "POST",
+                     *             "path": "/notices",
+                     *             "query_map": null,
+                     *             "retries": 3,
+                     *             "reversible": true,
+                     *             "signal_rule": null,
+                     *             "timeout_s": 10,
+                     *             "tool_id": "notice-send",
+                     *             "version": 1
+                     *           },
+                     *           "at": "2026-01-01T09:00:00Z",
+                     *           "before": null,
+                     *           "by": "ada@example.test",
+                     *           "number": 1,
+                     *           "secret": "set",
+                     *           "tool_id": "notice-send",
+                     *           "type": "connector_changed",
+                     *           "version": 1,
+                     *           "via": "session"
+                     *         },
+                     *         "hash": "sha256:90540ca130dac7a9d5b575e6fcb9afcfbc8c79926ca875c0cfe7c2659b5a1b1d",
+                     *         "previous": "sha256:ce416399566a29c53c6951c4d6222b8ab5377256a173085982918850831f38ed",
+                     *         "seq": 3
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ChainedEvent"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_connectors: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List connectors */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "base_url": "https://api.example.com",
+                     *         "method": "POST",
+                     *         "path": "/notices",
+                     *         "auth_type": "bearer",
+                     *         "auth_header": null,
+                     *         "query_map": null,
+                     *         "body_map": {
+                     *           "member": "inputs.member_id"
+                     *         },
+                     *         "signal_rule": null,
+                     *         "reversible": true,
+                     *         "idempotent": false,
+                     *         "timeout_s": 10,
+                     *         "retries": 3,
+                     *         "tool_id": "notice-send",
+                     *         "auth_token_set": true,
+                     *         "version": 1,
+                     *         "created_at": "2026-01-01T09:00:00Z",
+                     *         "updated_at": "2026-01-01T09:00:00Z",
+                     *         "updated_by": "ada@example.test"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Connector"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_connector: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tool_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a connector */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connector"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_connector: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tool_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConnectorDefinition"];
+            };
+        };
+        responses: {
+            /** @description Store a connector */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connector"];
+                };
+            };
+            /** @description Store a connector */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Connector"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    delete_connector: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tool_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a connector */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_connector_changes: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                tool_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the changes of a connector */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "number": 1,
+                     *         "tool_id": "notice-send",
+                     *         "version": 1,
+                     *         "at": "2026-01-01T09:00:00Z",
+                     *         "by": "ada@example.test",
+                     *         "secret": "set",
+                     *         "via": "session",
+                     *         "before": null,
+                     *         "after": {
+                     *           "base_url": "https://api.example.com",
+                     *           "method": "POST",
+                     *           "path": "/notices",
+                     *           "auth_type": "bearer",
+                     *           "auth_header": null,
+                     *           "query_map": null,
+                     *           "body_map": {
+                     *             "member": "inputs.member_id"
+                     *           },
+                     *           "signal_rule": null,
+                     *           "reversible": true,
+                     *           "idempotent": false,
+                     *           "timeout_s": 10,
+                     *           "retries": 3
+                     *         }
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ConnectorChange"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    test_connector: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                tool_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConnectorDefinition"];
+            };
+        };
+        responses: {
+            /** @description Test a connector */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConnectorTestResult"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_events: {
+        parameters: {
+            query?: {
+                after?: string;
+                limit?: number;
+            };
+            header?: {
+                "Last-Event-ID"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the events of all runs */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "7-3",
+                     *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                     *         "seq": 3,
+                     *         "event": {
+                     *           "seq": 3,
+                     *           "type": "call_settled",
+                     *           "at": "2026-01-01T09:00:00Z",
+                     *           "attempts": 0,
+                     *           "by": "autopilot",
+                     *           "error": null,
+                     *           "output": {
+                     *             "documents": 4
+                     *           },
+                     *           "reason": "tier low is cleared by the autopilot",
+                     *           "request": {
+                     *             "tool": "chart-fetch",
+                     *             "mode": "shadow",
+                     *             "method": null,
+                     *             "url": null,
+                     *             "headers": {},
+                     *             "body": null,
+                     *             "connector_version": null
+                     *           },
+                     *           "signal": null,
+                     *           "step_id": "pull-chart",
+                     *           "visit": 1
+                     *         }
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["CompanyEvent"][];
+                    /**
+                     * @example id: 13
+                     *     event: gate_opened
+                     *     data: {"seq":13,"type":"gate_opened",…}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            401: components["responses"]["Problem401"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_webhooks: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List webhooks */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0199c1f0-0000-7000-8000-000000000005",
+                     *         "url": "https://example.com/penstock",
+                     *         "events": [
+                     *           "gate_opened",
+                     *           "run_ended"
+                     *         ],
+                     *         "description": "the duty phone",
+                     *         "enabled": true,
+                     *         "disabled_reason": null,
+                     *         "failures": 0,
+                     *         "created_at": "2026-01-01T09:00:00Z",
+                     *         "updated_at": "2026-01-01T09:00:00Z",
+                     *         "updated_by": "ada@example.test"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Webhook"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    create_webhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookDefinition"];
+            };
+        };
+        responses: {
+            /** @description Create a webhook */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewWebhook"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a webhook */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookDefinition"];
+            };
+        };
+        responses: {
+            /** @description Change a webhook */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    delete_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a webhook */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    test_webhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Test a webhook */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookTestResult"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_deliveries: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                webhook_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the deliveries of a webhook */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "msg_0199c1f0-0000-7000-8000-000000000003_13",
+                     *         "event_id": "7-13",
+                     *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                     *         "seq": 13,
+                     *         "type": "gate_opened",
+                     *         "status": "delivered",
+                     *         "attempts": 1,
+                     *         "status_code": 200,
+                     *         "latency_ms": 8,
+                     *         "error": null,
+                     *         "created_at": "2026-01-01T09:00:00Z",
+                     *         "last_attempt_at": "2026-01-01T09:00:00Z",
+                     *         "next_attempt_at": null
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Delivery"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    redeliver: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                webhook_id: string;
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Redeliver an event */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivery"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the health */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+            /** @description Get the health */
+            503: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Health"];
+                };
+            };
+        };
+    };
+    on_run_started: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "run_started",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 1,
+                 *           "type": "run_started",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "auto_resolve": true,
+                 *           "by": "ada@example.test",
+                 *           "company_id": "0199c1f0-0000-7000-8000-000000000002",
+                 *           "inputs": {
+                 *             "conservative_therapy_weeks": 8,
+                 *             "diagnosis": "M54.16",
+                 *             "expedited": false,
+                 *             "member_id": "M-204417",
+                 *             "procedure_code": "72148"
+                 *           },
+                 *           "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *           "template_digest": "sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e",
+                 *           "template_version": 2,
+                 *           "traceparent": null,
+                 *           "vertical": "prior-auth",
+                 *           "via": "session"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_step_entered: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "step_entered",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 2,
+                 *           "type": "step_entered",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": null,
+                 *           "kind": "task",
+                 *           "source": null,
+                 *           "step_id": "pull-chart",
+                 *           "tier": "low",
+                 *           "via": null,
+                 *           "visit": 1,
+                 *           "waiting": false
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_step_cleared: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "step_cleared",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 9,
+                 *           "type": "step_cleared",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "branch": "criteria met",
+                 *           "by": "autopilot",
+                 *           "reason": "facts[\"match-criteria\"].met == true holds",
+                 *           "request": null,
+                 *           "step_id": "criteria",
+                 *           "visit": 1
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_call_settled: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "call_settled",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 3,
+                 *           "type": "call_settled",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "attempts": 0,
+                 *           "by": "autopilot",
+                 *           "error": null,
+                 *           "output": {
+                 *             "documents": 4
+                 *           },
+                 *           "reason": "tier low is cleared by the autopilot",
+                 *           "request": {
+                 *             "tool": "chart-fetch",
+                 *             "mode": "shadow",
+                 *             "method": null,
+                 *             "url": null,
+                 *             "headers": {},
+                 *             "body": null,
+                 *             "connector_version": null
+                 *           },
+                 *           "signal": null,
+                 *           "step_id": "pull-chart",
+                 *           "visit": 1
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_gate_opened: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "gate_opened",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 13,
+                 *           "type": "gate_opened",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "decisions": [
+                 *             "approved",
+                 *             "denied"
+                 *           ],
+                 *           "digest": "sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a",
+                 *           "effects": [
+                 *             {
+                 *               "step_id": "notify-approval",
+                 *               "label": "Notify provider and member",
+                 *               "tool": "notice-send",
+                 *               "decisions": [
+                 *                 "approved"
+                 *               ],
+                 *               "mode": "live",
+                 *               "connector": {
+                 *                 "origin": "https://api.example.com",
+                 *                 "method": "POST",
+                 *                 "path": "/notices",
+                 *                 "version": 1
+                 *               },
+                 *               "call": {
+                 *                 "tool": "notice-send",
+                 *                 "mode": "live",
+                 *                 "method": "POST",
+                 *                 "url": "https://api.example.com/notices",
+                 *                 "headers": {
+                 *                   "Authorization": "***"
+                 *                 },
+                 *                 "body": {
+                 *                   "member": "M-204417"
+                 *                 },
+                 *                 "connector_version": 1
+                 *               }
+                 *             }
+                 *           ],
+                 *           "label": "Medical director sign-off",
+                 *           "missing": [],
+                 *           "reason": "tier high needs a human verdict",
+                 *           "request": null,
+                 *           "role": "manager",
+                 *           "signals": [],
+                 *           "step_id": "signoff",
+                 *           "visit": 1
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_verdict_given: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "verdict_given",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 14,
+                 *           "type": "verdict_given",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "ada@example.test",
+                 *           "comment": null,
+                 *           "decision": "approved",
+                 *           "inputs": null,
+                 *           "request": null,
+                 *           "step_id": "signoff",
+                 *           "traceparent": null,
+                 *           "via": "session",
+                 *           "visit": 1
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_run_ended: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "run_ended",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 21,
+                 *           "type": "run_ended",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": null,
+                 *           "error": null,
+                 *           "outcome": "authorized",
+                 *           "reason": null,
+                 *           "status": "completed",
+                 *           "via": null,
+                 *           "was": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_webhook_test: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "webhook.test",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "webhook_id": "0199c1f0-0000-7000-8000-000000000005"
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookTestNotification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+}

@@ -1,0 +1,74 @@
+"""The service as an aiohttp application."""
+
+from __future__ import annotations
+
+import operator
+from itertools import groupby
+
+from aiohttp import HttpVersion11, web
+from aiohttp.typedefs import Middleware
+
+from daemon.web import docs_page, page
+from daemon.web.bodies import ARRIVING, Arriving
+from daemon.web.idempotency import IDEMPOTENCY, IdempotencyStore
+from daemon.web.middleware.admission import ADMISSION, Admission, admitting
+from daemon.web.middleware.auth import gateway
+from daemon.web.middleware.query_parameters import known_parameters
+from daemon.web.middleware.tracing import traced
+from daemon.web.operations import Handler
+from daemon.web.rate_limits import RATE_LIMITS, RateLimits
+from daemon.web.response_cache import RESPONSE_CACHE, ResponseCache
+from daemon.web.routes import ROUTES
+from daemon.web.server.clients import Clients
+from daemon.web.server.in_flight import IN_FLIGHT, InFlight
+from daemon.web.services import SERVICES, Services
+
+PAGES: tuple[tuple[str, Handler], ...] = (
+    ("/openapi.json", docs_page.show),
+    ("/docs", docs_page.page),
+    ("/", page.index),
+    ("/assets/{name}", page.asset),
+)
+
+
+def application(services: Services) -> web.Application:
+    settings, in_flight = services.settings, InFlight()
+    admission = Admission(settings.requests_max, settings.requests_waiting_max, settings.requests_wait_s)
+    passed: list[Middleware] = [] if services.tracer is None else [traced(services.tracer)]
+    passed += gateway(services, in_flight), admitting(admission), known_parameters
+    app = web.Application(middlewares=passed, client_max_size=settings.body_bytes_max)
+    app[SERVICES] = services
+    app[IN_FLIGHT] = in_flight
+    app[ARRIVING] = Arriving(settings.bodies_bytes_max)
+    app[ADMISSION] = admission
+    app[IDEMPOTENCY] = IdempotencyStore(services.store)
+    app[RESPONSE_CACHE] = ResponseCache()
+    app[RATE_LIMITS] = RateLimits(Clients(settings.trusted_proxies), on=settings.rate_limits, shared=services.rates)
+    _add_routes(app.router)
+    return app
+
+
+def _add_routes(router: web.UrlDispatcher) -> None:
+    """Add one aiohttp resource for each address; a list answers with and without its trailing slash."""
+    for path, group in groupby(ROUTES, operator.itemgetter(1)):
+        routes = tuple(group)
+        is_list = any(endpoint.operation.is_list for _, _, endpoint in routes)
+        bare = path.rstrip("/")
+        for address in (f"{bare}/", bare) if is_list else (path,):
+            resource = router.add_resource(address)
+            for method, _, endpoint in routes:
+                _add(resource, method, endpoint.handler)
+    for path, handler in PAGES:
+        _add(router.add_resource(path), "GET", handler)
+
+
+def _add(resource: web.Resource, method: str, handler: Handler) -> None:
+    for known in ("HEAD", "GET") if method == "GET" else (method,):
+        resource.add_route(known, handler, expect_handler=_expect)
+
+
+async def _expect(request: web.Request) -> None:
+    """Let a caller who waits for it send the body; other expectations are passed over (RFC 9110, 10.1.1)."""
+    if request.headers["Expect"].lower() == "100-continue" and request.version >= HttpVersion11:
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        request.writer.output_size = 0  # of the answer nothing is sent yet

@@ -1,0 +1,60 @@
+"""What the contract says of a handler: its parameters, request, responses and problems."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, get_origin
+
+from aiohttp import web
+
+from daemon.contract.base import Request
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+PAGED = ("limit", "cursor")
+KEYED = ("Idempotency-Key",)
+BODY_PROBLEMS = (400, 408, 413, 415, 422)
+"""How a request with a body can be refused, whatever it asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Decorates a handler. Its name is the operation's id, its docstring the description.
+
+    `also` are further statuses that have the same response; `stream` says that it can be had as server-sent events.
+    """
+
+    summary: str
+    response: Any = None
+    status: int = 200
+    request: type[Request] | None = None
+    query: tuple[str, ...] = ()
+    headers: tuple[str, ...] = ()
+    problems: tuple[int, ...] = ()
+    also: tuple[int, ...] = ()
+    public: bool = False
+    media: str = "application/json"
+    stream: bool = False
+
+    def __call__(self, handler: Handler) -> Endpoint:
+        return Endpoint(handler, self)
+
+    @property
+    def is_list(self) -> bool:
+        return get_origin(self.response) is list
+
+
+class Endpoint(NamedTuple):
+    """A handler with its operation."""
+
+    handler: Handler
+    operation: Operation
+
+    @property
+    def id(self) -> str:
+        return self.handler.__name__
+
+    @property
+    def description(self) -> str:
+        return inspect.getdoc(self.handler) or ""
