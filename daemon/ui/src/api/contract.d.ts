@@ -180,7 +180,7 @@ export interface paths {
          * @description Gives a verdict at an open gate, and the run goes on.
          *
          *     A gate is decided once: of several verdicts the first counts, and the others are refused (409). A verdict that
-         *     carries the gate's `digest` is refused (412) when anything has changed since it was shown.
+         *     carries the `digest` of the gate is refused (412) when anything has changed since it was shown.
          */
         post: operations["resume_run"];
         delete?: never;
