@@ -75,7 +75,7 @@ def serve(
     )
     logs.configure(settings.log_level)
     for name, meant in unknown_variables().items():
-        structlog.get_logger("penstock").warning("no_setting", variable=name, meant=meant)
+        structlog.get_logger("penstock").warning("unknown_setting", variable=name, meant=meant)
     try:
         _run(settings)
     except (StoreFailed, SchemaMismatch, TemplateRefused, KeyFileRefused, OSError, ValueError) as error:

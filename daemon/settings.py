@@ -15,12 +15,30 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from daemon.model.audit_events import KeyPurpose
 from daemon.runtime.systemd import SystemdEnvironment
 
+RENAMED: Mapping[str, str] = {
+    "PENSTOCK_ANSWER_BYTES_MAX": "PENSTOCK_RESPONSE_BYTES_MAX",
+    "PENSTOCK_BODIES_BYTES_MAX": "PENSTOCK_REQUEST_BUFFERS_BYTES_MAX",
+    "PENSTOCK_BODY_S": "PENSTOCK_BODY_TIMEOUT_S",
+    "PENSTOCK_DRAIN_S": "PENSTOCK_DRAIN_TIMEOUT_S",
+    "PENSTOCK_HASHES_MAX": "PENSTOCK_PASSWORD_HASHES_MAX",
+    "PENSTOCK_IDLE_CONNECTION_S": "PENSTOCK_KEEPALIVE_TIMEOUT_S",
+    "PENSTOCK_IDLE_S": "PENSTOCK_RUN_IDLE_S",
+    "PENSTOCK_RECEIPTS_KEPT_S": "PENSTOCK_RECEIPT_TTL_S",
+    "PENSTOCK_REQUESTS_WAITING_MAX": "PENSTOCK_REQUEST_QUEUE_MAX",
+    "PENSTOCK_REQUESTS_WAIT_S": "PENSTOCK_REQUEST_QUEUE_TIMEOUT_S",
+    "PENSTOCK_SWEEP_S": "PENSTOCK_SWEEP_INTERVAL_S",
+    "PENSTOCK_TRACES_TO": "PENSTOCK_OTLP_ENDPOINT",
+    "PENSTOCK_UNREAD_BYTES_MAX": "PENSTOCK_WRITE_BUFFERS_BYTES_MAX",
+    "PENSTOCK_UNREAD_S": "PENSTOCK_WRITE_TIMEOUT_S",
+}
+"""Variables of earlier versions and their present names; an earlier name is refused."""
+
 KEY_FILES: Mapping[KeyPurpose, str] = {
     "tokens": "jwt_keys_file",
     "secrets": "vault_key_file",
     "audit": "audit_keys_file",
 }
-"""The setting that names the file of the keys, by what they are for."""
+"""The setting that names the key file, by purpose."""
 
 
 class Remote(BaseSettings):
@@ -45,78 +63,93 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="PENSTOCK_", extra="ignore", frozen=True)
 
     host: str = Field("127.0.0.1", description="address to listen on")
-    port: Annotated[int, Field(ge=0, le=65535)] = Field(8080, description="port to listen on; 0 takes a free one")
-    data_dir: Path = Field(Path("var"), description="folder of the database and the keys")
+    port: Annotated[int, Field(ge=0, le=65535)] = Field(8080, description="port to listen on; 0 picks a free port")
+    data_dir: Path = Field(Path("var"), description="folder of the database and the key files")
     database_url: SecretStr | None = Field(
         None,
         description="a PostgreSQL database that daemons share, postgresql://…; SQLite in the data folder when not set",
     )
     lease_s: Annotated[float, Field(ge=1, le=60)] = Field(
-        5.0, description="with PostgreSQL: how long a daemon may be silent before others take over its work"
+        5.0, description="with PostgreSQL: seconds without a heartbeat before other daemons take over its runs"
     )
     disk_free_bytes_min: Annotated[int, Field(ge=0)] = Field(
-        8_388_608, description="nothing is written while the data folder has less room than this"
+        8_388_608, description="free space below which nothing is written to the data folder"
     )
     templates_dir: Path | None = Field(None, description="folder with further process templates (*.yaml)")
     egress_allow: str = Field(
-        "", description="private networks that connectors and webhooks may reach, separated by commas"
+        "", description="private networks that connectors and webhooks may reach, comma-separated"
     )
     egress_hosts: str = Field(
         "",
-        description="hosts that both may reach, such as api.example.com, *.example.org; any when empty",
+        description="hosts that connectors and webhooks may reach, like api.example.com, *.example.org; all if empty",
     )
     rate_limits: bool = Field(default=True, description="limit registrations and log-ins per address and account")
     trusted_proxies: str = Field(
         "",
-        description="networks of proxies whose X-Forwarded-For or Forwarded says who asks, separated by commas",
+        description="networks of proxies whose X-Forwarded-For or Forwarded header is trusted, comma-separated",
     )
-    jwt_keys_file: Path | None = Field(None, description="token keys; made in the data folder when not set")
-    vault_key_file: Path | None = Field(None, description="key of stored secrets; made in the data folder when not set")
-    audit_keys_file: Path | None = Field(None, description="keys of checkpoints; made in the data folder when not set")
-    token_ttl_s: Annotated[int, Field(ge=60)] = Field(86_400, description="life of a token")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level that is logged")
+    jwt_keys_file: Path | None = Field(None, description="token signing keys; created in the data folder if not set")
+    vault_key_file: Path | None = Field(
+        None, description="encryption keys of stored secrets; created in the data folder if not set"
+    )
+    audit_keys_file: Path | None = Field(
+        None, description="checkpoint signing keys; created in the data folder if not set"
+    )
+    token_ttl_s: Annotated[int, Field(ge=60)] = Field(86_400, description="lifetime of a token")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="lowest level that is logged")
     access_log: Literal["all", "errors", "off"] = Field(
-        "errors", description="requests that are logged: all, those that failed here (5xx) or took 1 s or more, none"
+        "errors",
+        description="requests that are logged: all, only those that fail (5xx) or take 1 s or longer, or none",
     )
     metrics_port: Annotated[int, Field(ge=0, le=65535)] | None = Field(
-        None, description="port of /metrics for Prometheus, on 127.0.0.1; 0 takes a free one; none when not set"
+        None, description="port of /metrics for Prometheus, on 127.0.0.1; 0 picks a free port; off if not set"
     )
-    traces_to: Annotated[str, Field(pattern=r"^(https?://[^/@\s]+(/[^@\s]*)?)?$")] = Field(
-        "", description="collector that takes traces by OTLP over HTTP, such as http://127.0.0.1:4318; none when empty"
+    otlp_endpoint: Annotated[str, Field(pattern=r"^(https?://[^/@\s]+(/[^@\s]*)?)?$")] = Field(
+        "", description="OTLP/HTTP collector of traces, such as http://127.0.0.1:4318; off if empty"
     )
     mailbox_max: Annotated[int, Field(ge=1)] = Field(4_096, description="commands that may wait for one run")
-    idle_s: Annotated[float, Field(ge=0)] = Field(10.0, description="how long a run at rest stays in memory")
+    run_idle_s: Annotated[float, Field(ge=0)] = Field(10.0, description="how long an idle run stays in memory")
     batch_max: Annotated[int, Field(ge=1)] = Field(256, description="commits in one transaction")
     steps_max: Annotated[int, Field(ge=1)] = Field(10_000, description="steps that a run may enter")
     calls_max: Annotated[int, Field(ge=1)] = Field(
-        256, description="connector calls under way at once, at most three quarters of them of one company"
+        256, description="connector calls in flight, at most three quarters of them for one company"
     )
-    hashes_max: Annotated[int, Field(ge=1)] = Field(1, description="passwords hashed at once")
+    password_hashes_max: Annotated[int, Field(ge=1)] = Field(1, description="passwords hashed concurrently")
     body_bytes_max: Annotated[int, Field(ge=1024)] = Field(1_048_576, description="size of a request body")
-    bodies_bytes_max: Annotated[int, Field(ge=2_097_152)] = Field(
-        67_108_864, description="size of all bodies together that have arrived in part"
+    request_buffers_bytes_max: Annotated[int, Field(ge=2_097_152)] = Field(
+        67_108_864, description="memory for all incomplete request bodies together"
     )
-    answer_bytes_max: Annotated[int, Field(ge=1024)] = Field(262_144, description="size of a connector's answer")
-    unread_bytes_max: Annotated[int, Field(ge=1_048_576)] = Field(
-        268_435_456, description="size of all answers together that wait for slow readers"
+    response_bytes_max: Annotated[int, Field(ge=1024)] = Field(262_144, description="size of a connector's response")
+    write_buffers_bytes_max: Annotated[int, Field(ge=1_048_576)] = Field(
+        268_435_456, description="memory for all responses that wait for slow clients"
     )
-    body_s: Annotated[float, Field(gt=0)] = Field(30.0, description="how long a request body may take to arrive")
-    unread_s: Annotated[float, Field(gt=0)] = Field(10.0, description="how long an answer may wait for a slow reader")
-    idle_connection_s: Annotated[float, Field(gt=0)] = Field(
-        12.0, description="how long a connection may be open without a request, or with half of a request's head"
+    body_timeout_s: Annotated[float, Field(gt=0)] = Field(30.0, description="time for a request body to arrive")
+    write_timeout_s: Annotated[float, Field(gt=0)] = Field(
+        10.0, description="time that a response may wait for a slow client"
     )
-    connections_max: Annotated[int, Field(ge=1)] = Field(10_000, description="connections open at once")
-    requests_max: Annotated[int, Field(ge=1)] = Field(64, description="requests worked on at once")
-    requests_waiting_max: Annotated[int, Field(ge=0)] = Field(
-        20_000, description="requests that may wait for a slot, half of them of one company; the next is refused"
+    keepalive_timeout_s: Annotated[float, Field(gt=0)] = Field(
+        12.0, description="time that a connection may be idle, or take to send a request head"
     )
-    requests_wait_s: Annotated[float, Field(gt=0)] = Field(
-        5.0, description="how long a request may wait for a slot; 0.3 of that once some have waited for as long"
+    connections_max: Annotated[int, Field(ge=1)] = Field(10_000, description="open connections")
+    requests_max: Annotated[int, Field(ge=1)] = Field(64, description="requests processed concurrently")
+    request_queue_max: Annotated[int, Field(ge=0)] = Field(
+        20_000, description="requests that may be queued, at most half of them for one company; more are refused"
     )
-    wait_s: Annotated[float, Field(ge=0, le=60)] = Field(10.0, description="how long an answer waits for a run to rest")
-    drain_s: Annotated[float, Field(ge=0)] = Field(5.0, description="how long a stop waits for calls under way")
-    sweep_s: Annotated[float, Field(gt=0)] = Field(60.0, description="how often runs are looked for that are stuck")
-    receipts_kept_s: Annotated[int, Field(ge=86_400)] = Field(172_800, description="how long answers can be repeated")
+    request_queue_timeout_s: Annotated[float, Field(gt=0)] = Field(
+        5.0, description="longest queue time of a request; 0.3 of it after a request has reached it"
+    )
+    wait_s: Annotated[float, Field(ge=0, le=60)] = Field(
+        10.0, description="how long a response waits for a run to park or end"
+    )
+    drain_timeout_s: Annotated[float, Field(ge=0)] = Field(
+        5.0, description="time that a shutdown waits for calls in flight"
+    )
+    sweep_interval_s: Annotated[float, Field(gt=0)] = Field(
+        60.0, description="interval between searches for stuck runs"
+    )
+    receipt_ttl_s: Annotated[int, Field(ge=86_400)] = Field(
+        172_800, description="how long an Idempotency-Key repeats its response"
+    )
 
     @field_validator("database_url")
     @classmethod
@@ -159,6 +192,11 @@ def key_files(settings: Settings) -> dict[KeyPurpose, Path]:
 def _file_name(setting: str) -> str:
     """What a key file is called in the data folder and among the credentials."""
     return setting.removesuffix("_file").replace("_", ".")
+
+
+def renamed_variables() -> dict[str, str]:
+    """The environment variables that have another name in this version, with that name."""
+    return {name: new for name in sorted(os.environ) if (new := RENAMED.get(name.upper())) is not None}
 
 
 def unknown_variables() -> dict[str, str | None]:

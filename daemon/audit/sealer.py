@@ -66,11 +66,11 @@ class Sealer:
                 self._sealed_at = now
         except StoreFailed as failed:
             self._sealed_at = now
-            _log.error("not_sealed", reason=str(failed))
+            _log.error("checkpoint_failed", reason=str(failed))
 
     async def close(self) -> None:
         """Seal what came last, before the store closes."""
         try:
             await self.seal()
         except (StoreFailed, OSError) as failed:
-            _log.warning("not_sealed", reason=str(failed))
+            _log.warning("checkpoint_failed", reason=str(failed))

@@ -41,7 +41,7 @@ class Signer:
             try:
                 self._ring = read_ring(self._path)
             except KeyFileRefused as refused:
-                _log.error("audit_keys_refused", reason=str(refused))
+                _log.error("audit_keys_invalid", reason=str(refused))
             else:
                 write_public(self._public, self._ring)
             self._seen = seen

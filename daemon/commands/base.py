@@ -16,7 +16,7 @@ from actors.ports import StoreFailed
 from daemon.keys.keyring import KeyFileRefused, KeyRing
 from daemon.model import FolderInUse
 from daemon.runtime import exit_codes
-from daemon.settings import Settings
+from daemon.settings import Settings, renamed_variables
 
 # What an OSError says when the disk is at fault, and not what the settings ask for.
 OF_THE_DISK = frozenset({errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.ENXIO, errno.ESTALE})
@@ -29,6 +29,10 @@ _err = Console(stderr=True, soft_wrap=True)
 
 def settings_of(**flags: Any) -> Settings:
     """The settings: flags first, then the environment, then the defaults."""
+    for old, new in (renamed := renamed_variables()).items():
+        _err.print(f"penstock: {old} is now {new}", markup=False, highlight=False)
+    if renamed:
+        raise typer.Exit(exit_codes.CONFIG)
     try:
         return Settings(**given(**flags))
     except ValidationError as error:

@@ -98,7 +98,7 @@ def build_engine(
         shared=shared is not None,
         traced=None if tracer is None else turns(tracer),
     )
-    directory = Directory(around, idle_s=settings.idle_s, report=_report)
+    directory = Directory(around, idle_s=settings.run_idle_s, report=_report)
     deliverer = Deliverer(store, dispatcher.notify, utc_now)
     connector_service.subscribe(feed.connectors_changed)
     feed.tell(lambda run, _: deliverer.committed(run.company_id))
@@ -106,4 +106,4 @@ def build_engine(
 
 
 def _report(key: tuple[str, str], error: Exception) -> None:
-    _log.error("not_applied", company_id=key[0], run_id=key[1], error=repr(error), exc_info=error)
+    _log.error("message_failed", company_id=key[0], run_id=key[1], error=repr(error), exc_info=error)

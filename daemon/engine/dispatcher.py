@@ -233,7 +233,7 @@ class Dispatcher:
             try:
                 return await self._tried(flight)
             except StoreFailed:
-                _log.error("call_not_begun", reason="the store failed")
+                _log.error("call_deferred", reason="the store failed")
             if flight.halted or self._draining:
                 return None
             await self._clock.sleep(self._limits.store_pause_s)
@@ -289,6 +289,6 @@ class Dispatcher:
     def _broken(self, call: Call, error: Exception) -> Outcome:
         """A fault of our own: the run must not wait for ever, and nobody knows how far the call came."""
         where = extract_tb(error.__traceback__)[-1]
-        _log.error("call_broke", error=type(error).__name__, where=f"{where.filename}:{where.lineno}")
+        _log.error("call_crashed", error=type(error).__name__, where=f"{where.filename}:{where.lineno}")
         detail = "The call broke inside the service."
         return refused(call, "internal_error", detail, at=self._now(), unknown=not call.repeatable)

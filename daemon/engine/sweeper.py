@@ -102,7 +102,7 @@ class Sweeper:
         try:
             self._stuck = await self.sweep(self._stuck, pause_s)
         except StoreFailed as failure:
-            _log.warning("sweep_not_finished", reason=str(failure))
+            _log.warning("sweep_failed", reason=str(failure))
 
     async def sweep(self, before: frozenset[Stuck] = frozenset(), pause_s: float = LOOK_AGAIN_S) -> frozenset[Stuck]:
         """Report and wake the runs that are stuck, and return them; `before` is what the last sweep returned.

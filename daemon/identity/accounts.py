@@ -267,5 +267,5 @@ class Identity:
             try:
                 self._ring, self._known = read_ring(self._keys), {}
             except KeyFileRefused as refused:
-                _log.error("keys_refused", reason=str(refused))
+                _log.error("token_keys_invalid", reason=str(refused))
         return self._ring

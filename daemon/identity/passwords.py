@@ -28,7 +28,7 @@ class Passwords:
 
     def __init__(self, hashes_max: int) -> None:
         """Make the threads, and a decoy to compare with where there is no account."""
-        # One thread each, so that `hashes_max` bounds the processors, too; two passes over 64 MiB take it about 0.12 s.
+        # One thread each, so that the processors are bounded, too; two passes over 64 MiB take about 0.12 s.
         self._hasher = PasswordHasher(time_cost=2, parallelism=1)
         self._pool = ThreadPoolExecutor(hashes_max, "argon2", _yield_to_others)
         self._waiting = 0

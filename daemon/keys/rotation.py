@@ -33,7 +33,7 @@ class Rotation:
             try:
                 await self._vault.turn(read_ring(self._path))
             except (KeyFileRefused, ValueError) as refused:
-                _log.error("vault_keys_refused", reason=str(refused))
+                _log.error("vault_keys_invalid", reason=str(refused))
             else:
                 self._behind = True
         if self._behind:
@@ -43,7 +43,7 @@ class Rotation:
         try:
             rewrapped = await self._vault.rewrap()
         except StoreFailed as failure:
-            _log.warning("company_keys_not_rewrapped", reason=str(failure))
+            _log.warning("company_key_rewrap_failed", reason=str(failure))
             return
         self._behind = False
         if rewrapped.done or rewrapped.unreadable:

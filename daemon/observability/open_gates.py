@@ -1,4 +1,4 @@
-"""The open gates as the store knows them: how many, and since when the oldest, by vertical."""
+"""Counts the open gates in the store, and finds the oldest of each vertical."""
 
 from __future__ import annotations
 
@@ -13,84 +13,83 @@ from daemon.model import ParkedRun, Runs
 
 PAGE = 1_000
 FRESH_S = 15.0
-REST_TIMES = 20
-LOOKED_MAX = 1_000
+PAUSE_FACTOR = 20
+OLDEST_READ_MAX = 1_000
 
 
 @dataclass(slots=True)
-class Tally:
-    """The open gates of one vertical, since when the oldest is open, and the runs that may hold an older one.
+class VerticalGates:
+    """The open gates of one vertical, the opening time of the oldest, and runs that may have an older one.
 
-    A run that has changed since a gate was opened, as happens on parallel branches, does not say in its row how old
-    the gate is. But it cannot be older than the run: only those begun before the oldest known gate are worth a look.
+    The row of a run has the time of its last change, which on parallel branches may be later than the
+    opening of its gate. A gate is never older than its run: only runs created before the oldest known
+    gate are read.
     """
 
-    gates: int
+    count: int
     since: datetime
     older: list[ParkedRun] = field(default_factory=list)
 
     def add(self, run: ParkedRun) -> None:
-        """Count a run's gates."""
-        self.gates += run.gates
+        self.count += run.gates
         self.since = min(self.since, run.since)
         if run.created < self.since:
             self.older.append(run)
-        if len(self.older) > 2 * LOOKED_MAX:
-            self.older = self.eldest()
+        if len(self.older) > 2 * OLDEST_READ_MAX:
+            self.older = self.oldest()
 
-    def eldest(self) -> list[ParkedRun]:
-        """The runs that may hold an older gate, the eldest first, as many as are looked at."""
+    def oldest(self) -> list[ParkedRun]:
+        """The oldest runs that may have an older gate, at most OLDEST_READ_MAX."""
         found = sorted((run for run in self.older if run.created < self.since), key=lambda run: run.created)
-        return found[:LOOKED_MAX]
+        return found[:OLDEST_READ_MAX]
 
 
 class OpenGates:
-    """The tallies, counted anew when somebody asks and they are no longer fresh.
+    """Counts the open gates by vertical, and caches the result.
 
-    To count takes the longer the more runs are parked, so it is left alone for a multiple of the time that it took.
+    Counting takes longer the more runs are parked, so the result is kept for a multiple of that time.
     """
 
-    def __init__(self, store: Runs, *, fresh_s: float = FRESH_S, rest_times: int = REST_TIMES) -> None:
-        """Begin with none."""
+    def __init__(self, store: Runs, *, fresh_s: float = FRESH_S, pause_factor: int = PAUSE_FACTOR) -> None:
         self._store = store
         self._fresh_s = fresh_s
-        self._rest_times = rest_times
-        self._tallies: Mapping[str, Tally] = {}
+        self._pause_factor = pause_factor
+        self._counted: Mapping[str, VerticalGates] = {}
         self._due = 0.0
-        self._alone = asyncio.Lock()
+        self._lock = asyncio.Lock()
 
-    async def tallies(self) -> Mapping[str, Tally]:
-        """The tallies by vertical; none while the store cannot be read."""
+    async def by_vertical(self) -> Mapping[str, VerticalGates]:
+        """The open gates by vertical; empty while the store cannot be read."""
         now: Callable[[], float] = asyncio.get_running_loop().time
-        async with self._alone:
+        async with self._lock:
             if now() >= self._due:
                 began = now()
                 try:
-                    self._tallies = await self._count()
+                    self._counted = await self._count()
                 except StoreFailed:
-                    self._tallies = {}
-                self._due = now() + max(self._fresh_s, self._rest_times * (now() - began))
-        return self._tallies
+                    self._counted = {}
+                self._due = now() + max(self._fresh_s, self._pause_factor * (now() - began))
+        return self._counted
 
-    async def _count(self) -> Mapping[str, Tally]:
-        found: dict[str, Tally] = {}
+    async def _count(self) -> Mapping[str, VerticalGates]:
+        found: dict[str, VerticalGates] = {}
         after: tuple[str, str] | None = ("", "")
         while after is not None:
             page = await self._store.parked(after, PAGE)
             for run in page:
-                found.setdefault(run.vertical, Tally(0, run.since)).add(run)
+                found.setdefault(run.vertical, VerticalGates(0, run.since)).add(run)
             after = (page[-1].company_id, page[-1].run_id) if len(page) == PAGE else None
-        for tally in found.values():
-            await self._look(tally)
+        for gates in found.values():
+            await self._read_oldest(gates)
         return found
 
-    async def _look(self, tally: Tally) -> None:
-        """Ask the runs that may hold a gate older than any known."""
-        for one in tally.eldest():
-            if one.created >= tally.since:
+    async def _read_oldest(self, gates: VerticalGates) -> None:
+        """Read the runs that may have a gate older than any known."""
+        for one in gates.oldest():
+            if one.created >= gates.since:
                 break
             with suppress(StoreFailed):  # a run that cannot be read says nothing
                 run = await self._store.load(one.company_id, one.run_id)
                 opened = [visit.gate.opened_at for visit in (run.parked if run else ()) if visit.gate is not None]
-                tally.since = min([tally.since, *opened])
-        tally.older = []
+                gates.since = min([gates.since, *opened])
+        gates.older = []

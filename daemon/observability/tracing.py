@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["server", "internal", "client"]
 Value = str | int
-NOT_INSTALLED = "PENSTOCK_TRACES_TO is set, and the extra that makes traces is not installed: penstock[tracing]"
+NOT_INSTALLED = "PENSTOCK_OTLP_ENDPOINT is set, and the extra that makes traces is not installed: penstock[tracing]"
 
 
 class Span(Protocol):

@@ -93,7 +93,7 @@ class Background:
         pause_s = min(RETRY_MAX_S, RETRY_S * 2.0 ** min(loop.failures - 1, 32))
         where = extract_tb(error.__traceback__)[-1]
         _log.error(
-            "background_failed",
+            "background_loop_failed",
             loop=loop.name,
             error=type(error).__name__,
             errno=getattr(error, "errno", None),
@@ -104,13 +104,13 @@ class Background:
         if self._count is not None:
             self._count(loop.name)
         if loop.vital and now - loop.failed_at >= VOID_S:
-            _log.critical("background_given_up", loop=loop.name, hint="the process stops, to be started again")
+            _log.critical("background_loop_gave_up", loop=loop.name, hint="the process stops, to be started again")
             self._stop()
         return pause_s
 
     def _succeeded(self, loop: Loop) -> None:
         if loop.failures:
-            _log.warning("background_recovered", loop=loop.name, failures=loop.failures)
+            _log.warning("background_loop_recovered", loop=loop.name, failures=loop.failures)
             loop.failures = 0
 
     async def _end(self, loop: Loop, task: asyncio.Task[None]) -> None:

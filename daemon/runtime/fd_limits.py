@@ -24,5 +24,5 @@ def room_for(connections_max: int) -> int:
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return connections_max
     fewer = max(soft - KEPT, LEAST)
-    _log.warning("fewer_connections", connections_max=fewer, hint="raise the limit of open files (LimitNOFILE=)")
+    _log.warning("connections_limited", connections_max=fewer, hint="raise the limit of open files (LimitNOFILE=)")
     return fewer

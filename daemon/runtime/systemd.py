@@ -73,7 +73,7 @@ class SystemdNotifier:
                 speaking.settimeout(SAY_S)
                 speaking.sendto("\n".join(lines).encode(), self._address)
         except OSError as error:
-            _log.warning("systemd_not_told", said=lines, error=str(error))
+            _log.warning("systemd_notify_failed", said=lines, error=str(error))
 
     async def feed(self, ping: Callable[[], Awaitable[None]], within_s: float) -> None:
         """Tell the watchdog that the process is alive, if the store answers within that time."""
@@ -82,7 +82,7 @@ class SystemdNotifier:
                 with suppress(DiskFull):  # that is waited out: reads go on, and a restart would make no room
                     await ping()
         except (StoreFailed, TimeoutError) as error:
-            _log.error("watchdog_not_fed", reason=str(error) or "the store did not answer in time")
+            _log.error("watchdog_ping_skipped", reason=str(error) or "the store did not answer in time")
             self.say("STATUS=The store does not answer")
             self._news = (self._well,)
         else:

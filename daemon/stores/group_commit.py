@@ -16,7 +16,7 @@ from daemon.model import DiskFull, StoreBroken, StoreState
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from daemon.observability.meters import Gauge
+    from daemon.observability.metrics import Metrics
 
 C = TypeVar("C")
 C_co = TypeVar("C_co", covariant=True)
@@ -61,14 +61,14 @@ class Writer(Generic[C]):
         batch_max: int = BATCH_MAX,
         queue_max: int = QUEUE_MAX,
         on_failed: Callable[[], None] | None = None,
-        gauge: Gauge | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         self.failed = False
         self._engine = engine
         self._batch_max = batch_max
         self._queue_max = queue_max
         self._on_failed = on_failed
-        self._gauge = gauge
+        self._metrics = metrics
         self._queue: deque[tuple[Callable[[C], Any], asyncio.Future[Any]]] = deque()
         self._batch: list[tuple[Callable[[C], Any], asyncio.Future[Any]]] = []
         self._wake = asyncio.Event()
@@ -159,8 +159,8 @@ class Writer(Generic[C]):
             reach("before-settling")
             # In PostgreSQL a work can meet a full disk alone.
             self._seen = "full" if any(isinstance(refusal, DiskFull) for _, refusal in settled) else "ok"
-            if self._gauge is not None:
-                self._gauge.batch(len(self._batch), time.perf_counter() - began)
+            if self._metrics is not None:
+                self._metrics.batch(len(self._batch), time.perf_counter() - began)
             self._settle(settled)
         self._batch = []
 
@@ -174,8 +174,8 @@ class Writer(Generic[C]):
                 done.set_exception(refusal)
 
     def _failure(self, failure: Exception) -> None:
-        if self._gauge is not None:
-            self._gauge.store_failure(_kind(failure))
+        if self._metrics is not None:
+            self._metrics.store_failure(_kind(failure))
 
     def _end(self) -> None:
         """Answer all who still wait; only a closed writer with nothing left to do ends well."""

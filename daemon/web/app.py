@@ -33,13 +33,13 @@ PAGES: tuple[tuple[str, Handler], ...] = (
 
 def application(services: Services) -> web.Application:
     settings, in_flight = services.settings, InFlight()
-    admission = Admission(settings.requests_max, settings.requests_waiting_max, settings.requests_wait_s)
+    admission = Admission(settings.requests_max, settings.request_queue_max, settings.request_queue_timeout_s)
     passed: list[Middleware] = [] if services.tracer is None else [traced(services.tracer)]
     passed += gateway(services, in_flight), admitting(admission), known_parameters
     app = web.Application(middlewares=passed, client_max_size=settings.body_bytes_max)
     app[SERVICES] = services
     app[IN_FLIGHT] = in_flight
-    app[ARRIVING] = Arriving(settings.bodies_bytes_max)
+    app[ARRIVING] = Arriving(settings.request_buffers_bytes_max)
     app[ADMISSION] = admission
     app[IDEMPOTENCY] = IdempotencyStore(services.store)
     app[RESPONSE_CACHE] = ResponseCache()

@@ -40,15 +40,15 @@ _SAID = {
 B = TypeVar("B", bound=BaseModel)
 
 
-async def read(request: web.Request, model: type[B], *, body_s: float, optional: bool = False) -> tuple[B, Any]:
+async def read(request: web.Request, model: type[B], *, body_timeout_s: float, optional: bool = False) -> tuple[B, Any]:
     """The body, checked against its model, and as it was sent; where it is `optional`, none is an empty object."""
-    value = await read_object(request, body_s=body_s, optional=optional)
+    value = await read_object(request, body_timeout_s=body_timeout_s, optional=optional)
     return parse(model, value), value
 
 
-async def read_object(request: web.Request, *, body_s: float, optional: bool = False) -> dict[str, Any]:
+async def read_object(request: web.Request, *, body_timeout_s: float, optional: bool = False) -> dict[str, Any]:
     """The JSON object in the body, its members unchecked; where it is `optional`, none is an empty object."""
-    raw = await _raw(request, body_s)
+    raw = await _raw(request, body_timeout_s)
     if not raw and optional:
         return {}
     if request.content_type != "application/json":
@@ -178,7 +178,7 @@ class Arriving:
 ARRIVING = web.AppKey("arriving", Arriving)
 
 
-async def _raw(request: web.Request, body_s: float) -> bytes:
+async def _raw(request: web.Request, body_timeout_s: float) -> bytes:
     if not request.body_exists:
         return b""
     encoding = request.headers.get("Content-Encoding", "identity").lower()
@@ -190,10 +190,10 @@ async def _raw(request: web.Request, body_s: float) -> bytes:
         if encoding == "identity" and (request.content_length or 0) > request.client_max_size:
             raise _too_large(request.client_max_size)  # without waiting for it
         with slot_released():
-            async with asyncio.timeout(body_s):
+            async with asyncio.timeout(body_timeout_s):
                 return await request.app[ARRIVING].read(request, request.client_max_size)
     except TimeoutError:
-        raise Problem("request_timeout", f"The body did not arrive within {body_s:g} s.") from None
+        raise Problem("request_timeout", f"The body did not arrive within {body_timeout_s:g} s.") from None
     except web.RequestPayloadError as error:
         error.__traceback__ = None  # its frames hold the body, which holds the error: a ring
         raise Problem("malformed_json", "The body is not encoded as its headers say.") from None

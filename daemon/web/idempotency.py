@@ -113,7 +113,8 @@ def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[Ex
     def around(execute: ExecuteRequest) -> Handler:
         @wraps(execute)
         async def handler(request: web.Request) -> web.StreamResponse:
-            body = await read_object(request, body_s=request.app[SERVICES].settings.body_s, optional=optional)
+            timeout_s = request.app[SERVICES].settings.body_timeout_s
+            body = await read_object(request, body_timeout_s=timeout_s, optional=optional)
             text = idempotency_key(request)
             if text is None:
                 return (await execute(request, body, None)).response()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -22,8 +23,8 @@ from daemon.settings import Settings
 from daemon.templates.catalog import Catalog
 from daemon.webhooks.service import WebhookService
 
-Requested = Callable[[str, str, int], Callable[[float], None]]
-"""Who hears of the requests of one method, route and status: of each, how many seconds it took."""
+if TYPE_CHECKING:
+    from daemon.observability.metrics import Metrics  # noqa: TC004 - the class is only named
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Services:
     sealer: Sealer
     background: Background
     draining: Callable[[], bool]
-    requested: Requested | None = None
+    metrics: Metrics | None = None
     tracer: Tracer | None = None
     rates: Rates | None = None
 

@@ -51,7 +51,7 @@ class DeliveryLimits:
     flights_each_max: int = 4
     window_max: int = WINDOW_MAX
     page_max: int = 200
-    sweep_s: float = 60.0
+    sweep_interval_s: float = 60.0
     pause_s: float = 10.0
 
 
@@ -70,7 +70,7 @@ class Deliverer:
         self._notify = notify
         self._now = now
         self._limits = limits
-        self.sweep_s = limits.sweep_s
+        self.sweep_interval_s = limits.sweep_interval_s
         self._slots = FairSemaphore(limits.flights_max)
         self._known: dict[str, set[str]] = {}
         self._asked: set[Key] = set()
@@ -104,7 +104,7 @@ class Deliverer:
         try:
             await self.sweep()
         except StoreFailed as failed:
-            _log.error("webhooks_not_swept", reason=str(failed))
+            _log.error("webhook_sweep_failed", reason=str(failed))
 
     async def sweep(self) -> None:
         """Look after every enabled webhook, with one read under way at a time, however many companies have some."""
@@ -175,13 +175,13 @@ class Deliverer:
             self._unkept.pop(key, None)
             return await self._round(key)
         except StoreFailed as failed:
-            _log.error("webhook_not_served", webhook_id=key[1], reason=str(failed))
+            _log.error("webhook_deferred", webhook_id=key[1], reason=str(failed))
             self._later(key, self._limits.pause_s)
         except Exception as error:  # noqa: BLE001 - the top of this loop
             where = extract_tb(error.__traceback__)[-1]
             place = f"{where.filename}:{where.lineno}"
-            _log.error("webhook_broke", webhook_id=key[1], error=type(error).__name__, where=place)
-            self._later(key, self._limits.sweep_s)
+            _log.error("webhook_crashed", webhook_id=key[1], error=type(error).__name__, where=place)
+            self._later(key, self._limits.sweep_interval_s)
         return False
 
     async def _round(self, key: Key) -> bool:

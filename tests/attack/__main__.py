@@ -32,7 +32,7 @@ async def _slow(folder: Path, report: Report, given: argparse.Namespace) -> None
 
 async def _overload(folder: Path, report: Report, given: argparse.Namespace) -> None:
     # The connections of the generator wait for their turn, some of them for long.
-    async with attacked(folder, idle_connection_s="300") as target:
+    async with attacked(folder, keepalive_timeout_s="300") as target:
         with apart():
             await overload.overload(target, report, overload.Load(seconds=given.seconds))
 

@@ -55,7 +55,7 @@ class Target:
         return [
             " / ".join(lines[at : at + 60][-2:])
             for at, line in enumerate(lines)
-            if "Traceback" in line or "unforeseen" in line
+            if "Traceback" in line or "unhandled_exception" in line
         ]
 
     async def ask(self, method: str, path: str, body: Any = None, token: str | None = None) -> Answer:

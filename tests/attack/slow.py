@@ -29,7 +29,7 @@ class Bounds:
     """How long the service is given, in seconds; a slow writer sends a byte every so often."""
 
     closed_s: float = 15.0
-    body_s: float = 30.0
+    body_timeout_s: float = 30.0
     slack_s: float = 1.5
     byte_s: float = 3.0
     pipelined: int = 1_000
@@ -199,7 +199,7 @@ async def slow(target: Target, report: Report, connections: int, bounds: Bounds)
     report.most("connections that were not ended at all", len(never), 0)
     report.told("of these", dict(Counter(one.get_name() for one in never)))
     for kind in seen.open_s:
-        limit = bounds.closed_s if kind != "half a body" else bounds.body_s + bounds.slack_s
+        limit = bounds.closed_s if kind != "half a body" else bounds.body_timeout_s + bounds.slack_s
         report.most(f"{kind}: open at the longest", max(seen.open_s[kind]), limit, " s")
     report.told("half a body: answers", json.dumps(seen.late_answers))
     report.most(

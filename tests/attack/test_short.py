@@ -16,8 +16,8 @@ from tests.attack.service import Target, attacked
 
 REQUESTS = 1_500
 SLOW_CONNECTIONS = 90
-HURRIED = {"idle_connection_s": "1", "unread_s": "1", "body_s": "2"}
-NARROW = {"requests_max": "8", "requests_waiting_max": "128"}
+HURRIED = {"keepalive_timeout_s": "1", "write_timeout_s": "1", "body_timeout_s": "2"}
+NARROW = {"requests_max": "8", "request_queue_max": "128"}
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def report() -> Report:
 
 
 async def test_slow_connections_are_ended_in_time_and_hold_up_nobody(tmp_path: Path, report: Report) -> None:
-    bounds = slow.Bounds(closed_s=3.0, body_s=2.0, byte_s=0.3, pipelined=100, arrive_s=1.0, health_ms=2_000.0)
+    bounds = slow.Bounds(closed_s=3.0, body_timeout_s=2.0, byte_s=0.3, pipelined=100, arrive_s=1.0, health_ms=2_000.0)
     async with attacked(tmp_path, **HURRIED) as target:
         await slow.slow(target, report, SLOW_CONNECTIONS, bounds)
     assert report.missed == []

@@ -92,7 +92,7 @@ async def _memory(folder: Path, plan: Plan) -> dict[str, Any]:
     """What a run takes while its actor lives, and what is left of it when it has been let go."""
     found: dict[str, Any] = {"runs": plan.live}
     for name, idle_s in (("live", "3600"), ("let_go", "0")):
-        async with serving(folder / name, idle_s=idle_s) as service:
+        async with serving(folder / name, run_idle_s=idle_s) as service:
             token, _ = await service.register()
             await shoot(service, (shot for shot, _ in zip(starts(token), range(SEEN), strict=False)), AT_ONCE)
             kib = service.rss_kib
@@ -100,14 +100,14 @@ async def _memory(folder: Path, plan: Plan) -> dict[str, Any]:
             if name == "let_go":
                 await _passivated(service)
             found[f"bytes_{name}"] = (service.rss_kib - kib) * 1024 / plan.live
-            found[f"actors_{name}"] = (await service.counted("live_actors"))["live_actors"]
+            found[f"actors_{name}"] = (await service.counted("actors"))["actors"]
     return found
 
 
 async def _passivated(service: Served) -> None:
     """Wait until all actors have been let go."""
     async with asyncio.timeout(PATIENCE_S):
-        while (await service.counted("live_actors"))["live_actors"] > 0:  # noqa: ASYNC110 - it is another process
+        while (await service.counted("actors"))["actors"] > 0:  # noqa: ASYNC110 - it is another process
             await asyncio.sleep(0.1)
 
 
@@ -124,7 +124,7 @@ async def _growth(folder: Path, token: str, plan: Plan) -> dict[str, Any]:
         stored.append(Stored(runs, folder / str(runs), token, ids))
     for number in range(plan.growth_rounds):
         for one in stored if number % 2 == 0 else reversed(stored):
-            async with serving(one.folder, figures=False, idle_s="0") as service:
+            async with serving(one.folder, figures=False, run_idle_s="0") as service:
                 await shoot(service, lasting(starts(token), 0.2), AT_ONCE)
                 for kind, cost in (await _one(one, service, plan.growth_requests, number)).items():
                     costs[one.runs][kind].append(cost)

@@ -13,7 +13,7 @@ from tests.bench.servers import Served, echoing, serving
 from tests.bench.shooting import Cost, begun, echoes, lasting, medians, reads, shoot, starts, verdicts
 
 KINDS = ("starts", "reads", "resumes")
-BATCHES = ("batch_works_sum", "batch_works_count", "batch_seconds_sum")
+BATCHES = ("store_batch_size_sum", "store_batch_size_count", "store_batch_seconds_sum")
 CANNED = "tests.bench.canned"
 READ_MAX = 2_000
 ROWS_A_TURN = {"starts": 3, "resumes": 2}
@@ -89,13 +89,13 @@ def _told(rounds: Sequence[tuple[Round, Batches]]) -> dict[str, Any]:
 
 def _transactions(batches: Sequence[dict[str, float]], costs: Sequence[Cost], rows: int) -> dict[str, float]:
     """How many transactions there were a second, how many writes each held, and how long it took."""
-    works = sum(one["batch_works_sum"] for one in batches)
-    count = sum(one["batch_works_count"] for one in batches)
+    works = sum(one["store_batch_size_sum"] for one in batches)
+    count = sum(one["store_batch_size_count"] for one in batches)
     took_s = sum(cost.requests / cost.rate for cost in costs)
     return {
         "writes": works,
         "transactions_a_second": count / took_s,
         "writes_a_transaction": works / count,
         "rows_a_transaction": rows * works / count,
-        "transaction_ms": sum(one["batch_seconds_sum"] for one in batches) / count * 1000,
+        "transaction_ms": sum(one["store_batch_seconds_sum"] for one in batches) / count * 1000,
     }

@@ -137,7 +137,7 @@ class Daemon:
             await asyncio.sleep(PAUSE_S)
 
     def _environment(self) -> dict[str, str]:
-        own = {"data_dir": str(self.folder / f"data-{self.number}"), "idle_s": "1", "log_level": "warning"}
+        own = {"data_dir": str(self.folder / f"data-{self.number}"), "run_idle_s": "1", "log_level": "warning"}
         own |= {"host": self.place.host, "port": str(self.place.port)}
         keys = {f"{name}_file": str(self.folder / "keys" / file) for name, file in KEYS.items()}
         return environment(self.folder, **{**own, **keys, **self._settings})

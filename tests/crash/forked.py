@@ -111,7 +111,9 @@ def _live(settings: dict[str, str], spec: str, while_starting: bool, say: Connec
 @asynccontextmanager
 async def forked(folder: Path, spec: str = "", *, while_starting: bool = False) -> AsyncIterator[Service]:
     """A service on the folder's data, without an address when it ended before it had one."""
-    settings = {name: value for name, value in environment(folder, idle_s="0").items() if name.startswith("PENSTOCK_")}
+    settings = {
+        name: value for name, value in environment(folder, run_idle_s="0").items() if name.startswith("PENSTOCK_")
+    }
     heard, say = _forge.Pipe(duplex=False)
     log = folder / "service.log"
     process = _forge.Process(target=_live, args=(settings, spec, while_starting, say, log))

@@ -70,7 +70,7 @@ class Lifecycle:
     @classmethod
     async def start(cls, folder: Path, port: int, ending: Ending = KILL) -> Lifecycle:
         """Start the service; it may not be ready yet."""
-        env = {**environment(folder, log_level="error", idle_s="0.3"), **ending.settings}
+        env = {**environment(folder, log_level="error", run_idle_s="0.3"), **ending.settings}
         with (folder / "service.log").open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 *(*ending.command, "--port", str(port)), stdout=asyncio.subprocess.PIPE, stderr=errors, env=env

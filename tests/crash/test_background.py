@@ -59,8 +59,8 @@ async def ends(service: Service, loop: str) -> None:
     """The process ends by itself with the code that has it started again, and says which loop it was."""
     async with asyncio.timeout(PATIENCE_S):
         assert await service.process.wait() == EXIT_STORE_FAILED
-    assert [one["loop"] for one in logged(service, "background_given_up")][:1] == [loop]
-    assert {one["loop"] for one in logged(service, "background_failed")} == {loop}
+    assert [one["loop"] for one in logged(service, "background_loop_gave_up")][:1] == [loop]
+    assert {one["loop"] for one in logged(service, "background_loop_failed")} == {loop}
 
 
 async def test_a_service_that_cannot_seal_says_so_and_then_ends(folder: Path) -> None:
@@ -88,7 +88,7 @@ async def test_a_service_whose_timers_fail_for_a_moment_wakes_its_runs_all_the_s
         await service.register()
         (run,) = await service.start("long")
         assert run["status"] == "completed"
-        assert [one["failures"] for one in logged(service, "background_recovered")] == [3]
+        assert [one["failures"] for one in logged(service, "background_loop_recovered")] == [3]
         assert (await service.send("GET", "/health"))[1]["status"] == "ok"
 
 

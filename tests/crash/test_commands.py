@@ -86,7 +86,7 @@ async def test_a_folder_that_is_not_there_is_named_before_the_reason(folder: Pat
 async def test_a_variable_that_is_no_setting_is_warned_of_at_the_start(folder: Path) -> None:
     async with serving(folder, egress_host="api.example.com") as service:
         said = [json.loads(line) for line in service.log.read_text(encoding="utf-8").splitlines()]
-    (warned,) = [line for line in said if line["event"] == "no_setting"]
+    (warned,) = [line for line in said if line["event"] == "unknown_setting"]
     assert (warned["level"], warned["variable"]) == ("warning", "PENSTOCK_EGRESS_HOST")
     assert warned["meant"] == "PENSTOCK_EGRESS_HOSTS"
 

@@ -181,7 +181,7 @@ async def test_on_a_full_disk_reads_go_on_and_writes_as_soon_as_there_is_room(
         await service.kill()
         assert set(far_side.seen.values()) == {1}
         text = service.log.read_text(encoding="utf-8")
-        assert (text.count('"event": "disk_full"'), text.count('"event": "disk_has_room_again"')) == (1, 1)
+        assert (text.count('"event": "disk_full"'), text.count('"event": "disk_space_recovered"')) == (1, 1)
     async with serving(folder, service.token) as again:
         kept = await together(again.read(run_id) for run_id in run_ids)
         assert [run["version"] for run in kept] == [said.body["version"] for said in done]

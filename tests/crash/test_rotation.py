@@ -137,7 +137,7 @@ async def test_the_key_can_come_from_a_file_of_its_own(folder: Path, guarded: st
     async with serving(folder) as service:
         await service.register()
         await connect(service, guarded)
-        assert '"event": "key_made"' in service.log.read_text(encoding="utf-8")
+        assert '"event": "key_created"' in service.log.read_text(encoding="utf-8")
         await stop(service)
     (folder / "data" / "vault.key").rename(given)
     async with serving(folder, service.token, vault_key_file=str(given)) as again:

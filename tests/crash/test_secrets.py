@@ -140,7 +140,7 @@ async def gathered(service: Service, folder: Path) -> Told:
     """All that can be read of a running service, but for what it tells its caller once."""
     told, pages = Told(), ["/connectors/", "/connectors/look/changes", "/webhooks/", "/audit/export", "/events"]
     pages += ["/process-runs/", "/auth/me", "/health", "/audit/keys"]
-    (measuring,) = [line for line in service.log.read_text("utf-8").splitlines() if '"measuring"' in line]
+    (measuring,) = [line for line in service.log.read_text("utf-8").splitlines() if '"metrics_listening"' in line]
     headers = {"Authorization": f"Bearer {service.token}"}
     for page in (json.loads(measuring)["address"], *(service.address + page for page in pages)):
         async with service.session.get(page, headers=headers) as response:
@@ -158,7 +158,7 @@ async def test_no_secret_is_in_anything_that_a_busy_service_in_trouble_lets_out(
     folder: Path, echo: Echo, collector: Collector
 ) -> None:
     settings: dict[str, Any] = {"log_level": "debug", "access_log": "all", "metrics_port": "0"}
-    async with serving(folder, traces_to=collector.url, **settings) as service:
+    async with serving(folder, otlp_endpoint=collector.url, **settings) as service:
         given = await use(service, echo)
         told = await gathered(service, folder)
         await trouble(service, folder)
@@ -175,6 +175,6 @@ async def test_no_secret_is_in_anything_that_a_busy_service_in_trouble_lets_out(
         planted |= {f"{name} {key_id}": base64.b64encode(key).decode() for key_id, key in ring.keys.items()}
     assert echo.heard > 20
     assert len(collector.spans) > 50
-    assert b'"unforeseen"' in told.parts["log"]
+    assert b'"unhandled_exception"' in told.parts["log"]
     assert b"Traceback" in told.parts["log"]
     assert told.found(planted) == []

@@ -40,6 +40,6 @@ async def test_killed_at_a_system_call_it_has_what_it_acknowledged(
     (folder / "templates" / "long.yaml").write_text(LONG, encoding="utf-8")
     far_side.released.set()
     day = Day(far_side)
-    async with serving(folder, program=killed_at(call, nth), idle_s="0") as service:
+    async with serving(folder, program=killed_at(call, nth), run_idle_s="0") as service:
         await lives_till_it_dies(service, day)
     await lives_on(folder, day)

@@ -93,7 +93,11 @@ async def opened(tmp_path: Path, aiohttp_client: Clients, outside: Outside) -> A
 
     async def open_one(egress_allow: str = "") -> Person:
         settings = Settings(
-            data_dir=tmp_path / "data", templates_dir=TEMPLATES, egress_allow=egress_allow, rate_limits=False, drain_s=1
+            data_dir=tmp_path / "data",
+            templates_dir=TEMPLATES,
+            egress_allow=egress_allow,
+            rate_limits=False,
+            drain_timeout_s=1,
         )
         house = House(settings, aiohttp_client)
         houses.append(house)

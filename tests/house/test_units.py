@@ -56,7 +56,7 @@ def test_the_unit_is_notified_watched_and_started_again() -> None:
     assert unit["Restart"] == ["on-failure"]
     assert unit["RestartPreventExitStatus"] == [str(exit_codes.CONFIG)]
     assert str(exit_codes.STORE_FAILED) not in unit["SuccessExitStatus"] + unit["RestartPreventExitStatus"]
-    assert seconds(unit["TimeoutStopSec"][0]) > Settings.model_fields["drain_s"].default + 5
+    assert seconds(unit["TimeoutStopSec"][0]) > Settings.model_fields["drain_timeout_s"].default + 5
     tries = int(unit["StartLimitBurst"][0])
     assert tries * seconds(unit["RestartSec"][0]) < seconds(unit["StartLimitIntervalSec"][0])  # else it never gives up
 

@@ -186,7 +186,7 @@ def _history(data: bytes) -> History:
 
 async def faults_of_service(folder: Path, templates: Path, known: Known) -> list[str]:
     """What is wrong with an image when the service itself opens it."""
-    settings = Settings(data_dir=folder, templates_dir=templates, rate_limits=False, drain_s=0)
+    settings = Settings(data_dir=folder, templates_dir=templates, rate_limits=False, drain_timeout_s=0)
     try:
         async with opened(settings, Lifecycle()) as services:
             return [*_of_tokens(services.identity, known), *await _of_served(services.store, known)]

@@ -34,7 +34,7 @@ class Counted(Talk):
         done = super().say(message)
         if isinstance(done, Step) and done.events:
             self.turns += 1
-            self.metrics.told(done.run, done.events)
+            self.metrics.committed(done.run, done.events)
             self.settled.update(calls_settled(done))
         return done
 

@@ -130,11 +130,11 @@ async def test_a_failure_is_logged_with_its_place_and_nothing_of_what_it_was_abo
         await asyncio.sleep(0)
     failed, recovered = logged
     assert (failed["event"], failed["loop"], failed["error"], failed["errno"]) == (
-        *("background_failed", "work", "OSError"),
+        *("background_loop_failed", "work", "OSError"),
         errno.EMFILE,
     )
     assert failed["where"].startswith(f"{__file__}:")
-    assert (recovered["event"], recovered["failures"]) == ("background_recovered", 1)
+    assert (recovered["event"], recovered["failures"]) == ("background_loop_recovered", 1)
     assert "canary" not in str(logged)
 
 

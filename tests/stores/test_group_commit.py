@@ -211,7 +211,7 @@ async def test_a_writer_that_is_torn_down_leaves_nobody_waiting() -> None:
 
 
 class Heard:
-    """What a writer tells its gauge."""
+    """Metrics that remember."""
 
     def __init__(self) -> None:
         self.batches: list[tuple[int, bool]] = []
@@ -226,7 +226,7 @@ class Heard:
 
 async def test_each_batch_is_told_with_its_size_and_how_long_it_took() -> None:
     ledger, heard = Ledger(), Heard()
-    async with writing(ledger, gauge=heard) as writer:
+    async with writing(ledger, metrics=heard) as writer:
         first = await held(ledger, writer)
         more = await queued(writer, 1, 2, 3)
         ledger.open.set()
@@ -248,7 +248,7 @@ async def test_each_batch_is_told_with_its_size_and_how_long_it_took() -> None:
 async def test_each_failure_is_told_once_with_its_kind(failure: Exception, kind: str) -> None:
     ledger, heard = Ledger(), Heard()
     ledger.failures.append(failure)
-    async with writing(ledger, gauge=heard) as writer:
+    async with writing(ledger, metrics=heard) as writer:
         await answers(*await queued(writer, 1, 2))
     assert (heard.failures, heard.batches) == ([kind], [])
 

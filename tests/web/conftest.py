@@ -84,7 +84,7 @@ def settings(tmp_path: Path, blank: Path, database_url: str | None) -> Settings:
         templates_dir=TEMPLATES,
         egress_allow="127.0.0.0/8",
         rate_limits=False,
-        drain_s=1.0,
+        drain_timeout_s=1.0,
     )
 
 

@@ -111,7 +111,7 @@ async def test_an_unforeseen_fault_is_logged_with_the_request_and_the_company(
     with capture_logs(processors=[about]) as logs:
         answer = await ann.get("/process-runs/")
     assert answer.status == 500
-    (line,) = (log for log in logs if log["event"] == "unforeseen")
+    (line,) = (log for log in logs if log["event"] == "unhandled_exception")
     assert line["request_id"] == answer.headers["X-Request-ID"]
     assert line["company_id"] == ann.session["company"]["id"]
 
@@ -126,7 +126,7 @@ async def test_a_fault_before_anybody_is_known_is_logged_with_the_request(
     with capture_logs(processors=[about]) as logs:
         answer = await house.send("POST", "/auth/login", {"email": "ann@ann.test", "password": "correct horse"})
     assert answer.status == 500
-    (line,) = (log for log in logs if log["event"] == "unforeseen")
+    (line,) = (log for log in logs if log["event"] == "unhandled_exception")
     assert (line["request_id"], "company_id" in line) == (answer.headers["X-Request-ID"], False)
 
 
@@ -144,7 +144,7 @@ async def test_what_a_call_says_names_the_run_the_step_and_the_visit_and_no_requ
     with capture_logs(processors=[about]) as logs:
         run = await ann.start("quick")
     assert run["status"] == "failed"
-    (line,) = (log for log in logs if log["event"] == "call_broke")
+    (line,) = (log for log in logs if log["event"] == "call_crashed")
     ids = {name: line.get(name) for name in ("run_id", "company_id", "step_id", "visit", "request_id")}
     assert ids == {
         "run_id": run["id"],

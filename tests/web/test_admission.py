@@ -197,7 +197,7 @@ async def test_refusals_leave_one_line_in_the_log_and_not_thousands() -> None:
 
 
 async def test_a_refusal_is_a_problem_document_and_the_connection_goes_on(settings: Settings) -> None:
-    async with entrance(settings, requests_max=1, requests_waiting_max=0) as here:
+    async with entrance(settings, requests_max=1, request_queue_max=0) as here:
         await here.admission.enter("somebody")
         line = await here.line()
         refused, health, unread = await line.ask(LOGIN, HEALTH, b"HEAD /docs HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -210,7 +210,7 @@ async def test_a_refusal_is_a_problem_document_and_the_connection_goes_on(settin
 
 
 async def test_a_request_that_gets_no_slot_in_time_is_refused(settings: Settings) -> None:
-    async with entrance(settings, requests_max=1, requests_wait_s=0.05) as here:
+    async with entrance(settings, requests_max=1, request_queue_timeout_s=0.05) as here:
         await here.admission.enter("somebody")
         (answer,) = await (await here.line()).ask(LOGIN)
         assert code_of(answer) == (503, "overloaded")
@@ -218,7 +218,7 @@ async def test_a_request_that_gets_no_slot_in_time_is_refused(settings: Settings
 
 
 async def test_one_companys_crowd_leaves_room_for_another(settings: Settings) -> None:
-    async with entrance(settings, requests_max=1, requests_waiting_max=2) as here:
+    async with entrance(settings, requests_max=1, request_queue_max=2) as here:
         tokens = [await register(here, name) for name in ("greedy", "modest")]
         greedy, modest = [wire("GET", "/auth/me", headers={"Authorization": f"Bearer {token}"}) for token in tokens]
         await here.admission.enter("somebody")

@@ -28,7 +28,7 @@ VITAL = {"lease", "peers", "sealer", "timers"} & LOOPS
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return settings.model_copy(update={"metrics_port": 0, "sweep_s": 0.05, "idle_s": 0.0})
+    return settings.model_copy(update={"metrics_port": 0, "sweep_interval_s": 0.05, "run_idle_s": 0.0})
 
 
 def loops(house: House) -> dict[str, Loop]:

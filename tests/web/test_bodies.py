@@ -20,7 +20,7 @@ QUICK = {"vertical": "quick"}
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return settings.model_copy(update={"body_bytes_max": 4096, "body_s": 0.2})
+    return settings.model_copy(update={"body_bytes_max": 4096, "body_timeout_s": 0.2})
 
 
 def padded(length: int) -> bytes:

@@ -108,12 +108,12 @@ def code_of(answer: Answer) -> tuple[int, str]:
 
 @pytest.mark.parametrize("begun", [b"", b"G", b"GET /health HTTP/1.1\r\nHost: x\r\nX-Half: "])
 async def test_a_head_that_does_not_arrive_in_time_ends_the_connection(settings: Settings, begun: bytes) -> None:
-    async with entrance(settings, idle_connection_s=0.1) as here:
+    async with entrance(settings, keepalive_timeout_s=0.1) as here:
         assert await (await here.line(begun)).ended()
 
 
 async def test_a_head_that_drips_ends_the_connection_all_the_same(settings: Settings) -> None:
-    async with entrance(settings, idle_connection_s=0.3) as here:
+    async with entrance(settings, keepalive_timeout_s=0.3) as here:
         line = await here.line(b"GET /health HTTP/1.1\r\nX: ")
         ended = asyncio.get_running_loop().create_task(line.ended())
         while not ended.done():
@@ -123,7 +123,7 @@ async def test_a_head_that_drips_ends_the_connection_all_the_same(settings: Sett
 
 
 async def test_a_second_head_has_to_arrive_in_time_as_well(settings: Settings) -> None:
-    async with entrance(settings, idle_connection_s=0.1) as here:
+    async with entrance(settings, keepalive_timeout_s=0.1) as here:
         line = await here.line()
         await line.ask(HEALTH)
         line.writer.write(HEALTH[:-4])
@@ -131,14 +131,14 @@ async def test_a_second_head_has_to_arrive_in_time_as_well(settings: Settings) -
 
 
 async def test_an_idle_connection_is_ended(settings: Settings) -> None:
-    async with entrance(settings, idle_connection_s=0.1) as here:
+    async with entrance(settings, keepalive_timeout_s=0.1) as here:
         line = await here.line()
         await line.ask(HEALTH)
         assert await line.ended()
 
 
 async def test_a_request_may_take_longer_than_a_connection_may_be_idle(settings: Settings) -> None:
-    async with entrance(settings, idle_connection_s=0.1, body_s=0.4) as here:
+    async with entrance(settings, keepalive_timeout_s=0.1, body_timeout_s=0.4) as here:
         assert code_of(await (await here.line(HALF_BODY)).read()) == (408, "request_timeout")
 
 
@@ -185,7 +185,7 @@ async def test_one_connection_too_many_is_ended_until_another_goes(settings: Set
 
 
 async def test_a_body_that_is_too_slow_is_408_and_the_end_of_the_connection(settings: Settings) -> None:
-    async with entrance(settings, body_s=0.1) as here:
+    async with entrance(settings, body_timeout_s=0.1) as here:
         line = await here.line(HALF_BODY)
         assert code_of(await line.read()) == (408, "request_timeout")
         assert await line.ended()
@@ -193,7 +193,7 @@ async def test_a_body_that_is_too_slow_is_408_and_the_end_of_the_connection(sett
 
 async def test_bodies_that_have_arrived_in_part_have_a_bound_together(settings: Settings) -> None:
     part = HALF_BODY.replace(b"100", b"1000000") + b" " * 900_000
-    async with entrance(settings, bodies_bytes_max=2_097_152) as here:
+    async with entrance(settings, request_buffers_bytes_max=2_097_152) as here:
         arriving = here.door.runner.app[ARRIVING]
         first = await here.line(part)
         await until(lambda: arriving._free < 1_200_000)
@@ -219,7 +219,7 @@ async def test_an_export_that_nobody_reads_takes_no_place(settings: Settings) ->
 
 
 async def test_an_answer_that_nobody_reads_ends_its_connection(settings: Settings) -> None:
-    async with entrance(settings, unread_s=0.1) as here:
+    async with entrance(settings, write_timeout_s=0.1) as here:
         bearer = {"Authorization": f"Bearer {await register(here, 'reader')}"}
         body = json.dumps({"vertical": "quick", "inputs": {"text": "x" * 200_000}}).encode()
         line = await here.line()
@@ -234,7 +234,7 @@ async def test_an_answer_that_nobody_reads_ends_its_connection(settings: Setting
 
 
 async def test_answers_that_nobody_reads_have_a_bound_together(settings: Settings) -> None:
-    async with entrance(settings, unread_bytes_max=1_048_576) as here:
+    async with entrance(settings, write_buffers_bytes_max=1_048_576) as here:
         bearer = {"Authorization": f"Bearer {await register(here, 'reader')}"}
         body = json.dumps({"vertical": "quick", "inputs": {"text": "x" * 900_000}}).encode()
         line = await here.line()

@@ -305,7 +305,7 @@ class TestWithABoundOfAnswers:
 
     @pytest.fixture
     def settings(self, settings: Settings) -> Settings:
-        return settings.model_copy(update={"answer_bytes_max": 1024})
+        return settings.model_copy(update={"response_bytes_max": 1024})
 
     async def test_an_answer_over_the_bound_fails_the_step_and_says_so(self, ann: Person, far: FarSide) -> None:
         far.answer = "x" * 1024

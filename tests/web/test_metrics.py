@@ -18,8 +18,7 @@ from aiohttp import ClientSession
 from structlog.testing import capture_logs
 
 from daemon.observability.logs import about
-from daemon.observability.meters import Sources
-from daemon.observability.metrics import Metrics
+from daemon.observability.metrics import Metrics, Sources
 from daemon.observability.open_gates import OpenGates
 from daemon.settings import Settings
 from tests.web.figures import Page, read
@@ -39,7 +38,7 @@ async def measured(settings: Settings, aiohttp_client: Clients) -> AsyncIterator
     one = House(settings, aiohttp_client)
     with capture_logs() as logs:
         await one.open()
-    (address,) = (log["address"] for log in logs if log["event"] == "measuring")
+    (address,) = (log["address"] for log in logs if log["event"] == "metrics_listening")
     yield one, Page(address)
     await one.close()
 
@@ -60,12 +59,12 @@ async def test_requests_are_counted_and_timed_by_method_route_and_status(page: P
         await ann.run(run)
     await ann.resume(run, "nonsense")
     seen, route = await page.read(), "/process-runs/{run_id}"
-    assert seen("requests_total", method="GET", route=route, status="200") == 3
-    assert seen("requests_total", method="POST", route=f"{route}/resume", status="409") == 1
-    assert seen("requests_total", method="POST", route="/process-runs", status="201") == 1
-    assert seen("request_seconds_count", method="GET", route=route) == 3
-    assert 0 < seen("request_seconds_sum", method="GET", route=route) < PATIENCE_S
-    assert seen("request_seconds_bucket", method="GET", route=route, le="+Inf") == 3
+    assert seen("http_requests_total", method="GET", route=route, status="200") == 3
+    assert seen("http_requests_total", method="POST", route=f"{route}/resume", status="409") == 1
+    assert seen("http_requests_total", method="POST", route="/process-runs", status="201") == 1
+    assert seen("http_request_seconds_count", method="GET", route=route) == 3
+    assert 0 < seen("http_request_seconds_sum", method="GET", route=route) < PATIENCE_S
+    assert seen("http_request_seconds_bucket", method="GET", route=route, le="+Inf") == 3
 
 
 async def test_what_a_caller_makes_up_adds_no_labels(page: Page, house: House, ann: Person) -> None:
@@ -73,7 +72,7 @@ async def test_what_a_caller_makes_up_adds_no_labels(page: Page, house: House, a
         await house.send("GET", f"/made/up/{number}")
         await house.send(method, "/health")
         await ann.get(f"/process-runs/{number}")
-    labels = (await page.read()).labelled("requests_total")
+    labels = (await page.read()).labelled("http_requests_total")
     assert {one["method"] for one in labels} == {"GET", "POST", "other"}
     assert {one["route"] for one in labels} == {"unknown", "/auth/register", "/process-runs/{run_id}"}
 
@@ -115,34 +114,34 @@ async def test_gates_are_counted_over_all_companies_and_all_pages_and_those_deci
     house: House, ann: Person, eve: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("daemon.observability.open_gates.PAGE", 2)
-    gates = OpenGates(house.services.store, fresh_s=0, rest_times=0)
+    gates = OpenGates(house.services.store, fresh_s=0, pause_factor=0)
     runs = [await person.start("line", {"amount": 1}) for person in (ann, eve, eve, ann, ann)]
-    assert {vertical: tally.gates for vertical, tally in (await gates.tallies()).items()} == {"line": 5}
+    assert {vertical: one.count for vertical, one in (await gates.by_vertical()).items()} == {"line": 5}
     await ann.resume(runs[0], "signoff")
-    assert (await gates.tallies())["line"].gates == 4
+    assert (await gates.by_vertical())["line"].count == 4
 
 
 @pytest.mark.parametrize("looked_max", [1, 1_000])
 async def test_a_gate_is_as_old_as_it_is_whatever_has_happened_on_another_branch_since(
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch, looked_max: int
 ) -> None:
-    monkeypatch.setattr("daemon.observability.open_gates.LOOKED_MAX", looked_max)
-    gates = OpenGates(house.services.store, fresh_s=0, rest_times=0)
+    monkeypatch.setattr("daemon.observability.open_gates.OLDEST_READ_MAX", looked_max)
+    gates = OpenGates(house.services.store, fresh_s=0, pause_factor=0)
     runs = [await ann.start("fork") for _ in range(4)]
     for run in reversed(runs):
         assert (await ann.resume(run, "legal")).status == 200
     opened = [one["opened_at"] for one in runs[0]["gates"] if one["step_id"] == "finance"]
-    tally = (await gates.tallies())["fork"]
-    assert (tally.gates, [tally.since]) == (4, [datetime.fromisoformat(at) for at in opened])
+    tally = (await gates.by_vertical())["fork"]
+    assert (tally.count, [tally.since]) == (4, [datetime.fromisoformat(at) for at in opened])
     await ann.resume(runs[0], "finance")
     opened = [one["opened_at"] for one in runs[1]["gates"] if one["step_id"] == "finance"]
-    assert [(await gates.tallies())["fork"].since] == [datetime.fromisoformat(at) for at in opened]
+    assert [(await gates.by_vertical())["fork"].since] == [datetime.fromisoformat(at) for at in opened]
 
 
 @pytest.mark.one_daemon
 @pytest.mark.sqlite
 async def test_a_run_that_cannot_be_read_keeps_no_other_from_being_counted(house: House, ann: Person) -> None:
-    gates = OpenGates(house.services.store, fresh_s=0, rest_times=0)
+    gates = OpenGates(house.services.store, fresh_s=0, pause_factor=0)
     broken, sound = await ann.start("fork"), await ann.start("fork")
     for run in (sound, broken):
         await ann.resume(run, "legal")
@@ -150,19 +149,19 @@ async def test_a_run_that_cannot_be_read_keeps_no_other_from_being_counted(house
     with closing(sqlite3.connect(house.settings.data_dir / "penstock.db")) as db, db:
         db.execute("DELETE FROM snapshots")
         db.execute("UPDATE commits SET events = x'00' WHERE run_id = ?", (broken["id"],))
-    tally = (await gates.tallies())["fork"]
+    tally = (await gates.by_vertical())["fork"]
     opened = [one["opened_at"] for one in sound["gates"] if one["step_id"] == "finance"]
-    assert (tally.gates, [tally.since]) == (2, [datetime.fromisoformat(at) for at in opened])
+    assert (tally.count, [tally.since]) == (2, [datetime.fromisoformat(at) for at in opened])
 
 
 async def test_a_vertical_without_open_gates_leaves_the_page(house: House, ann: Person) -> None:
     services, metrics = house.services, Metrics("1")
-    gates = OpenGates(services.store, fresh_s=0, rest_times=0)
-    sources = Sources(services.directory, (), gates, services.store, services.now)
+    gates = OpenGates(services.store, fresh_s=0, pause_factor=0)
+    sources = Sources(services.directory, services.directory.waiting, (), gates, services.store.unsealed, services.now)
     run = await ann.start("line", {"amount": 1})
-    assert read((await metrics.page(sources)).decode()).labelled("gates_open") == [{"vertical": "line"}]
+    assert read((await metrics.scrape(sources)).decode()).labelled("gates_open") == [{"vertical": "line"}]
     await ann.resume(run, "signoff")
-    seen = read((await metrics.page(sources)).decode())
+    seen = read((await metrics.scrape(sources)).decode())
     assert seen.labelled("gates_open") == seen.labelled("gate_age_seconds_max") == []
 
 
@@ -218,7 +217,7 @@ async def test_what_is_under_way_now_is_shown(page: Page, ann: Person, far: FarS
     await ann.start("line", {"amount": 1})
     await far.arrived.wait()
     seen = await page.read()
-    assert seen("live_actors") == 2
+    assert seen("actors") == 2
     assert seen("calls_in_flight") == 1
     assert (seen("mailbox_messages"), seen("mailbox_depth_max")) == (0, 0)
     far.open.set()
@@ -230,11 +229,11 @@ async def test_transactions_are_counted_with_their_size_and_time(page: Page, ann
     before = await page.read()
     await asyncio.gather(*(ann.start("quick") for _ in range(20)))
     after = await page.read()
-    batches = after("batch_works_count") - before("batch_works_count")
-    assert 1 <= batches <= after("batch_works_sum") - before("batch_works_sum")
-    assert after("batch_works_sum") - before("batch_works_sum") >= 20
-    assert after("batch_seconds_count") == after("batch_works_count")
-    assert 0 < after("batch_seconds_sum") < PATIENCE_S
+    batches = after("store_batch_size_count") - before("store_batch_size_count")
+    assert 1 <= batches <= after("store_batch_size_sum") - before("store_batch_size_sum")
+    assert after("store_batch_size_sum") - before("store_batch_size_sum") >= 20
+    assert after("store_batch_seconds_count") == after("store_batch_size_count")
+    assert 0 < after("store_batch_seconds_sum") < PATIENCE_S
 
 
 @pytest.mark.one_daemon
@@ -279,14 +278,14 @@ async def test_sealed_commits_and_checkpoints_are_counted(page: Page, house: Hou
 
 async def test_a_loop_that_is_held_up_is_seen(page: Page) -> None:
     async with asyncio.timeout(PATIENCE_S):
-        while not (before := await page.read())("loop_lag_seconds_count"):
+        while not (before := await page.read())("event_loop_lag_seconds_count"):
             pass
         until = time.perf_counter() + 0.3
         while time.perf_counter() < until:
             pass
-        while (after := await page.read())("loop_lag_seconds_count") == before("loop_lag_seconds_count"):
+        while (after := await page.read())("event_loop_lag_seconds_count") == before("event_loop_lag_seconds_count"):
             pass
-    assert after("loop_lag_seconds_sum") - before("loop_lag_seconds_sum") >= 0.15
+    assert after("event_loop_lag_seconds_sum") - before("event_loop_lag_seconds_sum") >= 0.15
 
 
 async def test_the_process_tells_its_age_and_its_processor_time(page: Page) -> None:
@@ -322,7 +321,7 @@ async def test_a_stream_that_is_followed_changes_no_figure_but_its_own(page: Pag
     async with EventStream(ann, run["id"]) as stream:
         await anext(stream)
         seen = await page.read()
-    assert seen("requests_total", method="GET", route="/process-runs/{run_id}/events", status="200") == 0
+    assert seen("http_requests_total", method="GET", route="/process-runs/{run_id}/events", status="200") == 0
 
 
 class TestWithoutAPort:
@@ -335,8 +334,8 @@ class TestWithoutAPort:
         with capture_logs() as logs:
             await one.open()
         try:
-            assert "measuring" not in [log["event"] for log in logs]
-            assert one.services.requested is None
+            assert "metrics_listening" not in [log["event"] for log in logs]
+            assert one.services.metrics is None
             assert one.services.feed._told[1:] == []  # the first are the webhooks
         finally:
             await one.close()

@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import typer
 from rich.console import RenderableType
 from structlog.testing import capture_logs
 
 from daemon.commands import display
-from daemon.settings import Remote, unknown_variables
+from daemon.commands.base import settings_of
+from daemon.settings import RENAMED, Remote, Settings, unknown_variables
 from tests.web.operators import Operator
 from tests.web.support import PASSWORD, FarSide, Person
 
@@ -295,6 +297,18 @@ async def test_a_terminal_shows_a_picture_that_changes(operator: Operator, ann: 
         await ann.resume(run, "signoff")
         assert b"paid" in await reader.readuntil(b"completed") + await reader.readuntil(b"paid")
         assert await process.wait() == 0
+
+
+def test_an_earlier_name_of_a_setting_is_refused_with_the_present_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert {new.removeprefix("PENSTOCK_").lower() for new in RENAMED.values()} <= set(Settings.model_fields)
+    assert not {old.removeprefix("PENSTOCK_").lower() for old in RENAMED} & set(Settings.model_fields)
+    monkeypatch.setenv("PENSTOCK_IDLE_S", "1")
+    with pytest.raises(typer.Exit) as refused:
+        settings_of()
+    assert refused.value.exit_code == CONFIG
+    assert capsys.readouterr().err == "penstock: PENSTOCK_IDLE_S is now PENSTOCK_RUN_IDLE_S\n"
 
 
 def test_the_variables_of_the_commands_are_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ async def settings(place: tuple[Server, str], tmp_path: Path, blank: Path) -> As
         templates_dir=TEMPLATES,
         egress_allow="127.0.0.0/8",
         rate_limits=False,
-        drain_s=1.0,
+        drain_timeout_s=1.0,
     )
     await server.dropped(url)
 

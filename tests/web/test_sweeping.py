@@ -14,7 +14,7 @@ from tests.web.support import FarSide, House, Person
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    return settings.model_copy(update={"sweep_s": 0.05})
+    return settings.model_copy(update={"sweep_interval_s": 0.05})
 
 
 def lose_one_outcome(house: House, monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -36,7 +36,7 @@ async def collector() -> AsyncIterator[Collector]:
 
 @pytest.fixture
 def settings(settings: Settings, collector: Collector) -> Settings:
-    return settings.model_copy(update={"traces_to": collector.url})
+    return settings.model_copy(update={"otlp_endpoint": collector.url})
 
 
 @pytest.fixture
@@ -244,7 +244,7 @@ class TestWithoutACollectorThatAnswers:
         assert collector.asked.is_set()
 
     async def test_where_nobody_is_named_nothing_is_made(self, settings: Settings, aiohttp_client: Clients) -> None:
-        one = House(settings.model_copy(update={"traces_to": ""}), aiohttp_client)
+        one = House(settings.model_copy(update={"otlp_endpoint": ""}), aiohttp_client)
         await one.open()
         try:
             assert one.services.tracer is None
@@ -267,4 +267,4 @@ class TestWithoutACollectorThatAnswers:
     @pytest.mark.parametrize("wrong", ["127.0.0.1:4318", "ftp://x", "http://user:pass@collector", "http://"])
     def test_what_is_no_address_of_a_collector_is_refused(self, wrong: str) -> None:
         with pytest.raises(ValidationError):
-            Settings(traces_to=wrong)
+            Settings(otlp_endpoint=wrong)

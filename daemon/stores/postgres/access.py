@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from datetime import datetime
 
-    from daemon.observability.meters import Gauge
+    from daemon.observability.metrics import Metrics
     from daemon.stores.group_commit import Writer
     from daemon.stores.postgres.lease import Lease
 
@@ -30,10 +30,10 @@ class PostgresAccess:
 
     lease: Lease
 
-    def __init__(self, url: str, clock: Callable[[], datetime], gauge: Gauge | None) -> None:
+    def __init__(self, url: str, clock: Callable[[], datetime], metrics: Metrics | None) -> None:
         """Connect there, when it is first needed; the lanes come when the lease is held."""
         self._clock = clock
-        self._gauge = gauge
+        self._metrics = metrics
         self._readers = [Link(url) for _ in range(READERS)]
         self._lanes: list[Writer[Link]] = []
 
@@ -64,5 +64,5 @@ class PostgresAccess:
 
     def _not_read(self, event: str, detail: str, kind: str) -> None:
         _log.error(event, detail=detail)
-        if self._gauge is not None:
-            self._gauge.store_failure(kind)
+        if self._metrics is not None:
+            self._metrics.store_failure(kind)

@@ -17,7 +17,7 @@ from daemon.stores.postgres.lease import Fenced, alive
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from daemon.observability.meters import Gauge
+    from daemon.observability.metrics import Metrics
 
 _log = structlog.get_logger()
 CallResult = tuple[Any, Exception | None]
@@ -61,14 +61,14 @@ class PostgresEngine:
         *,
         wrote: Callable[[str], None],
         fenced: Callable[[], None],
-        gauge: Gauge | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         """`wrote` hears which company's commits became durable, `fenced` that nothing may be written any more."""
         self._link = link
         self._epoch = epoch
         self._wrote = wrote
         self._fenced = fenced
-        self._gauge = gauge
+        self._metrics = metrics
 
     async def apply(self, works: Sequence[Any]) -> Sequence[CallResult]:
         """Run the works; each company's commits together, and what fails fails for those alone that it concerns."""
@@ -130,5 +130,5 @@ class PostgresEngine:
 
     def _failure(self, failure: StoreFailed) -> None:
         _log.warning("store_batch_failed", detail=str(failure), outcome=failure.outcome)
-        if self._gauge is not None:
-            self._gauge.store_failure(failure.outcome)
+        if self._metrics is not None:
+            self._metrics.store_failure(failure.outcome)

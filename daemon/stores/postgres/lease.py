@@ -151,7 +151,7 @@ class Lease:
         began = asyncio.get_running_loop().time()
         self.epoch = await self._link.use(lambda db: join(db, self._name, self._lease_s), writing=True)
         self._until = began + self._lease_s
-        _log.info("lease_held", epoch=self.epoch, name=self._name)
+        _log.info("lease_acquired", epoch=self.epoch, name=self._name)
 
     @property
     def every_s(self) -> float:
@@ -167,7 +167,7 @@ class Lease:
                 await self.renew()
         except (StoreFailed, TimeoutError) as failure:
             self.seen = "full" if isinstance(failure, DiskFull) else "failed"
-            _log.warning("lease_not_renewed", reason=str(failure) or "it took too long")
+            _log.warning("lease_renewal_failed", reason=str(failure) or "it took too long")
 
     async def renew(self) -> None:
         """Renew once, and end the leases of others that have run out."""

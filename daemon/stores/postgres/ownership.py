@@ -83,7 +83,7 @@ class PostgresSharing(PostgresAccess):
                 ):
                     await asyncio.sleep(HEARD_LOOK_S)
         except (StoreFailed, TimeoutError):
-            _log.warning("others_may_not_have_heard", hint="each looks for itself, as soon as it can")
+            _log.warning("change_notification_failed", hint="each looks for itself, as soon as it can")
 
     async def accompanied(self) -> bool:
         """Whether another daemon holds its lease at this moment."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from daemon.model import Following, ParkedRun, Performs, Recorded, RunQuery
     from daemon.model.audit_events import LogEvent, Logged
     from daemon.model.evidence import Checkpoint, Entry, Proven, Sign
-    from daemon.observability.meters import Gauge
+    from daemon.observability.metrics import Metrics
     from daemon.stores.postgres.journal import Standing
 
 Key = tuple[str, str]
@@ -57,9 +57,9 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
     failed = False
 
     def __init__(
-        self, url: str, lease: Lease, hints: Hints, clock: Callable[[], datetime], gauge: Gauge | None
+        self, url: str, lease: Lease, hints: Hints, clock: Callable[[], datetime], metrics: Metrics | None
     ) -> None:
-        super().__init__(url, clock, gauge)
+        super().__init__(url, clock, metrics)
         self.lease = lease
         self.hints = hints
         self._loads = Loads(self._standing)
@@ -74,13 +74,13 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
         batch_max: int = BATCH_MAX,
         lease_s: float = LEASE_S,
         on_failed: Callable[[], None] = lambda: None,
-        gauge: Gauge | None = None,
+        metrics: Metrics | None = None,
         background: Background | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[PostgresStore]:
         """Join the daemons on this database, migrated as needed; StoreFailed or SchemaMismatch say why it cannot be."""
         lease, hints = Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed), Hints(url)
-        store = cls(url, lease, hints, clock, gauge)
+        store = cls(url, lease, hints, clock, metrics)
         async with AsyncExitStack() as stack:
             for link in store._readers:
                 stack.push_async_callback(link.close)
@@ -96,8 +96,10 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
             for _ in range(LANES):
                 link = Link(url)
                 stack.push_async_callback(link.close)
-                engine = PostgresEngine(link, lambda: lease.epoch, wrote=hints.wrote, fenced=lease.fence, gauge=gauge)
-                store._lanes.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, gauge=gauge))
+                engine = PostgresEngine(
+                    link, lambda: lease.epoch, wrote=hints.wrote, fenced=lease.fence, metrics=metrics
+                )
+                store._lanes.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, metrics=metrics))
                 stack.push_async_callback(store._lanes[-1].close)
             yield store
 

@@ -73,7 +73,7 @@ class SqliteEngine:
         if full and not self._full:
             _log.error("disk_full", detail=detail, hint="reads go on, and writes as soon as there is room")
         elif self._full and not full:
-            _log.warning("disk_has_room_again")
+            _log.warning("disk_space_recovered")
         self._full = full
 
 

@@ -88,7 +88,7 @@ def check_sound(db: sqlite3.Connection) -> None:
     """StoreFailed when a page of the database is not what it should be; a very large one is left unchecked."""
     (pages,), (page_bytes,) = db.execute("PRAGMA page_count").fetchone(), db.execute("PRAGMA page_size").fetchone()
     if pages * page_bytes > CHECKED_BYTES_MAX:
-        _log.warning("database_not_checked", reason="it is large", bytes=pages * page_bytes)
+        _log.warning("database_check_skipped", reason="it is large", bytes=pages * page_bytes)
         return
     (found,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if found != "ok":

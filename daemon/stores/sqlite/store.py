@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     )
     from daemon.model.audit_events import LogEvent, Logged
     from daemon.model.evidence import Checkpoint, Entry, Proven, Sign
-    from daemon.observability.meters import Gauge
+    from daemon.observability.metrics import Metrics
 
 T = TypeVar("T")
 READERS = 4
@@ -62,7 +62,7 @@ class SqliteStore(SqliteTelling):
         readers: Sequence[connection.Connection],
         clock: Callable[[], datetime],
         room: Callable[[], None] = lambda: None,
-        gauge: Gauge | None = None,
+        metrics: Metrics | None = None,
     ) -> None:
         """Write and read by these connections; `room` raises DiskFull when there is too little on the disk."""
         self._room = room
@@ -71,7 +71,7 @@ class SqliteStore(SqliteTelling):
         self._loads = Loads(self._load_all, len(readers), lambda: self._waited)
         self._waited = False
         self._clock = clock
-        self._gauge = gauge
+        self._metrics = metrics
 
     @classmethod
     @asynccontextmanager
@@ -82,7 +82,7 @@ class SqliteStore(SqliteTelling):
         batch_max: int = BATCH_MAX,
         free_bytes_min: int = 0,
         on_failed: Callable[[], None] | None = None,
-        gauge: Gauge | None = None,
+        metrics: Metrics | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[SqliteStore]:
         """Open the database, made and migrated as needed; StoreFailed or SchemaMismatch say why it cannot be used."""
@@ -93,7 +93,7 @@ class SqliteStore(SqliteTelling):
             unsure = stopped_short(path)
             writing, alone = await stack.enter_async_context(connection.opening(path))
             if alone:
-                _log.warning("database_opened_alone", hint="restart when there is room: nobody can read beside it")
+                _log.warning("database_opened_exclusively", hint="free disk space, then restart")
             with at_opening(path):
                 if unsure:
                     await writing.run(check_sound)
@@ -102,10 +102,10 @@ class SqliteStore(SqliteTelling):
             readers = [connection.reader(path, alone=alone) for _ in range(READERS)]
             reading = [await stack.enter_async_context(one) for one in readers]
             writer: Writer[sqlite3.Connection] = Writer(
-                SqliteEngine(writing, path, free_bytes_min), batch_max=batch_max, on_failed=on_failed, gauge=gauge
+                SqliteEngine(writing, path, free_bytes_min), batch_max=batch_max, on_failed=on_failed, metrics=metrics
             )
             stack.push_async_callback(writer.close)
-            yield cls(writer, reading, clock, partial(check_room, path.parent, free_bytes_min), gauge)
+            yield cls(writer, reading, clock, partial(check_room, path.parent, free_bytes_min), metrics)
 
     @property
     def failed(self) -> bool:
@@ -128,7 +128,7 @@ class SqliteStore(SqliteTelling):
                 await self._readers[0].run(lambda _: self._room())
             except DiskFull as full:
                 self._writer.noticed("full")
-                _log.warning("disk_full_noticed", detail=str(full))
+                _log.warning("disk_full_detected", detail=str(full))
         elif self.state != "stalled":
             with suppress(StoreFailed):
                 await self.ping()
@@ -307,8 +307,8 @@ class SqliteStore(SqliteTelling):
 
     def _not_read(self, event: str, detail: str, kind: str) -> None:
         _log.error(event, detail=detail)
-        if self._gauge is not None:
-            self._gauge.store_failure(kind)
+        if self._metrics is not None:
+            self._metrics.store_failure(kind)
 
 
 def _at_one_point(db: sqlite3.Connection, query: Callable[[sqlite3.Connection], T]) -> T:

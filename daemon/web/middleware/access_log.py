@@ -31,8 +31,8 @@ def company_of(request: web.Request) -> str:
 def tell(services: Services, request: web.Request, response: web.StreamResponse, seconds: float) -> None:
     """Tell whoever wants to know of a request that is answered."""
     status = response.status
-    if services.requested is not None:
-        services.requested(request.method, route_of(request), status)(seconds)
+    if services.metrics is not None:
+        services.metrics.request(request.method, route_of(request), status, seconds)
     wanted = services.settings.access_log
     if wanted == "all" or (wanted == "errors" and (status >= _FAULT or _slow(response, seconds))):
         if request.get(REFUSED):  # a line for each would be too many

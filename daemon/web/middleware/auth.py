@@ -107,7 +107,7 @@ def _accepted_id(given: str) -> str:
 def _answer(error: Exception, request: web.Request, request_id: str) -> web.Response:
     problem = problems.of(error)
     if problem is None:
-        _log.exception("unforeseen", method=request.method, path=request.path)
+        _log.exception("unhandled_exception", method=request.method, path=request.path)
         problem = Problem("internal_error", "Something went wrong here; the request id helps to find out what.")
     if "Idempotency-Key" in request.headers and _ending(request.app[SERVICES]):
         problem = problems.in_doubt(problem)

@@ -40,7 +40,7 @@ async def register(request: web.Request) -> web.Response:
     """Makes a company and its first user, its owner, and logs that user in. An e-mail address has one account."""
     services, of_page = request.app[SERVICES], cookies.of_page(request)
     await request.app[RATE_LIMITS].registration(request)
-    body, raw = await read(request, contract.Registration, body_s=services.settings.body_s)
+    body, raw = await read(request, contract.Registration, body_timeout_s=services.settings.body_timeout_s)
     text, store = idempotency_key(request), request.app[IDEMPOTENCY]
     if of_page:
         session = await _register(services, body, None)
@@ -71,7 +71,7 @@ async def register(request: web.Request) -> web.Response:
 async def log_in(request: web.Request) -> web.Response:
     """Gives a token for an e-mail address and its password. Both being wrong, or one of them, look the same."""
     services, of_page = request.app[SERVICES], cookies.of_page(request)
-    body, _ = await read(request, contract.Login, body_s=services.settings.body_s)
+    body, _ = await read(request, contract.Login, body_timeout_s=services.settings.body_timeout_s)
     await request.app[RATE_LIMITS].login(request, body.email)
     with slot_released():
         session = await services.identity.log_in(body.email, body.password)
@@ -84,7 +84,7 @@ async def log_in(request: web.Request) -> web.Response:
 async def log_out(request: web.Request) -> web.Response:
     """Revokes the token at once and for good."""
     services = request.app[SERVICES]
-    await read(request, Empty, body_s=services.settings.body_s, optional=True)
+    await read(request, Empty, body_timeout_s=services.settings.body_timeout_s, optional=True)
     await services.identity.log_out(principal_of(request))
     gone = web.Response(status=204)
     return cookies.closed(request, gone) if cookies.token_of(request) else gone

@@ -58,7 +58,7 @@ async def put_connector(request: web.Request) -> web.Response:
     """
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
-    body, _ = await read(request, contract.ConnectorDefinition, body_s=services.settings.body_s)
+    body, _ = await read(request, contract.ConnectorDefinition, body_timeout_s=services.settings.body_timeout_s)
     connector = _connector(tool_id, body)
     _checked(connector, services.url_policy)
     _secret_checked(connector, body.auth_token)
@@ -108,7 +108,7 @@ async def test_connector(request: web.Request) -> web.Response:
     """Makes one call that touches no run. The stored secret is sent only to the stored connector's own origin."""
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
-    body, _ = await read(request, contract.ConnectorDefinition, body_s=services.settings.body_s)
+    body, _ = await read(request, contract.ConnectorDefinition, body_timeout_s=services.settings.body_timeout_s)
     trial = _connector(tool_id, body)
     if "auth_type" not in body.model_fields_set:
         trial = _as_stored(trial, await services.connector_service.stored(principal.company_id, tool_id))

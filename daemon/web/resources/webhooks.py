@@ -76,7 +76,7 @@ async def get_webhook(request: web.Request) -> web.Response:
 async def put_webhook(request: web.Request) -> web.Response:
     """Changes a webhook and enables it. Its secret stays."""
     services, (company_id, webhook_id) = request.app[SERVICES], _key(request)
-    body, _ = await read(request, contract.WebhookDefinition, body_s=services.settings.body_s)
+    body, _ = await read(request, contract.WebhookDefinition, body_timeout_s=services.settings.body_timeout_s)
     if await services.webhooks.one(company_id, webhook_id) is None:
         raise not_found()
     await _check(services, body.url)
@@ -104,7 +104,7 @@ async def delete_webhook(request: web.Request) -> web.Response:
 async def test_webhook(request: web.Request) -> web.Response:
     """Sends a signed message of the type `webhook.test`, once and now."""
     services = request.app[SERVICES]
-    await read(request, Empty, body_s=services.settings.body_s, optional=True)
+    await read(request, Empty, body_timeout_s=services.settings.body_timeout_s, optional=True)
     tested = await services.webhooks.test(*_key(request))
     if tested is None:
         raise not_found()

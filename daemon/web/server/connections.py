@@ -27,12 +27,12 @@ class Connections:
 
     def __init__(self, server: web.Server, settings: Settings, connections_max: int) -> None:
         """Begin with no connection."""
-        self.unread_s = settings.unread_s
-        self.unread_bytes_free = settings.unread_bytes_max
+        self.write_timeout_s = settings.write_timeout_s
+        self.unread_bytes_free = settings.write_buffers_bytes_max
         self.free = connections_max
         self.full = ThrottledLog("too_many_connections")
         self._server = server
-        self._idle_s = settings.idle_connection_s
+        self._idle_s = settings.keepalive_timeout_s
 
     def __call__(self) -> Connection:
         """A protocol for a new connection."""
@@ -89,7 +89,7 @@ class Connection(web.RequestHandler):
         if self._unread > self._shared.unread_bytes_free:
             self._reset()
         self._shared.unread_bytes_free -= self._unread
-        self._stalled = asyncio.get_running_loop().call_later(self._shared.unread_s, self._unmoved, self._unread)
+        self._stalled = asyncio.get_running_loop().call_later(self._shared.write_timeout_s, self._unmoved, self._unread)
 
     def resume_writing(self) -> None:
         """Everything is read."""
@@ -123,7 +123,7 @@ class Connection(web.RequestHandler):
 
     def _refusal(self, status: int, exc: BaseException | None) -> Problem:
         if status != web.HTTPBadRequest.status_code:
-            self.log_exception("unforeseen", exc_info=exc)
+            self.log_exception("unhandled_exception", exc_info=exc)
             return Problem("internal_error", "Something went wrong here; the request id helps to find out what.")
         if isinstance(exc, ContentEncodingError):
             return unsupported_encoding()
@@ -147,7 +147,7 @@ class Connection(web.RequestHandler):
         if left > unread - MOVED_BYTES_LEAST:
             self._reset()
         else:
-            self._stalled = asyncio.get_running_loop().call_later(self._shared.unread_s, self._unmoved, left)
+            self._stalled = asyncio.get_running_loop().call_later(self._shared.write_timeout_s, self._unmoved, left)
 
     def _reset(self) -> None:
         """Drop the connection with all that is unread: a plain close would leave that with the kernel, for minutes."""
