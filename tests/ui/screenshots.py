@@ -90,14 +90,14 @@ def _all(
     def take(part: str, ready: str) -> None:
         expect(page.locator(ready).first).to_be_visible()
         expect(page.locator(".skeleton")).to_have_count(0)
-        expect(page.locator("div.thumb")).to_have_count(0, timeout=20_000)
+        expect(page.locator("div.thumbnail")).to_have_count(0, timeout=20_000)
         page.mouse.move(0, 0)
         _keep(page.screenshot(animations="disabled"), FOLDER / f"{part}-{scheme}-{name}.png")
 
     page.goto(window.url)
-    take("sign-in", ".sign")
+    take("sign-in", ".sign-in")
     page.get_by_role("button", name="Create an account").click()
-    take("register", ".sign")
+    take("register", ".sign-in")
     stranger = company.service.company("Harbour Clinic")
     window.sign_in(stranger)
     take("inbox-empty", ".empty")
@@ -123,12 +123,12 @@ def _places(runs: dict[str, Any]) -> list[tuple[str, tuple[str, ...], str]]:
     parked, loan, ended = runs["parked"], runs["loan"], runs["ended"]
     return [
         ("inbox", (), ".row"),
-        ("gate", ("runs", parked["id"], "gates", "signoff"), ".ahead"),
-        ("gate-live", ("runs", loan["id"], "gates", loan["parked_at"]), ".ahead"),
+        ("gate", ("runs", parked["id"], "gates", "signoff"), ".preview"),
+        ("gate-live", ("runs", loan["id"], "gates", loan["parked_at"]), ".preview"),
         ("runs", ("runs",), ".row"),
         ("run", ("runs", ended["id"]), ".node"),
         ("run-waiting", ("runs", runs["employee"]["id"]), ".node"),
-        ("templates", ("templates",), "svg.thumb"),
+        ("templates", ("templates",), "svg.thumbnail"),
         ("template", ("templates", "prior-auth"), ".node"),
         ("connectors", ("connectors",), ".row"),
         ("connector", ("connectors", "loan-fund"), ".card"),
@@ -145,7 +145,7 @@ def _states(page: Page, take: Any, window: Window, runs: dict[str, Any]) -> None
     take("connector-asks", "dialog")
     page.keyboard.press("Escape")
     window.gate(runs["ended"], "signoff")
-    take("decided", ".after")
+    take("decided", ".result")
     window.open()
     window.context.set_offline(True)
     take("offline", ".offline")

@@ -59,7 +59,7 @@ def test_deciding_is_accessible(window: Window, company: Company, place: str) ->
         expect(page.locator(".row")).to_have_count(3)
     elif place == "gate":
         window.gate(run)
-        expect(page.locator(".ahead").first).to_be_visible()
+        expect(page.locator(".preview").first).to_be_visible()
     elif place == "after":
         company.resume(run, run["parked_at"], run["gate"]["decisions"][0])
         window.gate(run)
@@ -99,7 +99,7 @@ def test_what_is_told_of_a_doubtful_call_is_accessible(window: Window, company: 
     page = window.gate(company.resume(company.start("loan-underwriting"), "fund-loan"))
     page.get_by_role("radio", name="Mark as done").check()
     page.get_by_label("Tool output").fill("reference = PAY-77")
-    expect(page.locator(".taken")).to_contain_text("PAY-77")
+    expect(page.locator(".parsed-output")).to_contain_text("PAY-77")
     assert_accessible(page)
 
 

@@ -39,7 +39,7 @@ def test_who_approves_sees_what_runs_until_it_is_answered(window: Window, loan: 
     far.let_go.set()
     expect(page.get_by_text("Running now")).to_have_count(0)
     expect(page.get_by_text("returned a response")).to_be_visible()
-    expect(page.locator(".after-now")).to_contain_text("Completed")
+    expect(page.locator(".run-state")).to_contain_text("Completed")
 
 
 def test_who_loads_the_page_again_meanwhile_sees_the_same(window: Window, loan: Any, far: FarSide) -> None:
@@ -51,7 +51,7 @@ def test_who_loads_the_page_again_meanwhile_sees_the_same(window: Window, loan: 
     expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
     expect(page.get_by_text("No action is needed")).to_have_count(0)
     far.let_go.set()
-    expect(page.locator(".after-now")).to_contain_text("Completed")
+    expect(page.locator(".run-state")).to_contain_text("Completed")
 
 
 def test_without_the_stream_the_end_is_noticed_all_the_same(window: Window, loan: Any, far: FarSide) -> None:
@@ -62,7 +62,7 @@ def test_without_the_stream_the_end_is_noticed_all_the_same(window: Window, loan
     page.reload()
     expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
     far.let_go.set()
-    expect(page.locator(".after-now")).to_contain_text("Completed")
+    expect(page.locator(".run-state")).to_contain_text("Completed")
 
 
 def test_a_call_that_was_denied_is_not_said_to_have_been_sent(window: Window, company: Company, loan: Any) -> None:

@@ -57,7 +57,7 @@ def test_a_value_of_ten_kilobytes_is_cut_and_shown_on_demand(narrow: Window, com
 
 def test_characters_that_are_not_seen_are_named(narrow: Window, company: Company) -> None:
     page = narrow.gate(company.start("hostile", INPUTS))
-    marks = page.locator(".facts .hidden-mark")
+    marks = page.locator(".facts .hidden-character")
     expect(marks.first).to_be_visible()
     texts = marks.all_inner_texts()
     assert {"U+202E", "U+200B", "U+2066"} <= set(texts)

@@ -23,7 +23,7 @@ def test_a_live_call_behind_a_sign_off_is_listed_as_sent_for_real(window: Window
     expect(live).to_contain_text("version 1 of its connector")
     expect(live).to_contain_text("on “Approve”")
     expect(effects).to_contain_text("can be sent live.")
-    expect(page.locator(".choice", has_text="Approve").locator(".sent")).to_contain_text("sent live")
+    expect(page.locator(".choice", has_text="Approve").locator(".live-note")).to_contain_text("sent live")
     expect(page.get_by_text("nothing is sent")).to_have_count(0)
 
 

@@ -28,7 +28,7 @@ export function App() {
   }, [address]);
   if (session.state === "unknown") {
     return (
-      <main className="alone">
+      <main className="centered">
         {session.problem === null ? <Loading what="Starting" rows={3} /> : <LoadError problem={session.problem} retry={() => void loadSession()} />}
       </main>
     );

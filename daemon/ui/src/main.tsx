@@ -2,8 +2,17 @@
 
 import "./styles/tokens.css";
 import "./styles/base.css";
-import "./styles/components.css";
-import "./styles/pages.css";
+import "./styles/layout.css";
+import "./styles/controls.css";
+import "./styles/content.css";
+import "./styles/forms.css";
+import "./styles/lists.css";
+import "./styles/sign-in.css";
+import "./styles/gate.css";
+import "./styles/run.css";
+import "./styles/graph.css";
+import "./styles/templates.css";
+import "./styles/responsive.css";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { App } from "./App";

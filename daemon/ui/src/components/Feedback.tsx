@@ -42,7 +42,7 @@ export function Loading({ rows = 4, what = "Loading" }: { rows?: number; what?: 
   return (
     <div className="skeleton" role="status" aria-label={what}>
       {Array.from({ length: rows }, (_, index) => (
-        <div key={index} className="bone" />
+        <div key={index} className="skeleton-row" />
       ))}
     </div>
   );

@@ -37,8 +37,6 @@ const PATHS = {
   info: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM12 11v5M12 7.500v.500",
   close: "M6 6l12 12M18 6L6 18",
   clock: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18zM12 7v5l3.500 2",
-  fit: "M4 9V4h5M15 4h5v5M20 15v5h-5M9 20H4v-5",
-  minus: "M5 12h14",
 } as const;
 
 export type IconName = keyof typeof PATHS;

@@ -72,7 +72,7 @@ function OpenGateCount() {
   return (
     <span className="count">
       {count > 999 ? "999+" : count}
-      <span className="unseen"> waiting</span>
+      <span className="visually-hidden"> waiting</span>
     </span>
   );
 }
@@ -83,7 +83,7 @@ function AccountMenu() {
   const [failed, setFailed] = useState("");
   return (
     <details
-      className="person"
+      className="account-menu"
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
         event.currentTarget.open = false;
@@ -94,13 +94,13 @@ function AccountMenu() {
       }}
     >
       <summary>
-        <span className="initial" aria-hidden="true">
+        <span className="avatar" aria-hidden="true">
           {Array.from(account.user.name ?? account.user.email)[0]?.toUpperCase()}
         </span>
         <span className="company">
           <Label text={account.company.name} maxLength={40} />
         </span>
-        <span className="unseen">: your account</span>
+        <span className="visually-hidden">: your account</span>
       </summary>
       <div className="menu">
         <p>

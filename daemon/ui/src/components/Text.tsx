@@ -36,7 +36,7 @@ function markHidden(text: string) {
     typeof part === "string" ? (
       <Fragment key={index}>{part}</Fragment>
     ) : (
-      <span key={index} className="hidden-mark" title="A character that is not seen">
+      <span key={index} className="hidden-character" title="A character that is not seen">
         {codePoint(part.hidden)}
       </span>
     ),

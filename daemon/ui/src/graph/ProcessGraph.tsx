@@ -32,7 +32,7 @@ interface Props {
 }
 
 type StepData = { node: GraphNode; state: StepState | null; mode: "shadow" | "live" | null; times: number; chosen: boolean; onChoose: (id: string) => void };
-type EdgeData = { way: RoutedEdge; state: "taken" | "left" | "plain" };
+type EdgeData = { way: RoutedEdge; state: "taken" | "not-taken" | "plain" };
 
 const ZOOM_MIN = 0.9;
 const TALL_PX = 620;
@@ -91,7 +91,7 @@ function GraphCanvas({ canvas, progress, chosen, onChoose, found }: Props & { fo
           source: one.source,
           target: one.target,
           type: "way",
-          data: { way: one, state: progress === undefined ? "plain" : progress.takenEdges.has(edgeKey(one.source, one.target)) ? "taken" : "left" },
+          data: { way: one, state: progress === undefined ? "plain" : progress.takenEdges.has(edgeKey(one.source, one.target)) ? "taken" : "not-taken" },
         }),
       ),
     [found, progress],
@@ -112,7 +112,7 @@ function GraphCanvas({ canvas, progress, chosen, onChoose, found }: Props & { fo
     void flow.setCenter(x, y, { zoom });
   };
   return (
-    <div className={found.height > TALL_PX ? "picture tall" : "picture"} ref={frame}>
+    <div className={found.height > TALL_PX ? "graph tall" : "graph"} ref={frame}>
       <ReactFlow
         nodes={nodes}
         edges={edges}
@@ -173,7 +173,7 @@ function StepNode({ data }: NodeProps<Node<StepData>>) {
             <span className="node-state">
               {times > 1 && <>×{times} </>}
               <Icon name={state} size={15} />
-              <span className="unseen">{STEP_STATE_LABELS[state]}</span>
+              <span className="visually-hidden">{STEP_STATE_LABELS[state]}</span>
             </span>
           )}
         </span>
@@ -193,12 +193,12 @@ function RoutedEdgeLine({ id, data }: EdgeProps<Edge<EdgeData>>) {
   const before = one.points.at(-2);
   const turned = end === undefined || before === undefined ? 0 : (Math.atan2(end.y - before.y, end.x - before.x) * 180) / Math.PI;
   return (
-    <g className={`way way-${state}`}>
+    <g className={`graph-edge graph-edge-${state}`}>
       <BaseEdge id={id} path={roundedPath(one.points)} />
-      {end !== undefined && <path className="way-tip" d="M0 0L-9 -4.500L-9 4.500Z" transform={`translate(${end.x} ${end.y}) rotate(${turned})`} />}
+      {end !== undefined && <path className="graph-arrow" d="M0 0L-9 -4.500L-9 4.500Z" transform={`translate(${end.x} ${end.y}) rotate(${turned})`} />}
       {one.label !== null && (
         <EdgeLabelRenderer>
-          <span className={`way-name way-${state}`} style={{ transform: `translate(${one.label.x}px, ${one.label.y}px)`, width: one.label.width }}>
+          <span className={`graph-edge-label graph-edge-${state}`} style={{ transform: `translate(${one.label.x}px, ${one.label.y}px)`, width: one.label.width }}>
             <Label text={one.name} />
           </span>
         </EdgeLabelRenderer>

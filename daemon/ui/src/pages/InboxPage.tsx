@@ -112,7 +112,7 @@ function Row({ one, title }: { one: OpenGate; title: string }) {
   const { run, gate } = one;
   const mode = gateMode(gate);
   return (
-    <li className={`row edge-${gate.tier}`}>
+    <li className={`row row-${gate.tier}`}>
       <a className="row-main" href={linkTo("runs", run.id, "gates", gate.step_id)}>
         <Label text={gate.label} />
       </a>

@@ -11,14 +11,14 @@ import { register, signIn } from "../state/session";
 export function SignInPage({ ended }: { ended: boolean }) {
   const [fresh, setFresh] = useState(false);
   return (
-    <main className="alone">
-      <div className="sign">
-        <p className="sign-brand">
+    <main className="centered">
+      <div className="sign-in">
+        <p className="sign-in-brand">
           <Brand size={30} /> Penstock
         </p>
-        <p className="sign-what">Safe steps run automatically. A person decides the rest.</p>
+        <p className="sign-in-text">Safe steps run automatically. A person decides the rest.</p>
         {fresh ? <Register /> : <SignIn ended={ended} />}
-        <p className="sign-other">{fresh ? "Already have an account?" : "New here?"}</p>
+        <p className="sign-in-other">{fresh ? "Already have an account?" : "New here?"}</p>
         <button type="button" className="button wide" onClick={() => setFresh(!fresh)}>
           {fresh ? "Sign in instead" : "Create an account"}
         </button>

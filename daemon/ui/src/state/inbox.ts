@@ -57,7 +57,7 @@ export async function loadInbox(): Promise<void> {
   }
 }
 
-export function clearInbox(): void {
+function clearInbox(): void {
   latestRequest++;
   set({ runs: new Map(), loaded: false, more: false, problem: null });
 }

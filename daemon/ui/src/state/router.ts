@@ -9,7 +9,7 @@ export interface Route {
 
 let cached: { hash: string; place: Route } | null = null;
 
-export function currentRoute(): Route {
+function currentRoute(): Route {
   const hash = location.hash;
   if (cached?.hash !== hash) {
     const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);

@@ -3,7 +3,7 @@
 import type { GraphNode, RunStatus, Tier, Values, StepStatus } from "../api/types";
 
 export const TIERS: Tier[] = ["critical", "high", "medium", "low"];
-export const ROLES = ["member", "manager", "owner"];
+const ROLES = ["member", "manager", "owner"];
 
 export const RUN_STATUS_LABELS: Record<RunStatus, string> = {
   executing: "Running",

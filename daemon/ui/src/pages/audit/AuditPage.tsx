@@ -285,7 +285,7 @@ function RunEventItem({ one }: { one: CompanyEvent }) {
       <EventEntry event={one.event} label={(id) => value?.get(id) ?? id} />
       <a className="small" href={linkTo("runs", one.run_id)}>
         <Icon name="runs" size={14} /> <Label text={value?.get("") ?? "The run"} maxLength={60} />
-        <span className="unseen"> {one.run_id}</span>
+        <span className="visually-hidden"> {one.run_id}</span>
       </a>
     </li>
   );

@@ -95,7 +95,7 @@ export function DecisionForm({ shown, canvas, unknown, mode, blocked, onSent, on
     <form className="card decide" id="decide" tabIndex={-1} onSubmit={(event) => void decide(event)} aria-labelledby={`${name}-title`}>
       <h2 id={`${name}-title`}>Your decision</h2>
       <fieldset disabled={blocked || busy} className="choices">
-        <legend className="unseen">Your decision</legend>
+        <legend className="visually-hidden">Your decision</legend>
         {gate.decisions.map((one) => (
           <label key={one} className={`choice choice-${one === "denied" ? "deny" : "go"}`}>
             <input
@@ -118,7 +118,7 @@ export function DecisionForm({ shown, canvas, unknown, mode, blocked, onSent, on
       {unknown && <p className="muted small">The next steps are unknown: the template of this run no longer exists.</p>}
       {decision === "done" && <ToolOutputField text={answer} onChange={setAnswer} error={errors.get("/output")} disabled={blocked || busy} />}
       {missing !== null && acceptsInputs(decision) && (
-        <fieldset className="lacking" disabled={blocked || busy}>
+        <fieldset className="missing-inputs" disabled={blocked || busy}>
           <legend>Missing inputs</legend>
           <p className="muted small">The run needs these inputs. They are sent with your decision.</p>
           <SchemaFields schema={missing.schema} texts={texts} onChange={setTexts} errors={missing.fieldErrors(errors)} />

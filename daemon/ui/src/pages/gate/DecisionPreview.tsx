@@ -8,7 +8,7 @@ import type { PreviewStep } from "./preview";
 
 export function DecisionPreview({ steps }: { steps: PreviewStep[] }) {
   return (
-    <ol className="ahead">
+    <ol className="preview">
       {steps.map((step, index) => (
         <li key={index}>
           <PreviewLine step={step} />
@@ -27,7 +27,7 @@ function PreviewLine({ step }: { step: PreviewStep }) {
           <span>
             <Label text={step.node.label} />{" "}
             {step.mode === "live" ? (
-              <small className="sent">
+              <small className="live-note">
                 sent live
                 {step.node.effect !== null && ` · ${(EFFECT_LABELS[step.node.effect] ?? "").toLowerCase()}`}
               </small>

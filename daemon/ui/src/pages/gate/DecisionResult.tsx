@@ -38,8 +38,8 @@ export function DecisionRecorded({ given, run, reload, onBack }: { given: SentDe
   const again = run.gates.find((gate) => gate.step_id === given.gate.step_id);
   const [before, after] = decisionPhrase(given.decision);
   return (
-    <section className="after" role="status">
-      <span className={`after-sign ${given.decision === "denied" ? "deny" : "go"}`}>
+    <section className="result" role="status">
+      <span className={`result-icon ${given.decision === "denied" ? "deny" : "go"}`}>
         <Icon name={given.decision === "denied" ? "denied" : "done"} size={28} />
       </span>
       <Heading title="Your decision is recorded" />
@@ -66,8 +66,8 @@ export function GateClosed({ run, step, visit, reload }: { run: Run; step: strin
   const { user } = useAccount();
   const mine = verdict?.by === user.email;
   return (
-    <section className="after" role="status">
-      <span className="after-sign">
+    <section className="result" role="status">
+      <span className="result-icon">
         <Icon name="info" size={28} />
       </span>
       <Heading title={verdict === null ? "No decision is pending here" : mine ? "You decided this" : "Already decided"} />
@@ -130,7 +130,7 @@ function DecisionProgress({ run, step, visit, reload }: { run: Run; step: string
 
 function RunningCall({ visit, label }: { visit: TraceEntry; label: string }) {
   return (
-    <div className="becoming">
+    <div className="call-progress">
       <p>
         <Icon name="calling" size={16} /> <strong>Running now: <Label text={label} /></strong>, started <TimeAgo at={visit.verdict?.at ?? visit.started_at} />. The page updates when it finishes.
       </p>
@@ -153,7 +153,7 @@ function CallResult({ visit, label }: { visit: TraceEntry; label: string }) {
   }
   if (visit.status !== "done" || visit.verdict?.decision === "done") return null;
   return (
-    <details className="becoming">
+    <details className="call-progress">
       <summary>
         The call of “<Label text={label} />” returned a response
       </summary>
@@ -164,7 +164,7 @@ function CallResult({ visit, label }: { visit: TraceEntry; label: string }) {
 
 function RunState({ run }: { run: Run }) {
   return (
-    <p className="after-now">
+    <p className="run-state">
       The run: <StatusBadge status={run.status} />{" "}
       {run.outcome !== null && (
         <strong>

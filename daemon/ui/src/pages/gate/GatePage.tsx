@@ -124,7 +124,7 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
       </Heading>
       <div className="gate-columns">
         <div className="gate-main">
-          <section className="card asked">
+          <section className="card question-card">
             <h2>Question</h2>
             <p className="question">
               <GateQuestion gate={gate} />
@@ -206,7 +206,7 @@ function DecisionBasis({ run, gate, label }: { run: Run; gate: Gate; label: (ste
           <p className="muted">No step has a result yet.</p>
         ) : (
           found.map(([step, value]) => (
-            <div className="found" key={step}>
+            <div className="step-result" key={step}>
               <h3>
                 <Label text={label(step)} />
                 {made.length < found.length && isShadowed(run, step) && <small className="muted"> sample response: the step was shadowed</small>}

@@ -18,7 +18,7 @@ export function ToolOutputField({ text, onChange, error, disabled }: { text: str
         disabled={disabled}
       />
       {value !== undefined && (
-        <div className="taken" role="status">
+        <div className="parsed-output" role="status">
           <p className="muted small">This is recorded as the tool output:</p>
           <Value value={value} />
         </div>

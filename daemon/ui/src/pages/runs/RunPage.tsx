@@ -70,7 +70,7 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
         </p>
       </Heading>
       <RunNotice run={run} label={label} />
-      <div className="actions standing">
+      <div className="actions run-actions">
         <GateLinks run={run} />
         <RunActions run={run} onChanged={onChanged} />
       </div>

@@ -57,7 +57,7 @@ function TemplateCard({ one }: { one: Template }) {
   const worst = TIERS.find((tier): tier is Tier => gates.some((node) => node.tier === tier));
   return (
     <li className="tile">
-      <Suspense fallback={<div className="thumb" />}>
+      <Suspense fallback={<div className="thumbnail" />}>
         <Thumb vertical={one.vertical} />
       </Suspense>
       <h2>
