@@ -114,7 +114,7 @@ def differs(visit: Visit, now: Standing) -> bool:
 
 def own_call(run: Run, visit: Visit, node: Node, connectors: Connectors) -> Request | Missing | None:
     """The call that a decision at a visit sends at once; what may have happened already is repeated as it was."""
-    if node.kind != "task":
+    if not node.traits.calls:
         return None
     doubtful = visit.gate is not None and RETRY in visit.gate.decisions
     if doubtful and visit.request is not None and _bound(visit.request, connectors):
@@ -221,7 +221,7 @@ def _root(key: str) -> str:
 
 def _as_opened(visit: Visit, connectors: Connectors) -> bool:
     """Whether every connector behind an open gate is still the one that it showed."""
-    if visit.kind == "task" and (visit.request is None or not _bound(visit.request, connectors)):
+    if visit.calls and (visit.request is None or not _bound(visit.request, connectors)):
         return False
     effects = visit.gate.effects if visit.gate is not None else None
     return all(_version(one.tool, connectors) == one.connector_version for one in effects or ())

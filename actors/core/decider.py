@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import assert_never
 
 from msgspec import Struct
 
-from actors.core.approvals import CHANGED, OUTCOME_UNKNOWN, Standing, changed_gates, differs, restated, tag
-from actors.core.calls import Connectors, Missing, Request, sendable
+from actors.core.approvals import differs, restated
+from actors.core.calls import Connectors
 from actors.core.evolve import evolve
-from actors.core.governance import may_decide
+from actors.core.kinds import NODE_KINDS, CallOutcome, enter, flow
 from actors.core.messages import (
-    CONNECTOR_CHANGED_CODE,
     Call,
     CallFailed,
     CallReturned,
-    CallSettled,
     Cancel,
     Effect,
     Elapsed,
@@ -27,13 +25,12 @@ from actors.core.messages import (
     RunEnded,
     RunStarted,
     Start,
-    VerdictGiven,
     Wake,
 )
-from actors.core.run import DONE, RETRY, Run, Visit
-from actors.core.supplied import completed, unseen
-from actors.core.template import APPROVED, DENIED, Template
-from actors.core.turn import COMPLETE, Turn
+from actors.core.run import Run, Visit
+from actors.core.template import Template
+from actors.core.turn import Turn
+from actors.core.verdicts import give_verdict
 
 STEPS_MAX = 10_000
 
@@ -66,7 +63,7 @@ def step(
         turn = Turn(run, message.at, connectors, template, steps_max)
         rejected = _decide(turn, message)
     if rejected is None:
-        turn.flow()
+        flow(turn)
         _renew(turn)
     elif not turn.events:
         return rejected
@@ -110,113 +107,25 @@ def _started(message: Start, template: Template, connectors: Connectors, steps_m
         traceparent=message.traceparent,
     )
     turn = Turn(evolve(None, started), message.at, connectors, template, steps_max, [started])
-    turn.enter(template.start, None)
+    enter(turn, template.start, None)
     return turn
 
 
 def _decide(turn: Turn, message: Resume | Cancel | Retry | CallReturned | CallFailed | Elapsed) -> Rejected | None:
     match message:
         case Resume():
-            return _resume(turn, message)
+            return give_verdict(turn, message)
         case Cancel():
             return _cancel(turn, message)
         case Retry():
             return _retry(turn, message)
-        case CallReturned():
-            _returned(turn, message)
-        case CallFailed():
-            _failed(turn, message)
+        case CallReturned() | CallFailed():
+            _outcome(turn, message)
         case Elapsed():
             pass
         case _:
             assert_never(message)
     return None
-
-
-def _resume(turn: Turn, message: Resume) -> Rejected | None:
-    run = turn.run
-    visit = next((v for v in run.parked if v.step_id == message.gate), None)
-    if visit is None or visit.gate is None:
-        return _not_here(run, message.gate)
-    gate, now = visit.gate, turn.stands(visit)
-    if not may_decide(message.role, gate.role):
-        return Rejected("forbidden", f"A decision here needs the role {gate.role}.", {"required": gate.role})
-    if (stale := _stale(turn, message, visit, now)) is not None:
-        return stale
-    if message.decision not in gate.decisions:
-        detail = f"At {message.gate} the decision is one of: {', '.join(gate.decisions)}."
-        return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
-    wrong, request = completed(turn, visit, message, now.request)
-    if wrong is not None:
-        return wrong
-    if differs(visit, now):
-        visit = turn.reopen(visit, now)
-    anew = unseen(turn, visit, message, request)
-    turn.emit(
-        VerdictGiven(
-            at=turn.at,
-            step_id=visit.step_id,
-            visit=visit.visit,
-            decision=message.decision,
-            by=message.by,
-            via=message.via,
-            comment=message.comment,
-            inputs=message.inputs or None,
-            request=None if anew else sendable(request),
-            traceparent=message.traceparent,
-        )
-    )
-    if anew:
-        turn.enter(visit.step_id, None)
-        turn.park(turn.run.open[-1], COMPLETE, gate.decisions, request)
-    else:
-        _follow(turn, visit, message, sendable(request) or request)
-    return None
-
-
-def _not_here(run: Run, gate: str) -> Rejected:
-    """Why a verdict on that gate does not count: the run is not parked, or parked elsewhere."""
-    more: dict[str, Any] = {"run_status": run.status, "parked_at": None, "decided": None}
-    closed = run.decided(gate)
-    if closed is not None and closed.verdict is not None:
-        verdict = closed.verdict
-        more["decided"] = {
-            "gate": gate,
-            "visit": closed.visit,
-            "decision": verdict.decision,
-            "by": verdict.by,
-            "at": verdict.at,
-        }
-    if not run.parked:
-        return Rejected("not_parked", f"The run is {run.status}, so there is no gate to decide on.", more)
-    more["parked_at"] = run.parked[0].step_id
-    return Rejected("gate_mismatch", f"The run is parked at {more['parked_at']}, not at the gate that was named.", more)
-
-
-def _stale(turn: Turn, message: Resume, visit: Visit, now: Standing) -> Rejected | None:
-    """Whether the human saw something else than what stands; then the gate opens again, showing what stands.
-
-    Who does not say what was seen has seen what the gate showed when it opened.
-    """
-    if message.digest is None and message.tags is None:
-        fits = not differs(visit, now)
-    else:
-        fits = message.digest in (None, now.digest) and _seen(turn, message)
-    if fits:
-        return None
-    if differs(visit, now):
-        turn.reopen(visit, now)
-    detail = "What was decided on is not what stands at this gate now; read the run and decide again."
-    return Rejected("stale", detail, {"parked_at": turn.run.parked[0].step_id, "tag": _tag(turn)})
-
-
-def _seen(turn: Turn, message: Resume | Cancel | Retry) -> bool:
-    """Whether the run stands as its entity tags say, if the message names any."""
-    return message.tags is None or _tag(turn) in message.tags
-
-
-def _tag(turn: Turn) -> str:
-    return tag(turn.run, changed_gates(turn.run, turn.template, turn.connectors))
 
 
 def _renew(turn: Turn) -> None:
@@ -227,23 +136,6 @@ def _renew(turn: Turn) -> None:
         now = restated(turn.run, visit, turn.template, turn.connectors)
         if differs(visit, now):
             turn.reopen(visit, now)
-
-
-def _follow(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:
-    """Go where a verdict leads."""
-    if message.decision == RETRY and visit.kind == "task" and request is not None:
-        turn.enter(visit.step_id, None, message.by, message.via)
-        reason = f"{message.by} decided to send the call again"
-        turn.perform(turn.run.open[-1], request, reason, message.by)
-    elif message.decision == DONE and visit.kind == "task":
-        output = {} if message.output is None else message.output
-        signal = turn.signal(visit.step_id, output)
-        turn.emit(CallSettled(at=turn.at, step_id=visit.step_id, visit=visit.visit, output=output, signal=signal))
-        turn.leave(visit.step_id, APPROVED)
-    elif visit.kind == "task" and message.decision == APPROVED and request is not None:
-        turn.perform(visit, request)
-    else:
-        turn.leave(visit.step_id, message.decision)
 
 
 def _cancel(turn: Turn, message: Cancel) -> Rejected | None:
@@ -265,58 +157,30 @@ def _retry(turn: Turn, message: Retry) -> Rejected | None:
     if (moved := _moved(turn, message)) is not None:
         return moved
     for visit in failed:
-        turn.enter(visit.step_id, None, message.by, message.via)
+        enter(turn, visit.step_id, None, message.by, message.via)
     return None
 
 
 def _moved(turn: Turn, message: Cancel | Retry) -> Rejected | None:
     """Whether the run has moved on since it was seen."""
-    if _seen(turn, message):
+    if turn.seen(message.tags):
         return None
     parked_at = turn.run.parked[0].step_id if turn.run.parked else None
     detail = "The run has changed since it was seen; read it and decide again."
-    return Rejected("stale", detail, {"parked_at": parked_at, "tag": _tag(turn)})
+    return Rejected("stale", detail, {"parked_at": parked_at, "tag": turn.tag()})
 
 
-def _returned(turn: Turn, message: CallReturned) -> None:
-    if _awaits(turn.run, message.step_id, message.visit):
-        turn.emit(
-            CallSettled(
-                at=turn.at,
-                step_id=message.step_id,
-                visit=message.visit,
-                output=message.output,
-                signal=turn.signal(message.step_id, message.output, message.signal),
-                attempts=message.attempts,
-            )
-        )
-        if turn.run.ended is None:
-            turn.leave(message.step_id, APPROVED)
+def _outcome(turn: Turn, message: CallOutcome) -> None:
+    """Take what came of a call; a stale outcome falls away."""
+    visit = _awaiting(turn.run, message.step_id, message.visit)
+    if visit is not None and (taken := NODE_KINDS[visit.kind].on_outcome) is not None:
+        taken(turn, visit, message)
 
 
-def _failed(turn: Turn, message: CallFailed) -> None:
-    if not _awaits(turn.run, message.step_id, message.visit):
-        return
-    sent, error = turn.run.at(message.step_id), message.error
-    turn.emit(
-        CallSettled(at=turn.at, step_id=message.step_id, visit=message.visit, error=error, attempts=error.attempts)
-    )
-    if sent is None:
-        return
-    node = turn.template.node(sent.step_id)
-    if message.unknown:
-        turn.enter(sent.step_id, None)
-        again, call = turn.run.open[-1], sent.request
-        turn.park(again, OUTCOME_UNKNOWN, (RETRY, DONE, DENIED), call)
-    elif node.effect == "irreversible" and error.code == CONNECTOR_CHANGED_CODE and error.maybe_sent is False:
-        turn.enter(sent.step_id, None)
-        turn.park(turn.run.open[-1], CHANGED, turn.template.decisions(node.id), turn.prepare(node))
-
-
-def _awaits(run: Run, step_id: str, visit: int) -> bool:
-    """Whether the run waits for what came of that visit's call, or ended while the call was out."""
+def _awaiting(run: Run, step_id: str, visit: int) -> Visit | None:
+    """The visit whose call is out, or was out when the run ended."""
     for one in (*run.open, *(run.trace if run.ended is not None else ())):
         if one.step_id == step_id and one.visit == visit:
             sent = one.request is not None and (one.gate is None or one.verdict is not None)
-            return one.status == "calling" or (one.status == "cancelled" and sent)
-    return False
+            return one if one.status == "calling" or (one.status == "cancelled" and sent) else None
+    return None

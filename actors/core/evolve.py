@@ -20,10 +20,12 @@ from actors.core.messages import (
     VerdictGiven,
 )
 from actors.core.run import DONE, RETRY, Gate, Run, Verdict, Visit, VisitStatus
-from actors.core.template import APPROVED, DENIED
+from actors.core.template import APPROVED, DENIED, TRAITS
 
 VisitEvent = StepCleared | CallSettled | GateOpened | VerdictGiven
 Changes = dict[str, Any]
+JUDGED_CALLS: dict[str, VisitStatus] = {APPROVED: "calling", DONE: "calling", RETRY: "failed", DENIED: "denied"}
+"""Where a verdict leads the visit of a step that makes a call."""
 
 
 def evolve(run: Run | None, event: Event) -> Run:
@@ -93,7 +95,7 @@ def _entered(run: Run, event: StepEntered) -> Changes:
 
 def _cleared(run: Run, event: StepCleared) -> Changes:
     visit = _open_visit(run, event)
-    if visit.kind == "task":
+    if visit.calls:
         calling = replace(visit, status="calling", resolved_by=event.by, reason=event.reason, request=event.request)
         return _staying(run, calling)
     output = {} if event.branch is None else {"branch": event.branch}
@@ -163,16 +165,14 @@ def _judged(run: Run, event: VerdictGiven) -> Changes:
     }
     verdict = Verdict(event.decision, event.by, event.at, event.comment, event.inputs)
     visit = replace(visit, verdict=verdict, resolved_by=event.by, request=event.request)
-    status: VisitStatus = "denied" if event.decision == DENIED else "done"
-    if visit.kind != "task":
-        output = {"decision": event.decision, "comment": event.comment}
-        facts = {**run.facts, event.step_id: output}
-        over = replace(visit, status=status, ended_at=event.at, output=output)
-        return {**changes, **_closing(run, over), "facts": facts}
-    if event.decision in (APPROVED, DONE):
-        return {**changes, **_staying(run, replace(visit, status="calling"))}
-    over = replace(visit, status="failed" if event.decision == RETRY else status, ended_at=event.at)
-    return {**changes, **_closing(run, over)}
+    if visit.calls:
+        status = JUDGED_CALLS.get(event.decision, "done")
+        if status == "calling":
+            return {**changes, **_staying(run, replace(visit, status=status))}
+        return {**changes, **_closing(run, replace(visit, status=status, ended_at=event.at))}
+    output = {"decision": event.decision, "comment": event.comment}
+    over = replace(visit, status="denied" if event.decision == DENIED else "done", ended_at=event.at, output=output)
+    return {**changes, **_closing(run, over), "facts": {**run.facts, event.step_id: output}}
 
 
 def _undecided(run: Run, visit: Visit) -> tuple[str, ...]:
@@ -202,7 +202,7 @@ def _ended(run: Run, event: RunEnded) -> Changes:
 def _over(visit: Visit, event: RunEnded) -> Visit:
     if visit.status == "failed":
         return visit
-    reached = visit.kind == "end" and event.status == "completed"
+    reached = TRAITS[visit.kind].ends and event.status == "completed"
     return replace(visit, status="done" if reached else "cancelled", ended_at=event.at)
 
 

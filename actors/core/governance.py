@@ -65,7 +65,7 @@ def _rule(run: Run, node: Node) -> str | None:
     if node.gate:
         high = node.tier in GATE_TIERS
         return f"tier {node.tier} needs a human verdict" if high else "this step is a human sign-off"
-    if not run.auto_resolve and node.kind != "end":
+    if not run.auto_resolve and not node.traits.ends:
         return "every step of this run waits for a human"
     if run.signals:
         return f"the signal of {', '.join(run.signals)} is not decided yet"

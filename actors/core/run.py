@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from actors.core.calls import PlannedCall, Request
 from actors.core.messages import Failure, RunEnded
-from actors.core.template import Kind, Tier
+from actors.core.template import TRAITS, Kind, Tier
 
 Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
 VisitStatus = Literal["waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled"]
@@ -64,6 +64,11 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
     gate: Gate | None = None
     verdict: Verdict | None = None
     arrived: tuple[str, ...] = ()
+
+    @property
+    def calls(self) -> bool:
+        """Whether it is a visit of a step that makes a call."""
+        return TRAITS[self.kind].calls
 
 
 class Run(Struct, frozen=True, gc=False, omit_defaults=True):

@@ -20,7 +20,7 @@ def completed(
     A call is made in shadow with what there is; a live one waits until all is there that its step needs.
     """
     given, node = message.inputs or {}, turn.template.node(visit.step_id)
-    approved = visit.kind == "task" and message.decision == APPROVED
+    approved = visit.calls and message.decision == APPROVED
     if not given and not approved:
         return None, request
     inputs, wrong = turn.run.inputs, list[Wrong]()
@@ -43,7 +43,7 @@ def completed(
 
 def unseen(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> bool:
     """Whether an approval brings the inputs of an irreversible call, which so far nobody has seen as it is."""
-    if not message.inputs or visit.kind != "task" or message.decision != APPROVED:
+    if not message.inputs or not visit.calls or message.decision != APPROVED:
         return False
     sent, irreversible = sendable(request), turn.template.node(visit.step_id).effect == "irreversible"
     return irreversible and sent is not None and sent.mode == "live" and sent != visit.request

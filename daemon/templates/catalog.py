@@ -17,7 +17,8 @@ import yaml
 from pydantic import ValidationError
 
 from actors.core.canonical import canonical, digest
-from actors.core.template import DryRun, Edge, Node, Template, problems
+from actors.core.template import DryRun, Edge, Node, Template
+from actors.core.template_rules import violations
 from actors.failpoints import reach
 from daemon.model import DiskFull, TemplateDocument, TemplateRepository
 from daemon.templates.cel import compile_condition, compile_output_condition
@@ -159,7 +160,7 @@ def load_text(text: str, source_name: str) -> Entry:
         raise TemplateRefused(source_name, refused.sentences) from refused
     except (ValueError, RecursionError) as failed:
         raise TemplateRefused(source_name, [f"malformed at the document: {failed}"]) from failed
-    wrong = [*map(str, problems(entry.template)), *_example_problems(entry)]
+    wrong = [*map(str, violations(entry.template)), *_example_problems(entry)]
     if wrong:
         raise TemplateRefused(source_name, wrong)
     return entry

@@ -8,8 +8,8 @@ import pytest
 
 from actors.actor import Stopped
 from actors.core.decider import Step
+from actors.core.kinds import TURN_STEPS_MAX
 from actors.core.messages import RunEnded, VerdictGiven
-from actors.core.turn import TURN_STEPS_MAX
 from actors.ports import StoreFailed
 from tests.actors.house import COMPANY, House, Store, house, passing
 

@@ -8,9 +8,9 @@ import pytest
 
 from actors.core.approvals import OUTCOME_UNKNOWN
 from actors.core.decider import Step, outstanding
+from actors.core.kinds import TURN_STEPS_MAX
 from actors.core.messages import Call, Rejected, StepCleared, StepEntered, Wake
 from actors.core.template import Template
-from actors.core.turn import TURN_STEPS_MAX
 from tests.conversations import DOWN, LOST, Conversation, fold
 from tests.processes import ALWAYS, NEVER, choice, connector, end, gate, parallel, process, task
 

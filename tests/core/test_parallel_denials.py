@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from actors.core.turn import TURN_STEPS_MAX
+from actors.core.kinds import TURN_STEPS_MAX
 from tests.conversations import Conversation
 from tests.processes import connector, end, gate, parallel, process, task
 

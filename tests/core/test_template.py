@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from actors.core.template import DryRun, Edge, Node, Template, problems
+from actors.core.template import DryRun, Edge, Node, Template
+from actors.core.template_rules import violations
 from tests.processes import ALWAYS, MATCHED, choice, end, gate, parallel, process, task
 
 
 def found(template: Template) -> list[tuple[str, str]]:
-    return [(problem.rule, problem.node) for problem in problems(template)]
+    return [(problem.rule, problem.node) for problem in violations(template)]
 
 
 def fork(ways: str, *more: Node, start: str | None = None) -> Template:
@@ -104,7 +105,7 @@ SOUND = {
 
 @pytest.mark.parametrize("template", SOUND.values(), ids=SOUND)
 def test_a_sound_graph_has_no_problems(template: Template) -> None:
-    assert problems(template) == ()
+    assert violations(template) == ()
 
 
 def duplicate() -> Template:
@@ -220,7 +221,7 @@ UNJOINED = {
 
 @pytest.mark.parametrize("template", UNJOINED.values(), ids=UNJOINED)
 def test_a_join_that_could_wait_for_ever_or_go_on_too_early_does_not_load(template: Template) -> None:
-    assert {"fork_without_join"} <= {problem.rule for problem in problems(template)}
+    assert {"fork_without_join"} <= {problem.rule for problem in violations(template)}
 
 
 def test_a_join_without_any_fork_is_named() -> None:
@@ -236,7 +237,7 @@ def test_a_graph_whose_names_do_not_hold_is_asked_nothing_more() -> None:
 
 
 def test_a_problem_is_one_line_for_people() -> None:
-    (problem,) = problems(process(gate("a"), end(), ways="a -[denied]-> end"))
+    (problem,) = violations(process(gate("a"), end(), ways="a -[denied]-> end"))
     assert str(problem) == "no_way_on at a: no edge leads on from here"
 
 

@@ -57,7 +57,7 @@ def test_every_kind_of_event_is_named_by_a_golden_transcript() -> None:
 
 def test_the_guide_names_every_rule_that_keeps_a_template_from_loading() -> None:
     guide = (ROOT / "docs" / "guides" / "templates.md").read_text(encoding="utf-8")
-    graph = (ROOT / "actors" / "core" / "template.py").read_text(encoding="utf-8")
+    graph = (ROOT / "actors" / "core" / "template_rules.py").read_text(encoding="utf-8")
     form = "".join(
         (ROOT / "daemon" / "templates" / name).read_text(encoding="utf-8") for name in ("catalog.py", "documents.py")
     )

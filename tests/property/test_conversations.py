@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from actors.core.calls import Connector
 from actors.core.decider import outstanding
 from actors.core.messages import Call, Elapsed, GateOpened, Message, Resume, StepEntered
-from actors.core.template import APPROVED, Template, problems
+from actors.core.template import APPROVED, Template
+from actors.core.template_rules import violations
 from tests.conversations import DOWN, LOST, NOT_SENT, RECONNECTED, Conversation, fold
 from tests.processes import connector
 from tests.property.invariants import check, check_turn
@@ -173,7 +174,7 @@ def play(template: Template, auto: bool, bind: dict[str, int], said: list[Say]) 
 
 @given(templates())
 def test_what_is_built_of_sound_blocks_is_sound(template: Template) -> None:
-    assert problems(template) == ()
+    assert violations(template) == ()
 
 
 @given(templates(), st.booleans(), bindings, st.lists(sayings, max_size=30))
@@ -190,5 +191,5 @@ def test_any_conversation_keeps_the_invariants_and_can_be_brought_to_an_end(
 def test_whatever_template_loads_never_gets_stuck(
     template: Template, auto: bool, bind: dict[str, int], said: list[Say]
 ) -> None:
-    assume(problems(template) == ())
+    assume(violations(template) == ())
     finish(play(template, auto, bind, said))

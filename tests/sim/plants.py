@@ -13,7 +13,8 @@ from msgspec import structs
 from actors.actor import Actor, Envelope
 from actors.core import decider
 from actors.core.decider import Step
-from actors.core.messages import Call, CallReturned, Effect, Outcome
+from actors.core.kinds import CallOutcome
+from actors.core.messages import Call, Effect, Outcome
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
@@ -104,13 +105,13 @@ def no_doubt() -> Sequence[Plant]:
 
 def stale_outcome() -> Sequence[Plant]:
     """What came of an earlier visit is taken for what came of this one."""
-    returned = decider._returned
+    outcome = decider._outcome
 
-    def credulous(turn: Any, message: CallReturned) -> None:
+    def credulous(turn: Any, message: CallOutcome) -> None:
         here = turn.run.at(message.step_id)
-        returned(turn, message if here is None else structs.replace(message, visit=here.visit))
+        outcome(turn, message if here is None else structs.replace(message, visit=here.visit))
 
-    return [(decider, "_returned", credulous)]
+    return [(decider, "_outcome", credulous)]
 
 
 def forgotten_caller() -> Sequence[Plant]:

@@ -13,7 +13,7 @@ from typing import Literal
 
 import structlog
 
-from actors.core import turn
+from actors.core import kinds
 from actors.core.calls import Connector
 from actors.ports import StoreFailed
 from daemon.connectors.service import ConnectorService
@@ -222,11 +222,11 @@ class World:
 @contextmanager
 def bounds(turn_steps_max: int) -> Iterator[None]:
     """Short turns, so that runs have to be woken for more; and no log."""
-    before, log = turn.TURN_STEPS_MAX, structlog.get_config()
-    turn.TURN_STEPS_MAX = turn_steps_max
+    before, log = kinds.TURN_STEPS_MAX, structlog.get_config()
+    kinds.TURN_STEPS_MAX = turn_steps_max
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(SILENT))
     try:
         yield
     finally:
-        turn.TURN_STEPS_MAX = before
+        kinds.TURN_STEPS_MAX = before
         structlog.configure(**log)

@@ -1,0 +1,133 @@
+"""What a human's verdict does: whether it counts, and where each decision leads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from actors.core.approvals import Standing, differs
+from actors.core.calls import Missing, Request, sendable
+from actors.core.governance import may_decide
+from actors.core.kinds import end_run, enter, leave, perform
+from actors.core.messages import CallSettled, Rejected, Resume, VerdictGiven
+from actors.core.run import DONE, RETRY, Run, Visit
+from actors.core.supplied import completed, unseen
+from actors.core.template import APPROVED, DENIED, Kind
+from actors.core.turn import COMPLETE, Turn
+
+Follow = Callable[[Turn, Visit, Resume, Request | Missing | None], None]
+
+
+def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
+    """Close the gate that a verdict names and go where it leads; or why the verdict does not count."""
+    run = turn.run
+    visit = next((v for v in run.parked if v.step_id == message.gate), None)
+    if visit is None or visit.gate is None:
+        return _not_here(run, message.gate)
+    gate, now = visit.gate, turn.stands(visit)
+    if not may_decide(message.role, gate.role):
+        return Rejected("forbidden", f"A decision here needs the role {gate.role}.", {"required": gate.role})
+    if (stale := _stale(turn, message, visit, now)) is not None:
+        return stale
+    if message.decision not in gate.decisions:
+        detail = f"At {message.gate} the decision is one of: {', '.join(gate.decisions)}."
+        return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
+    wrong, request = completed(turn, visit, message, now.request)
+    if wrong is not None:
+        return wrong
+    if differs(visit, now):
+        visit = turn.reopen(visit, now)
+    anew = unseen(turn, visit, message, request)
+    turn.emit(
+        VerdictGiven(
+            at=turn.at,
+            step_id=visit.step_id,
+            visit=visit.visit,
+            decision=message.decision,
+            by=message.by,
+            via=message.via,
+            comment=message.comment,
+            inputs=message.inputs or None,
+            request=None if anew else sendable(request),
+            traceparent=message.traceparent,
+        )
+    )
+    if anew:
+        turn.park(enter(turn, visit.step_id, None), COMPLETE, gate.decisions, request)
+    else:
+        follow = VERDICTS.get((visit.kind, message.decision), _go_on)
+        follow(turn, visit, message, sendable(request) or request)
+    return None
+
+
+def _not_here(run: Run, gate: str) -> Rejected:
+    """Why a verdict on that gate does not count: the run is not parked, or parked elsewhere."""
+    more: dict[str, Any] = {"run_status": run.status, "parked_at": None, "decided": None}
+    closed = run.decided(gate)
+    if closed is not None and closed.verdict is not None:
+        verdict = closed.verdict
+        more["decided"] = {
+            "gate": gate,
+            "visit": closed.visit,
+            "decision": verdict.decision,
+            "by": verdict.by,
+            "at": verdict.at,
+        }
+    if not run.parked:
+        return Rejected("not_parked", f"The run is {run.status}, so there is no gate to decide on.", more)
+    more["parked_at"] = run.parked[0].step_id
+    return Rejected("gate_mismatch", f"The run is parked at {more['parked_at']}, not at the gate that was named.", more)
+
+
+def _stale(turn: Turn, message: Resume, visit: Visit, now: Standing) -> Rejected | None:
+    """Whether the human saw something else than what stands; then the gate opens again, showing what stands.
+
+    Who does not say what was seen has seen what the gate showed when it opened.
+    """
+    if message.digest is None and message.tags is None:
+        fits = not differs(visit, now)
+    else:
+        fits = message.digest in (None, now.digest) and turn.seen(message.tags)
+    if fits:
+        return None
+    if differs(visit, now):
+        turn.reopen(visit, now)
+    detail = "What was decided on is not what stands at this gate now; read the run and decide again."
+    return Rejected("stale", detail, {"parked_at": turn.run.parked[0].step_id, "tag": turn.tag()})
+
+
+def _go_on(turn: Turn, visit: Visit, message: Resume, _: Request | Missing | None) -> None:
+    leave(turn, visit.step_id, message.decision)
+
+
+def _end(turn: Turn, visit: Visit, _message: Resume, _: Request | Missing | None) -> None:
+    end_run(turn, visit.step_id)
+
+
+def _send(turn: Turn, visit: Visit, _: Resume, request: Request | Missing | None) -> None:
+    assert request is not None  # noqa: S101 - a task has a call
+    perform(turn, visit, request)
+
+
+def _send_again(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:
+    assert request is not None  # noqa: S101 - a task has a call
+    again = enter(turn, visit.step_id, None, message.by, message.via)
+    perform(turn, again, request, f"{message.by} decided to send the call again", message.by)
+
+
+def _take_as_done(turn: Turn, visit: Visit, message: Resume, _: Request | Missing | None) -> None:
+    """The call of unknown outcome has happened: a human saw what it answered."""
+    output = {} if message.output is None else message.output
+    signal = turn.signal(visit.step_id, output)
+    turn.emit(CallSettled(at=turn.at, step_id=visit.step_id, visit=visit.visit, output=output, signal=signal))
+    leave(turn, visit.step_id, APPROVED)
+
+
+VERDICTS: dict[tuple[Kind, str], Follow] = {
+    ("task", APPROVED): _send,
+    ("task", RETRY): _send_again,
+    ("task", DONE): _take_as_done,
+    ("end", APPROVED): _end,
+    ("end", DENIED): _end,
+}
+"""Where a decision at a node of a kind leads, if not over the edges of that branch."""
