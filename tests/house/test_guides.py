@@ -62,7 +62,7 @@ def test_the_guide_names_every_rule_that_keeps_a_template_from_loading() -> None
         (ROOT / "daemon" / "templates" / name).read_text(encoding="utf-8") for name in ("catalog.py", "documents.py")
     )
     rules = {
-        *re.findall(r'Problem\("(\w+)"', graph),
+        *re.findall(r'Violation\(\s*"(\w+)"', graph),
         *re.findall(r'"(\w+_\w+|malformed|unreadable)(?: at |: )', form),
     }
     assert len(rules) > 25
