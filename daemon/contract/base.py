@@ -12,6 +12,11 @@ class Request(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    @classmethod
+    def is_optional(cls) -> bool:
+        """Whether a missing body counts as an empty object."""
+        return not any(field.is_required() for field in cls.model_fields.values())
+
 
 class Empty(Request):
     """A request without fields."""

@@ -9,7 +9,7 @@ from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Middleware
 
 from daemon.web import docs_page, page
-from daemon.web.bodies import ARRIVING, Arriving
+from daemon.web.bodies import INCOMING_BODIES, IncomingBodies
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyStore
 from daemon.web.middleware.admission import ADMISSION, Admission, admitting
 from daemon.web.middleware.auth import gateway
@@ -39,7 +39,7 @@ def application(services: Services) -> web.Application:
     app = web.Application(middlewares=passed, client_max_size=settings.body_bytes_max)
     app[SERVICES] = services
     app[IN_FLIGHT] = in_flight
-    app[ARRIVING] = Arriving(settings.request_buffers_bytes_max)
+    app[INCOMING_BODIES] = IncomingBodies(settings.request_buffers_bytes_max)
     app[ADMISSION] = admission
     app[IDEMPOTENCY] = IdempotencyStore(services.store)
     app[RESPONSE_CACHE] = ResponseCache()

@@ -8,14 +8,16 @@ from collections import Counter
 from typing import Any, TypeVar
 
 from aiohttp import web
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from actors.actor import Overloaded
 from actors.context import TRACE
+from daemon.contract.base import Request
 from daemon.runtime.json_codec import NotJson, loads
 from daemon.web.middleware.access_log import company_of
 from daemon.web.middleware.admission import slot_released
 from daemon.web.problems import ENCODINGS, Problem, invalid, unsupported_encoding
+from daemon.web.services import SERVICES
 
 WAIT_MAX_S = 60.0
 LIMIT_DEFAULT = 50
@@ -37,18 +39,17 @@ _SAID = {
     "Input should be a valid dictionary": "has to be an object",
     "Input should be a valid list": "has to be an array",
 }
-B = TypeVar("B", bound=BaseModel)
+B = TypeVar("B", bound=Request)
 
 
-async def read(request: web.Request, model: type[B], *, body_timeout_s: float, optional: bool = False) -> tuple[B, Any]:
-    """The body, checked against its model, and as it was sent; where it is `optional`, none is an empty object."""
-    value = await read_object(request, body_timeout_s=body_timeout_s, optional=optional)
-    return parse(model, value), value
+async def read(request: web.Request, model: type[B]) -> B:
+    """The body, checked against its model."""
+    return parse(model, await read_object(request, optional=model.is_optional()))
 
 
-async def read_object(request: web.Request, *, body_timeout_s: float, optional: bool = False) -> dict[str, Any]:
+async def read_object(request: web.Request, *, optional: bool = False) -> dict[str, Any]:
     """The JSON object in the body, its members unchecked; where it is `optional`, none is an empty object."""
-    raw = await _raw(request, body_timeout_s)
+    raw = await _raw(request, request.app[SERVICES].settings.body_timeout_s)
     if not raw and optional:
         return {}
     if request.content_type != "application/json":
@@ -145,7 +146,7 @@ def number(request: web.Request, name: str, default: int) -> int:
     return int(text)
 
 
-class Arriving:
+class IncomingBodies:
     """The bodies that have arrived in part: so many bytes of all together, and of one company at most what is free."""
 
     def __init__(self, bytes_max: int) -> None:
@@ -175,7 +176,7 @@ class Arriving:
             del self._held[company_id]
 
 
-ARRIVING = web.AppKey("arriving", Arriving)
+INCOMING_BODIES = web.AppKey("incoming_bodies", IncomingBodies)
 
 
 async def _raw(request: web.Request, body_timeout_s: float) -> bytes:
@@ -191,7 +192,7 @@ async def _raw(request: web.Request, body_timeout_s: float) -> bytes:
             raise _too_large(request.client_max_size)  # without waiting for it
         with slot_released():
             async with asyncio.timeout(body_timeout_s):
-                return await request.app[ARRIVING].read(request, request.client_max_size)
+                return await request.app[INCOMING_BODIES].read(request, request.client_max_size)
     except TimeoutError:
         raise Problem("request_timeout", f"The body did not arrive within {body_timeout_s:g} s.") from None
     except web.RequestPayloadError as error:

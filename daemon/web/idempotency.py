@@ -23,7 +23,6 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import Handler, principal_of
 from daemon.web.problems import Problem
 from daemon.web.responses import StoredResponse, replayed
-from daemon.web.services import SERVICES
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +112,7 @@ def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[Ex
     def around(execute: ExecuteRequest) -> Handler:
         @wraps(execute)
         async def handler(request: web.Request) -> web.StreamResponse:
-            timeout_s = request.app[SERVICES].settings.body_timeout_s
-            body = await read_object(request, body_timeout_s=timeout_s, optional=optional)
+            body = await read_object(request, optional=optional)
             text = idempotency_key(request)
             if text is None:
                 return (await execute(request, body, None)).response()

@@ -13,7 +13,7 @@ from daemon.contract.base import Request
 from daemon.contract.events import EVENT_TYPES, GateChanged, Notification, WebhookTestNotification
 from daemon.contract.runs import Run
 from daemon.contract.service import ProblemDetails
-from daemon.web.operations import Endpoint
+from daemon.web.operations import Endpoint, Operation
 from daemon.web.parameters import HEADERS, PATH, PROBLEM_HEADERS, QUERY, RESPONSE_HEADERS, WEBHOOK_HEADERS
 from daemon.web.problems import Problem, codes
 from daemon.web.routes import ROUTES
@@ -80,11 +80,11 @@ def _operation(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
             ),
             *({"name": name, "in": "header", "schema": HEADERS[name]} for name in operation.headers),
         ],
-        "responses": _responses(endpoint, schemas),
+        "responses": _responses(path, endpoint, schemas),
     }
     if operation.request is not None:
         described["requestBody"] = {
-            "required": any(field.is_required() for field in operation.request.model_fields.values()),
+            "required": not operation.request.is_optional(),
             "content": {"application/json": _content(operation.request, schemas)},
         }
     if operation.public:
@@ -92,19 +92,32 @@ def _operation(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
     return described
 
 
-def _responses(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
+def _responses(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     operation = endpoint.operation
     good = _good_response(endpoint, schemas)
-    refused = {503, *operation.problems, *(() if operation.public else (401,))}
+    accepted = (202,) if "Prefer" in operation.headers else ()
     responses = {
-        **{status: {"$ref": f"#/components/responses/Problem{status}"} for status in sorted(refused)},
-        **dict.fromkeys((operation.status, *operation.also), good),
+        **{status: {"$ref": f"#/components/responses/Problem{status}"} for status in _refusals(path, operation)},
+        **dict.fromkeys((operation.status, *accepted, *operation.also), good),
     }
     if operation.stream and "cursor" in operation.query:
         responses[204] = {"description": "The run has ended, and so has the stream"}
     if "If-None-Match" in operation.headers:
         responses[304] = {"description": "Nothing has changed since", "headers": _headers("ETag", "X-Request-ID")}
     return {str(status): response for status, response in responses.items()}
+
+
+def _refusals(path: str, operation: Operation) -> list[int]:
+    found = {503, *operation.problems}
+    if not operation.public:
+        found.add(401)
+    if "{" in path:
+        found.add(404)
+    if operation.query:
+        found |= {400, 422}
+    if operation.request is not None:
+        found |= {400, 408, 413, 415, 422}
+    return sorted(found)
 
 
 def _good_response(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:

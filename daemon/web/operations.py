@@ -14,15 +14,14 @@ from daemon.contract.base import Request
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PAGED = ("limit", "cursor")
 KEYED = ("Idempotency-Key",)
-BODY_PROBLEMS = (400, 408, 413, 415, 422)
-"""How a request with a body can be refused, whatever it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
     """Decorates a handler. Its name is the operation's id, its docstring the description.
 
-    `also` are further statuses that have the same response; `stream` says that it can be had as server-sent events.
+    `problems` are statuses of refusals beyond those that follow from the path, the query and the body. `also` are
+    further statuses that have the same response; `stream` says that it can be had as server-sent events.
     """
 
     summary: str

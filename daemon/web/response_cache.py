@@ -6,7 +6,7 @@ from aiohttp import web
 
 from actors.core.run import Run
 from daemon.runtime.json_codec import dumps
-from daemon.web import render
+from daemon.web.resources.run_json import run_json
 
 KEPT_BYTES_MAX = 16 * 1024 * 1024
 
@@ -28,7 +28,7 @@ class ResponseCache:
         kept = self._kept.get(key)
         if kept is not None and kept[0] == run.version:
             return kept[1]
-        body = dumps(render.run(run))
+        body = dumps(run_json(run))
         self._drop(key)
         self._kept[key] = (run.version, body)
         self._free_bytes -= len(body)

@@ -18,7 +18,7 @@ from daemon.model.event_log import shown_event
 from daemon.runtime.json_codec import dumps, loads
 from daemon.stores import codec
 from daemon.stores.sqlite.store import SqliteStore
-from daemon.web import render
+from daemon.web.resources.run_json import run_json
 from tests.crash.forked import forked
 from tests.crash.service import Service, together, write_templates
 
@@ -193,7 +193,7 @@ async def check_shown(folder: Path, left: Left, shown: dict[str, Any]) -> None:
                 continue
             told = [loads(dumps(shown_event(one.seq, one.event))) for one in recorded]
             assert told == left.histories[run_id][: len(told)]
-            assert run == loads(dumps(render.run(folded(recorded))))
+            assert run == loads(dumps(run_json(folded(recorded))))
 
 
 def folded(recorded: Sequence[Recorded]) -> Any:

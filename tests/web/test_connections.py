@@ -17,7 +17,7 @@ from aiohttp import web
 
 from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
-from daemon.web.bodies import ARRIVING
+from daemon.web.bodies import INCOMING_BODIES
 from daemon.web.middleware.admission import ADMISSION, Admission
 from daemon.web.server.connections import Connection
 from daemon.web.server.listen import Door, listening
@@ -194,7 +194,7 @@ async def test_a_body_that_is_too_slow_is_408_and_the_end_of_the_connection(sett
 async def test_bodies_that_have_arrived_in_part_have_a_bound_together(settings: Settings) -> None:
     part = HALF_BODY.replace(b"100", b"1000000") + b" " * 900_000
     async with entrance(settings, request_buffers_bytes_max=2_097_152) as here:
-        arriving = here.door.runner.app[ARRIVING]
+        arriving = here.door.runner.app[INCOMING_BODIES]
         first = await here.line(part)
         await until(lambda: arriving._free < 1_200_000)
         assert code_of(await (await here.line(part)).read()) == (503, "overloaded")

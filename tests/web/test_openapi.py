@@ -10,8 +10,11 @@ from collections.abc import Iterator
 from typing import Any, get_args
 
 import jsonschema_rs
+from pydantic import BaseModel, TypeAdapter
 
 from daemon.contract.events import EVENT_TYPES, EventType
+from daemon.contract.runs import Run, RunSummary
+from daemon.contract.templates import Canvas
 from daemon.web.openapi import document
 from daemon.web.routes import ROUTES
 from tests.web.kept import KEPT, version, written
@@ -119,6 +122,23 @@ async def test_the_page_says_all_that_the_document_does(house: House) -> None:
         assert all(f"<code>{field}</code>" in text for field in model.get("properties", ()))
     anchors = set(re.findall(r" id='([^']+)'", text))
     assert set(re.findall(r"href='#([^']+)'", text)) <= anchors
+
+
+def extras(value: object) -> list[str]:
+    """The members that no model knows, at any depth."""
+    if isinstance(value, BaseModel):
+        return [*(value.model_extra or ()), *extras([one for _, one in value])]
+    return [name for one in value for name in extras(one)] if isinstance(value, list | tuple) else []
+
+
+async def test_a_run_and_a_canvas_have_no_members_that_the_contract_does_not_have(ann: Person) -> None:
+    run = await ann.start("line", {"amount": 1})
+    assert extras(Run.model_validate(run)) == []
+    assert extras(Run.model_validate((await ann.resume(run, "signoff")).json)) == []
+    assert extras(Canvas.model_validate((await ann.get("/process-templates/line/canvas")).json)) == []
+    assert (
+        extras(TypeAdapter(list[RunSummary]).validate_python((await ann.get("/process-runs?view=summary")).json)) == []
+    )
 
 
 async def test_answers_have_the_shapes_that_the_document_gives_them(ann: Person) -> None:

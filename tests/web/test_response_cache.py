@@ -7,35 +7,35 @@ from typing import Any
 import pytest
 
 from daemon.runtime.json_codec import dumps
-from daemon.web import render
+from daemon.web.resources.run_json import run_json
 from daemon.web.response_cache import ResponseCache
 from tests.histories import ACME, OTHER, decide, start
 from tests.web.support import Person, assert_problem, contest
 
 
 def size(run: Any) -> int:
-    return len(dumps(render.run(run)))
+    return len(dumps(run_json(run)))
 
 
 def test_the_same_version_is_rendered_once() -> None:
     rendered, run = ResponseCache(), start().run
     first = rendered.body(run)
-    assert first == dumps(render.run(run))
+    assert first == dumps(run_json(run))
     assert rendered.body(run) is first
 
 
 def test_a_later_version_takes_the_place_of_the_one_before() -> None:
     rendered, run = ResponseCache(), start().run
     later = decide(run).run
-    assert rendered.body(run) != rendered.body(later) == dumps(render.run(later))
-    assert rendered.body(run) == dumps(render.run(run))
+    assert rendered.body(run) != rendered.body(later) == dumps(run_json(later))
+    assert rendered.body(run) == dumps(run_json(run))
 
 
 def test_companies_do_not_share_what_is_kept_under_one_id() -> None:
     rendered = ResponseCache()
     ours, theirs = start("run-1", ACME, inputs={"of": "acme"}).run, start("run-1", OTHER, inputs={"of": "other"}).run
-    assert rendered.body(ours) == dumps(render.run(ours))
-    assert rendered.body(theirs) == dumps(render.run(theirs))
+    assert rendered.body(ours) == dumps(run_json(ours))
+    assert rendered.body(theirs) == dumps(run_json(theirs))
 
 
 def test_no_more_is_kept_than_there_is_room_for_and_the_oldest_goes_first() -> None:

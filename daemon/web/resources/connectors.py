@@ -16,7 +16,7 @@ from daemon.templates.cel import compile_rule
 from daemon.web.bodies import page_limit, read
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
-from daemon.web.operations import BODY_PROBLEMS, PAGED, Operation
+from daemon.web.operations import PAGED, Operation
 from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import invalid, not_found
 from daemon.web.responses import from_cursor, from_number, json_response, page_response
@@ -25,32 +25,28 @@ from daemon.web.services import SERVICES
 _TOOL_ID = re.compile(TOOL_ID)
 
 
-@Operation("List connectors", list[contract.Connector], query=PAGED, problems=(400, 422))
+@Operation("List connectors", list[contract.Connector], query=PAGED)
 async def list_connectors(request: web.Request) -> web.Response:
     """The company's connectors, by tool."""
     limit, after = page_limit(request), from_cursor(request, "connectors") or ""
     stored = await request.app[SERVICES].connector_service.all(principal_of(request).company_id)
     found = [tool_id for tool_id in sorted(stored) if tool_id > after]
-    return page_response(request, found, limit, "connectors", name=str, show=lambda tool_id: _shown(stored[tool_id]))
+    return page_response(
+        request, found, limit, "connectors", name=str, show=lambda tool_id: _connector_json(stored[tool_id])
+    )
 
 
-@Operation("Get a connector", contract.Connector, problems=(404,))
+@Operation("Get a connector", contract.Connector)
 async def get_connector(request: web.Request) -> web.Response:
     """The connector of a tool, without its secret."""
     connector_service = request.app[SERVICES].connector_service
     one = await connector_service.stored(principal_of(request).company_id, request.match_info["tool_id"])
     if one is None:
         raise not_found()
-    return json_response(_shown(one))
+    return json_response(_connector_json(one))
 
 
-@Operation(
-    "Store a connector",
-    contract.Connector,
-    request=contract.ConnectorDefinition,
-    problems=(*BODY_PROBLEMS, 404),
-    also=(201,),
-)
+@Operation("Store a connector", contract.Connector, request=contract.ConnectorDefinition, also=(201,))
 async def put_connector(request: web.Request) -> web.Response:
     """Binds a tool to an HTTP API; 201 when it had no connector.
 
@@ -58,7 +54,7 @@ async def put_connector(request: web.Request) -> web.Response:
     """
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
-    body, _ = await read(request, contract.ConnectorDefinition, body_timeout_s=services.settings.body_timeout_s)
+    body = await read(request, contract.ConnectorDefinition)
     connector = _connector(tool_id, body)
     _checked(connector, services.url_policy)
     _secret_checked(connector, body.auth_token)
@@ -68,10 +64,10 @@ async def put_connector(request: web.Request) -> web.Response:
     stored, new = await services.connector_service.put(
         principal.company_id, connector, body.auth_token, principal.email, via=principal.via
     )
-    return json_response(_shown(stored), 201 if new else 200)
+    return json_response(_connector_json(stored), 201 if new else 200)
 
 
-@Operation("Delete a connector", status=204, problems=(404,))
+@Operation("Delete a connector", status=204)
 async def delete_connector(request: web.Request) -> web.Response:
     """Unbinds a tool; its calls are shadowed from then on."""
     connector_service, principal = request.app[SERVICES].connector_service, principal_of(request)
@@ -82,12 +78,7 @@ async def delete_connector(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-@Operation(
-    "List the changes of a connector",
-    list[contract.ConnectorChange],
-    query=PAGED,
-    problems=(400, 404, 422),
-)
+@Operation("List the changes of a connector", list[contract.ConnectorChange], query=PAGED)
 async def list_connector_changes(request: web.Request) -> web.Response:
     """Who changed a connector, when, from what and to what, newest first."""
     limit, before = page_limit(request), from_number(request, "changes")
@@ -95,20 +86,15 @@ async def list_connector_changes(request: web.Request) -> web.Response:
     found = await connector_service.changes(company_id, request.match_info["tool_id"], before, limit + 1)
     if found is None:
         raise not_found()
-    return page_response(request, found, limit, "changes", name=lambda last: last.number, show=_change)
+    return page_response(request, found, limit, "changes", name=lambda last: last.number, show=_change_json)
 
 
-@Operation(
-    "Test a connector",
-    contract.ConnectorTestResult,
-    request=contract.ConnectorDefinition,
-    problems=(*BODY_PROBLEMS, 404),
-)
+@Operation("Test a connector", contract.ConnectorTestResult, request=contract.ConnectorDefinition)
 async def test_connector(request: web.Request) -> web.Response:
     """Makes one call that touches no run. The stored secret is sent only to the stored connector's own origin."""
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
-    body, _ = await read(request, contract.ConnectorDefinition, body_timeout_s=services.settings.body_timeout_s)
+    body = await read(request, contract.ConnectorDefinition)
     trial = _connector(tool_id, body)
     if "auth_type" not in body.model_fields_set:
         trial = _as_stored(trial, await services.connector_service.stored(principal.company_id, tool_id))
@@ -160,7 +146,7 @@ def _checked(connector: Connector, url_policy: UrlPolicy) -> None:
         raise invalid(("/path", mistake))
 
 
-def _shown(stored: StoredConnector) -> dict[str, Any]:
+def _connector_json(stored: StoredConnector) -> dict[str, Any]:
     one = stored.connector
     return {
         **contract.Target.view(one),
@@ -173,9 +159,9 @@ def _shown(stored: StoredConnector) -> dict[str, Any]:
     }
 
 
-def _change(change: ConnectorChange) -> dict[str, Any]:
-    return contract.ConnectorChange.view(change, before=_target(change.before), after=_target(change.after))
+def _change_json(change: ConnectorChange) -> dict[str, Any]:
+    return contract.ConnectorChange.view(change, before=_target_json(change.before), after=_target_json(change.after))
 
 
-def _target(one: Connector | None) -> dict[str, Any] | None:
+def _target_json(one: Connector | None) -> dict[str, Any] | None:
     return None if one is None else contract.Target.view(one)

@@ -12,11 +12,11 @@ from daemon.contract import events as contract
 from daemon.engine.feed import CompanySubscription, RunSubscription
 from daemon.model import Recorded
 from daemon.model.event_log import BEGINNING, Position, event_json, shown_event
-from daemon.web import render
 from daemon.web.bodies import number, page_limit
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import etag, invalid
+from daemon.web.resources.run_json import gate_json
 from daemon.web.resources.runs import find
 from daemon.web.responses import from_cursor, list_response, next_page, page_response, within_bytes
 from daemon.web.services import SERVICES
@@ -28,12 +28,7 @@ _SEQ = re.compile(r"[0-9]{1,18}")
 
 
 @Operation(
-    "List the events of a run",
-    list[contract.Event],
-    query=("after", *PAGED),
-    headers=("Last-Event-ID",),
-    problems=(400, 404, 422),
-    stream=True,
+    "List the events of a run", list[contract.Event], query=("after", *PAGED), headers=("Last-Event-ID",), stream=True
 )
 async def list_run_events(request: web.Request) -> web.StreamResponse:
     """The history of a run, oldest first.
@@ -48,7 +43,7 @@ async def list_run_events(request: web.Request) -> web.StreamResponse:
     limit, cursor = page_limit(request), from_cursor(request, kind, _SEQ)
     after = number(request, "after", 0) if cursor is None else int(cursor)
     found = await request.app[SERVICES].store.history(run.company_id, run.id, after, limit + 1)
-    return page_response(request, found, limit, kind, name=lambda last: last.seq, show=_event)
+    return page_response(request, found, limit, kind, name=lambda last: last.seq, show=_event_json)
 
 
 @Operation(
@@ -56,7 +51,6 @@ async def list_run_events(request: web.Request) -> web.StreamResponse:
     list[contract.CompanyEvent],
     query=("after", "limit"),
     headers=("Last-Event-ID",),
-    problems=(422,),
     stream=True,
 )
 async def list_events(request: web.Request) -> web.StreamResponse:
@@ -151,7 +145,7 @@ class OfRun:
             key, was, now = (visit.step_id, visit.visit), opened.gate, visit.gate
             if was is not None and now is not None and self._gates.get(key, was.digest) != now.digest:
                 self._gates[key] = now.digest
-                changed = {"type": "gate_changed", "run_id": run.id, "gate": render.gate(visit), "etag": etag(tag)}
+                changed = {"type": "gate_changed", "run_id": run.id, "gate": gate_json(visit), "etag": etag(tag)}
                 frames.append(notice("gate_changed", changed))
         return b"".join(frames)
 
@@ -162,7 +156,7 @@ class OfRun:
         """The frames of those that were not sent yet."""
         fresh = [recorded for recorded in found if recorded.seq > self._sent]
         self._sent = max((recorded.seq for recorded in fresh), default=self._sent)
-        return b"".join(frame(str(one.seq), one.event.type, _event(one)) for one in fresh)
+        return b"".join(frame(str(one.seq), one.event.type, _event_json(one)) for one in fresh)
 
 
 def _last_seen(request: web.Request) -> int:
@@ -187,5 +181,5 @@ def _after(request: web.Request) -> Position | None:
     return place
 
 
-def _event(recorded: Recorded) -> dict[str, Any]:
+def _event_json(recorded: Recorded) -> dict[str, Any]:
     return shown_event(recorded.seq, recorded.event)

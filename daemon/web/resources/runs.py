@@ -19,14 +19,14 @@ from daemon.contract.base import Empty
 from daemon.model import RunQuery
 from daemon.runtime.ids import new_id
 from daemon.runtime.json_codec import dumps
-from daemon.web import render
 from daemon.web.bodies import has_already, if_match, page_limit, parse, prefer, traceparent
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import Handler, principal_of, request_id_of
-from daemon.web.operations import BODY_PROBLEMS, KEYED, PAGED, Operation
+from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import etag, invalid, not_found, problem_of
+from daemon.web.resources.run_json import run_json, summary_json
 from daemon.web.response_cache import RESPONSE_CACHE
 from daemon.web.responses import StoredResponse, from_cursor, page_response, problem_response, run_response
 from daemon.web.services import SERVICES, Services
@@ -57,7 +57,7 @@ class Responder:
         if rejected is not None:
             return self.refused(rejected)
         if self.wait_s is None or run.resting:
-            return self.run(run, dumps(render.run(run)))
+            return self.run(run, dumps(run_json(run)))
         return None
 
     def run(self, run: Run, body: bytes) -> StoredResponse:
@@ -136,13 +136,7 @@ def command(*, optional: bool = False, wait: Wait = _preferred_wait) -> Callable
 
 
 @Operation(
-    "Start a run",
-    contract.Run,
-    201,
-    contract.StartRun,
-    headers=(*KEYED, "Prefer", "traceparent"),
-    problems=(*BODY_PROBLEMS, 404),
-    also=(202,),
+    "Start a run", contract.Run, 201, contract.StartRun, headers=(*KEYED, "Prefer", "traceparent"), problems=(404,)
 )
 @command()
 async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
@@ -173,8 +167,7 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     contract.Run,
     request=contract.ResumeRun,
     headers=(*KEYED, "If-Match", "Prefer", "traceparent"),
-    problems=(*BODY_PROBLEMS, 403, 404, 409, 412),
-    also=(202,),
+    problems=(403, 409, 412),
 )
 @command()
 async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
@@ -201,13 +194,7 @@ async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     return RunCommand(run_key, message)
 
 
-@Operation(
-    "Cancel a run",
-    contract.Run,
-    request=contract.CancelRun,
-    headers=(*KEYED, "If-Match"),
-    problems=(*BODY_PROBLEMS, 404, 409, 412),
-)
+@Operation("Cancel a run", contract.Run, request=contract.CancelRun, headers=(*KEYED, "If-Match"), problems=(409, 412))
 @command(optional=True, wait=_default_wait)  # a run that is cancelled rests at once
 async def cancel_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """Ends a run where it stands."""
@@ -217,12 +204,7 @@ async def cancel_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 
 
 @Operation(
-    "Retry a failed run",
-    contract.Run,
-    request=Empty,
-    headers=(*KEYED, "If-Match", "Prefer"),
-    problems=(*BODY_PROBLEMS, 404, 409, 412),
-    also=(202,),
+    "Retry a failed run", contract.Run, request=Empty, headers=(*KEYED, "If-Match", "Prefer"), problems=(409, 412)
 )
 @command(optional=True)
 async def retry_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
@@ -232,22 +214,19 @@ async def retry_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     return RunCommand(run_key, Retry(by=principal.email, via=principal.via, tags=tags, at=at))
 
 
-@Operation("Get a run", contract.Run, headers=("If-None-Match",), problems=(404,))
+@Operation("Get a run", contract.Run, headers=("If-None-Match",))
 async def get_run(request: web.Request) -> web.Response:
     """A run with its open gates and everything that it did."""
     run = await find(request)
     stands, tag = await as_read(request.app[SERVICES], run)
     if has_already(request, etag(tag)):
         return web.Response(status=304, headers={"ETag": etag(tag)})
-    body = request.app[RESPONSE_CACHE].body(run) if stands is run else dumps(render.run(stands))
+    body = request.app[RESPONSE_CACHE].body(run) if stands is run else dumps(run_json(stands))
     return run_response(run, body, 200, tag=tag).response()
 
 
 @Operation(
-    "List runs",
-    list[contract.Run | contract.RunSummary],
-    query=("status", "vertical", "parked_at", "view", *PAGED),
-    problems=(400, 422),
+    "List runs", list[contract.Run | contract.RunSummary], query=("status", "vertical", "parked_at", "view", *PAGED)
 )
 async def list_runs(request: web.Request) -> web.Response:
     """All runs of the company, newest first. `view=summary` leaves `inputs`, `facts` and `trace` out."""
@@ -267,7 +246,7 @@ async def list_runs(request: web.Request) -> web.Response:
     )
     found = [(await as_read(services, run))[0] for run in await services.store.find(principal.company_id, query)]
     return page_response(
-        request, found, limit, "runs", name=lambda last: last.id, show=render.run if view is None else render.summary
+        request, found, limit, "runs", name=lambda last: last.id, show=run_json if view is None else summary_json
     )
 
 

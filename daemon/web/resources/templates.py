@@ -20,29 +20,31 @@ from daemon.web.services import SERVICES
 _DIGEST = re.compile(DIGEST)
 
 
-@Operation("List templates", list[contract.Template], query=PAGED, problems=(400, 422))
+@Operation("List templates", list[contract.Template], query=PAGED)
 async def list_templates(request: web.Request) -> web.Response:
     """All process templates, by name."""
     limit, after = page_limit(request), from_cursor(request, "templates") or ""
     found = [entry for entry in request.app[SERVICES].catalog.entries if entry.template.vertical > after]
-    return page_response(request, found, limit, "templates", name=lambda last: last.template.vertical, show=_template)
+    return page_response(
+        request, found, limit, "templates", name=lambda last: last.template.vertical, show=_template_json
+    )
 
 
-@Operation("Get a template", contract.TemplateDetail, problems=(404,))
+@Operation("Get a template", contract.TemplateDetail)
 async def get_template(request: web.Request) -> web.Response:
     """A template with the JSON Schema of its inputs and an example of them."""
     entry = _entry(request)
-    return json_response({**_template(entry), "inputs_schema": entry.inputs_schema, "inputs": entry.example})
+    return json_response({**_template_json(entry), "inputs_schema": entry.inputs_schema, "inputs": entry.example})
 
 
-@Operation("Get a template as a graph", contract.Canvas, query=("digest",), problems=(404, 422))
+@Operation("Get a template as a graph", contract.Canvas, query=("digest",))
 async def get_canvas(request: web.Request) -> web.Response:
     """The steps of a template, their governance and the edges between them.
 
     With `digest` it is the version that a run is pinned to.
     """
     digest = request.query.get("digest")
-    return json_response(_canvas(_entry(request).template if digest is None else await _pinned(request, digest)))
+    return json_response(_canvas_json(_entry(request).template if digest is None else await _pinned(request, digest)))
 
 
 async def _pinned(request: web.Request, digest: str) -> Template:
@@ -64,20 +66,20 @@ def _entry(request: web.Request) -> Entry:
     return entry
 
 
-def _template(entry: Entry) -> dict[str, Any]:
+def _template_json(entry: Entry) -> dict[str, Any]:
     one = entry.template
     return contract.Template.view(one, description=entry.description, steps=len(one.nodes))
 
 
-def _canvas(one: Template) -> dict[str, Any]:
+def _canvas_json(one: Template) -> dict[str, Any]:
     return contract.Canvas.view(
         one,
-        nodes=[_node(one, node) for node in one.nodes],
+        nodes=[_node_json(one, node) for node in one.nodes],
         edges=[contract.Edge.view(edge, when=_text(edge.when)) for edge in one.edges],
     )
 
 
-def _node(one: Template, node: Node) -> dict[str, Any]:
+def _node_json(one: Template, node: Node) -> dict[str, Any]:
     decisions = one.decisions(node.id) if node.gate else []
     return contract.Node.view(node, decisions=decisions, signal_when=_text(node.signal_when))
 

@@ -16,7 +16,7 @@ from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, read
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
-from daemon.web.operations import BODY_PROBLEMS, KEYED, PAGED, Operation
+from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import invalid, not_found
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response, page_response
@@ -32,14 +32,7 @@ async def _created_before(request: web.Request, _: IdempotencyKey, receipt: Rece
     return StoredResponse(status, body, {**headers, "Idempotency-Replayed": "true"})
 
 
-@Operation(
-    "Create a webhook",
-    contract.NewWebhook,
-    201,
-    contract.WebhookDefinition,
-    headers=KEYED,
-    problems=BODY_PROBLEMS,
-)
+@Operation("Create a webhook", contract.NewWebhook, 201, contract.WebhookDefinition, headers=KEYED)
 @idempotent(_created_before)
 async def create_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Has the events of all runs sent to a URL from now on. The secret that signs them is shown this once."""
@@ -48,45 +41,40 @@ async def create_webhook(request: web.Request, raw: dict[str, Any], key: Idempot
     return await _created(services, _wanted(principal_of(request), body), key)
 
 
-@Operation("List webhooks", list[contract.Webhook], query=PAGED, problems=(400, 422))
+@Operation("List webhooks", list[contract.Webhook], query=PAGED)
 async def list_webhooks(request: web.Request) -> web.Response:
     """The company's webhooks, without their secrets."""
     limit, after = page_limit(request), from_cursor(request, "webhooks", ID) or ""
     every = await request.app[SERVICES].webhooks.all(principal_of(request).company_id)
     found = [one for one in every if one.id > after]
-    return page_response(request, found, limit, "webhooks", name=lambda last: last.id, show=_webhook)
+    return page_response(request, found, limit, "webhooks", name=lambda last: last.id, show=_webhook_json)
 
 
-@Operation("Get a webhook", contract.Webhook, problems=(404,))
+@Operation("Get a webhook", contract.Webhook)
 async def get_webhook(request: web.Request) -> web.Response:
     """A webhook, without its secret."""
     company_id, webhook_id = _key(request)
     one = await request.app[SERVICES].webhooks.one(company_id, webhook_id)
     if one is None:
         raise not_found()
-    return json_response(_webhook(one))
+    return json_response(_webhook_json(one))
 
 
-@Operation(
-    "Change a webhook",
-    contract.Webhook,
-    request=contract.WebhookDefinition,
-    problems=(*BODY_PROBLEMS, 404),
-)
+@Operation("Change a webhook", contract.Webhook, request=contract.WebhookDefinition)
 async def put_webhook(request: web.Request) -> web.Response:
     """Changes a webhook and enables it. Its secret stays."""
     services, (company_id, webhook_id) = request.app[SERVICES], _key(request)
-    body, _ = await read(request, contract.WebhookDefinition, body_timeout_s=services.settings.body_timeout_s)
+    body = await read(request, contract.WebhookDefinition)
     if await services.webhooks.one(company_id, webhook_id) is None:
         raise not_found()
     await _check(services, body.url)
     one = await services.webhooks.change(_wanted(principal_of(request), body), webhook_id)
     if one is None:
         raise not_found()
-    return json_response(_webhook(one))
+    return json_response(_webhook_json(one))
 
 
-@Operation("Delete a webhook", status=204, problems=(404,))
+@Operation("Delete a webhook", status=204)
 async def delete_webhook(request: web.Request) -> web.Response:
     """Forgets a webhook and its deliveries."""
     principal = principal_of(request)
@@ -95,35 +83,25 @@ async def delete_webhook(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-@Operation(
-    "Test a webhook",
-    contract.WebhookTestResult,
-    request=Empty,
-    problems=(*BODY_PROBLEMS, 404),
-)
+@Operation("Test a webhook", contract.WebhookTestResult, request=Empty)
 async def test_webhook(request: web.Request) -> web.Response:
     """Sends a signed message of the type `webhook.test`, once and now."""
     services = request.app[SERVICES]
-    await read(request, Empty, body_timeout_s=services.settings.body_timeout_s, optional=True)
+    await read(request, Empty)
     tested = await services.webhooks.test(*_key(request))
     if tested is None:
         raise not_found()
     return json_response(tested)
 
 
-@Operation(
-    "List the deliveries of a webhook",
-    list[contract.Delivery],
-    query=PAGED,
-    problems=(400, 404, 422),
-)
+@Operation("List the deliveries of a webhook", list[contract.Delivery], query=PAGED)
 async def list_deliveries(request: web.Request) -> web.Response:
     """What was sent to a webhook or waits to be, newest first."""
     limit, before = page_limit(request), from_number(request, "deliveries")
     found = await request.app[SERVICES].webhooks.deliveries(*_key(request), before, limit + 1)
     if found is None:
         raise not_found()
-    return page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=_delivery)
+    return page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=_delivery_json)
 
 
 async def _redelivered(request: web.Request, key: IdempotencyKey, _: Receipt) -> StoredResponse:
@@ -135,13 +113,13 @@ async def _redeliver(request: web.Request, raw: dict[str, Any], key: Idempotency
     one = await request.app[SERVICES].webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
     if one is None:
         raise not_found()
-    response = StoredResponse(202, dumps(_delivery(one)), {"Content-Type": JSON})
+    response = StoredResponse(202, dumps(_delivery_json(one)), {"Content-Type": JSON})
     if key is not None:
         await request.app[IDEMPOTENCY].keep(key.receipt(response))
     return response
 
 
-@Operation("Redeliver an event", contract.Delivery, 202, Empty, headers=KEYED, problems=(*BODY_PROBLEMS, 404))
+@Operation("Redeliver an event", contract.Delivery, 202, Empty, headers=KEYED)
 @idempotent(_redelivered, optional=True)
 async def redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Sends an event to a webhook once more, with the same id."""
@@ -174,24 +152,24 @@ async def _created(services: Services, wanted: WebhookDraft, key: IdempotencyKey
         if key is None:
             return None
         sealed = base64.b64encode(webhook.sealed_secret).decode()
-        return key.sealed_receipt(dumps({**_webhook(webhook), "sealed": sealed}))
+        return key.sealed_receipt(dumps({**_webhook_json(webhook), "sealed": sealed}))
 
     try:
         webhook, secret = await services.webhooks.create(wanted, made)
     except TooManyWebhooks:
         raise invalid(("", f"a company has at most {WEBHOOKS_MAX} webhooks")) from None
-    return _shown({**_webhook(webhook), "secret": secret})
+    return _shown({**_webhook_json(webhook), "secret": secret})
 
 
 def _shown(webhook: dict[str, Any]) -> StoredResponse:
     return StoredResponse(201, dumps(webhook), {"Content-Type": JSON, "Location": f"/webhooks/{webhook['id']}"})
 
 
-def _webhook(one: Webhook) -> dict[str, Any]:
+def _webhook_json(one: Webhook) -> dict[str, Any]:
     return contract.Webhook.view(one, disabled_reason=one.reason)
 
 
-def _delivery(one: Delivery) -> dict[str, Any]:
+def _delivery_json(one: Delivery) -> dict[str, Any]:
     return contract.Delivery.view(
         one, event_id=str(one.place), last_attempt_at=one.last_at, next_attempt_at=one.next_at
     )

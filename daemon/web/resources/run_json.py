@@ -1,4 +1,7 @@
-"""How runs and gates look to callers."""
+"""Runs and gates as JSON objects, with the members that `daemon.contract.runs` defines.
+
+They are written by hand: to make the models first takes four times as long, and every response to a command is a run.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,9 @@ from actors.core.calls import shown, shown_plan
 from actors.core.run import Run, Visit
 
 
-def run(run: Run) -> dict[str, Any]:
-    """A run as the contract shows it."""
+def run_json(run: Run) -> dict[str, Any]:
     parked = run.parked
-    gates = [gate(visit) for visit in parked]
+    gates = [gate_json(visit) for visit in parked]
     ended = run.ended
     return {
         "id": run.id,
@@ -27,7 +29,7 @@ def run(run: Run) -> dict[str, Any]:
         "facts": run.facts,
         "outcome": None if ended is None else ended.outcome,
         "error": run.error,
-        "trace": [_visit(visit) for visit in (*run.trace, *run.open)],
+        "trace": [_visit_json(visit) for visit in (*run.trace, *run.open)],
         "version": run.version,
         "created_by": run.created_by,
         "created_at": run.created_at,
@@ -37,13 +39,11 @@ def run(run: Run) -> dict[str, Any]:
     }
 
 
-def summary(one: Run) -> dict[str, Any]:
-    """A run without what makes it large."""
-    return {name: member for name, member in run(one).items() if name not in ("inputs", "facts", "trace")}
+def summary_json(run: Run) -> dict[str, Any]:
+    return {name: member for name, member in run_json(run).items() if name not in ("inputs", "facts", "trace")}
 
 
-def gate(visit: Visit) -> dict[str, Any] | None:
-    """What a human is asked at a visit, with all that a decision can send."""
+def gate_json(visit: Visit) -> dict[str, Any] | None:
     asked = visit.gate
     if asked is None:
         return None
@@ -67,7 +67,7 @@ def gate(visit: Visit) -> dict[str, Any] | None:
     }
 
 
-def _visit(visit: Visit) -> dict[str, Any]:
+def _visit_json(visit: Visit) -> dict[str, Any]:
     return {
         "step_id": visit.step_id,
         "visit": visit.visit,
