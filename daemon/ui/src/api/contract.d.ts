@@ -2051,6 +2051,7 @@ export interface operations {
                     "application/json": components["schemas"]["Canvas"];
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
@@ -3167,6 +3168,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
+            400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             422: components["responses"]["Problem422"];
             503: components["responses"]["Problem503"];
