@@ -11,10 +11,13 @@ from aiohttp.typedefs import Middleware
 from daemon.web import docs_page, page
 from daemon.web.bodies import INCOMING_BODIES, IncomingBodies
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyStore
+from daemon.web.middleware.access_log import access_log
 from daemon.web.middleware.admission import ADMISSION, Admission, admitting
-from daemon.web.middleware.auth import gateway
+from daemon.web.middleware.auth import auth
+from daemon.web.middleware.errors import errors
 from daemon.web.middleware.query_parameters import known_parameters
-from daemon.web.middleware.tracing import traced
+from daemon.web.middleware.request_id import name_response, request_id
+from daemon.web.middleware.tracing import tracing
 from daemon.web.operations import Handler
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits
 from daemon.web.response_cache import RESPONSE_CACHE, ResponseCache
@@ -34,9 +37,11 @@ PAGES: tuple[tuple[str, Handler], ...] = (
 def application(services: Services) -> web.Application:
     settings, in_flight = services.settings, InFlight()
     admission = Admission(settings.requests_max, settings.request_queue_max, settings.request_queue_timeout_s)
-    passed: list[Middleware] = [] if services.tracer is None else [traced(services.tracer)]
-    passed += gateway(services, in_flight), admitting(admission), known_parameters
-    app = web.Application(middlewares=passed, client_max_size=settings.body_bytes_max)
+    middlewares: list[Middleware] = [] if services.tracer is None else [tracing(services.tracer)]
+    middlewares += request_id, access_log(services), errors(services, in_flight), auth(services)
+    middlewares += admitting(admission), known_parameters
+    app = web.Application(middlewares=middlewares, client_max_size=settings.body_bytes_max)
+    app.on_response_prepare.append(name_response)
     app[SERVICES] = services
     app[IN_FLIGHT] = in_flight
     app[INCOMING_BODIES] = IncomingBodies(settings.request_buffers_bytes_max)

@@ -14,8 +14,8 @@ from actors.actor import Overloaded
 from actors.context import TRACE
 from daemon.contract.base import Request
 from daemon.runtime.json_codec import NotJson, loads
-from daemon.web.middleware.access_log import company_of
 from daemon.web.middleware.admission import slot_released
+from daemon.web.middleware.auth import company_of
 from daemon.web.problems import ENCODINGS, Problem, invalid, unsupported_encoding
 from daemon.web.services import SERVICES
 

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 from weakref import WeakValueDictionary
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from actors.core.canonical import canonical
 from actors.failpoints import reach
@@ -20,7 +21,7 @@ from actors.ports import Receipt, ReceiptTaken
 from daemon.model import Receipts
 from daemon.web.bodies import idempotency_key, read_object
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import Handler, principal_of
+from daemon.web.middleware.auth import principal_of
 from daemon.web.problems import Problem
 from daemon.web.responses import StoredResponse, replayed
 

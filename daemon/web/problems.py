@@ -149,6 +149,14 @@ def unavailable(code: str, detail: str, outcome: str = "not_applied") -> Problem
     return Problem(code, detail, {"outcome": outcome}, {"Retry-After": str(RETRY_AFTER_S)})
 
 
+def stopping(outcome: str) -> Problem:
+    return unavailable("draining", "The service is stopping; try again when it is back.", outcome)
+
+
+def unforeseen() -> Problem:
+    return Problem("internal_error", "Something went wrong here; the request id helps to find out what.")
+
+
 def in_doubt(problem: Problem) -> Problem:
     """The same where nothing of this request happened, but an earlier one under its key may still become durable."""
     if problem.more.get("outcome") != "not_applied":
@@ -179,7 +187,7 @@ def _of_trouble(error: Exception) -> Problem | None:
         case Overloaded() | Busy():
             return unavailable("overloaded", OVERLOADED)
         case Stopped():
-            return unavailable("draining", "The service is stopping; try again when it is back.")
+            return stopping("not_applied")
         case DiskFull():
             detail = "There is no room to write this; reads go on, and writes as soon as there is room."
             return unavailable("store_unavailable", detail, error.outcome)

@@ -12,8 +12,7 @@ from aiohttp import web
 from actors.ports import StoreFailed
 from daemon.runtime.json_codec import dumps
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import counts_still, request_id_of
-from daemon.web.problems import SERVER
+from daemon.web.middleware.auth import counts_still
 
 BEAT_S = 15.0
 BEAT = b": still here\n\n"
@@ -54,8 +53,6 @@ async def stream(request: web.Request, frames: AsyncGenerator[bytes, None]) -> w
             "Content-Type": "text/event-stream",
             "Cache-Control": "no-store",
             "X-Accel-Buffering": "no",
-            "X-Request-ID": request_id_of(request),
-            "Server": SERVER,
         }
     )
     await response.prepare(request)

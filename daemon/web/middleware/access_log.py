@@ -1,19 +1,18 @@
-"""What is told of each request when it is answered: a line in the log where that is asked for, and its figures."""
+"""The access log and the figures of each request."""
 
 from __future__ import annotations
 
+import time
+
 import structlog
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
-from daemon.identity.accounts import Principal
+from daemon.web.middleware.admission import REFUSED
+from daemon.web.middleware.auth import PRINCIPAL
+from daemon.web.middleware.request_id import request_id_of
 from daemon.web.services import Services
 
-PRINCIPAL = web.RequestKey("principal", Principal)
-REQUEST_ID = web.RequestKey("request_id", str)
-REFUSED = web.RequestKey("refused", bool)
-"""Whether there was no room for a request."""
-HEALTH = "/health"
-NOBODY = ""
 SLOW_S = 1.0
 NO_ROUTE = "unknown"
 RUNS = "/process-runs/"
@@ -22,33 +21,28 @@ _FAULT = 500
 _log = structlog.get_logger("penstock.access")
 
 
-def company_of(request: web.Request) -> str:
-    """The company of who makes the request; all who need no token count as one."""
-    principal = request.get(PRINCIPAL)
-    return NOBODY if principal is None else principal.company_id
+def access_log(services: Services) -> Middleware:
+    wanted, metrics = services.settings.access_log, services.metrics
 
+    @web.middleware
+    async def log(request: web.Request, handler: Handler) -> web.StreamResponse:
+        began = time.perf_counter()
+        response = await handler(request)
+        seconds = time.perf_counter() - began
+        if metrics is not None:
+            metrics.request(request.method, route_of(request), response.status, seconds)
+        slow = seconds >= SLOW_S and response.content_type != STREAM  # a stream is meant to take long
+        if wanted == "all" or (wanted == "errors" and (slow or response.status >= _FAULT)):
+            _write(request, response, seconds)
+        return response
 
-def tell(services: Services, request: web.Request, response: web.StreamResponse, seconds: float) -> None:
-    """Tell whoever wants to know of a request that is answered."""
-    status = response.status
-    if services.metrics is not None:
-        services.metrics.request(request.method, route_of(request), status, seconds)
-    wanted = services.settings.access_log
-    if wanted == "all" or (wanted == "errors" and (status >= _FAULT or _slow(response, seconds))):
-        if request.get(REFUSED):  # a line for each would be too many
-            return
-        _write(request, response, seconds)
+    return log
 
 
 def route_of(request: web.Request) -> str:
     """The address as the API lists it, whatever ids stand in it."""
     resource = request.match_info.route.resource
     return NO_ROUTE if resource is None else resource.canonical.rstrip("/") or "/"
-
-
-def _slow(response: web.StreamResponse, seconds: float) -> bool:
-    """Whether an answer took long; a stream is meant to."""
-    return seconds >= SLOW_S and response.content_type != STREAM
 
 
 def _run_of(request: web.Request, response: web.StreamResponse) -> str | None:
@@ -58,11 +52,13 @@ def _run_of(request: web.Request, response: web.StreamResponse) -> str | None:
 
 
 def _write(request: web.Request, response: web.StreamResponse, seconds: float) -> None:
+    if request.get(REFUSED):  # a line for each would be too many
+        return
     status, principal, run_id = response.status, request.get(PRINCIPAL), _run_of(request, response)
     write = _log.warning if status >= _FAULT else _log.info
     write(
         "request",
-        request_id=request[REQUEST_ID],
+        request_id=request_id_of(request),
         **({} if principal is None else {"company_id": principal.company_id}),
         **({} if run_id is None else {"run_id": run_id}),
         method=request.method,

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections import OrderedDict
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import TypeAlias
 
 from aiohttp import web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 
 from actors.actor import Overloaded
 from daemon.observability.throttled_log import ThrottledLog
-from daemon.web.middleware.access_log import HEALTH, REFUSED, company_of
+from daemon.web.middleware.auth import HEALTH, company_of
 
-STANDING = 0.3
-REFUSE_EVERY_S = 0.05
-REFUSED_AT_ONCE = 25
-REFUSED_MAX = 10_000
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Turn = asyncio.Future[None]
+REFUSED = web.RequestKey("refused", bool)
+"""Whether there was no room for a request."""
+Turn: TypeAlias = asyncio.Future[None]
 
 
 class Admission:
@@ -28,24 +26,14 @@ class Admission:
 
     The companies that wait take turns. A company may wait with as many requests as there are places left, so that
     one alone fills half of the places, two a third each, and the next company always finds some.
-
-    A burst may wait for long: it is over when it is served. Once the queue has not been empty for `wait_s`, requests
-    wait for `STANDING` of that: a longer queue would serve nobody sooner.
-
-    Refusals are held back, so many at a time: a caller who is refused at once asks again at once, and a refusal costs
-    a good part of what a request costs.
     """
 
     def __init__(self, at_once_max: int, waiting_max: int, wait_s: float) -> None:
-        """Begin with no request."""
         self.waiting = 0
         self._free = at_once_max
         self._waiting_max = waiting_max
         self._wait_s = wait_s
-        self._standing_since = 0.0
-        self._queues: OrderedDict[str, OrderedDict[Turn, float]] = OrderedDict()
-        self._refused: deque[Turn] = deque()
-        self._timer: asyncio.TimerHandle | None = None
+        self._queues: OrderedDict[str, OrderedDict[Turn, None]] = OrderedDict()
         self._log = ThrottledLog("overloaded")
 
     async def enter(self, company_id: str) -> None:
@@ -53,24 +41,22 @@ class Admission:
         if self._free > 0 and not self._queues:
             self._free -= 1
             return
-        loop = asyncio.get_running_loop()
-        turn = loop.create_future()
-        self._line_up(company_id, turn, loop.time())
-        if self._timer is None:
-            self._timer = loop.call_later(REFUSE_EVERY_S, self._look)
+        turn = self._line_up(company_id)
         try:
-            await turn
-        except BaseException:
-            if turn.cancelled() or turn.exception() is not None:
+            async with asyncio.timeout(self._wait_s):
+                await turn
+        except BaseException as error:
+            if turn.cancelled():
                 self._forget(company_id, turn)
             else:  # the slot was given in the same moment
                 self.leave()
+            if isinstance(error, TimeoutError):
+                self._log.warn(waiting=self.waiting)
+                raise Overloaded from None
             raise
 
     def leave(self) -> None:
         """Give a slot back: to the next company in turn, if any waits."""
-        if self._queues and self._free >= 0:
-            self._drop_late(asyncio.get_running_loop().time())
         while self._queues and self._free >= 0:
             turn = self._next()
             if not turn.done():
@@ -82,16 +68,16 @@ class Admission:
         """Take a slot again at once, for a request that is nearly done."""
         self._free -= 1
 
-    def _line_up(self, company_id: str, turn: Turn, now: float) -> None:
+    def _line_up(self, company_id: str) -> Turn:
         queue = self._queues.get(company_id, OrderedDict())
         if len(queue) >= self._waiting_max - self.waiting:
-            self._refuse(turn)
-            return
-        if not self._queues:
-            self._standing_since = now
+            self._log.warn(waiting=self.waiting)
+            raise Overloaded
+        turn = asyncio.get_running_loop().create_future()
         self._queues[company_id] = queue
-        queue[turn] = now
+        queue[turn] = None
         self.waiting += 1
+        return turn
 
     def _next(self) -> Turn:
         """Take the first request of the company whose turn it is out of the queue."""
@@ -103,38 +89,6 @@ class Admission:
         else:
             del self._queues[company_id]
         return turn
-
-    def _drop_late(self, now: float) -> None:
-        """Take the requests that have waited too long out of the queue."""
-        standing = now - self._standing_since >= self._wait_s
-        late_since = now - self._wait_s * (STANDING if standing else 1)
-        for company_id, queue in list(self._queues.items()):
-            while queue and next(iter(queue.values())) <= late_since:
-                turn, _ = queue.popitem(last=False)
-                self.waiting -= 1
-                self._refuse(turn)
-            if not queue:
-                del self._queues[company_id]
-
-    def _refuse(self, turn: Turn) -> None:
-        self._log.warn(waiting=self.waiting)
-        self._refused.append(turn)
-        if len(self._refused) > REFUSED_MAX:
-            self._answer(1)
-
-    def _look(self) -> None:
-        """Answer some of those that are refused, for as long as any request waits."""
-        loop = asyncio.get_running_loop()
-        self._drop_late(loop.time())
-        self._answer(REFUSED_AT_ONCE)
-        again = self._queues or self._refused
-        self._timer = loop.call_later(REFUSE_EVERY_S, self._look) if again else None
-
-    def _answer(self, count: int) -> None:
-        for _ in range(min(count, len(self._refused))):
-            turn = self._refused.popleft()
-            if not turn.done():
-                turn.set_exception(Overloaded())
 
     def _forget(self, company_id: str, turn: Turn) -> None:
         queue = self._queues.get(company_id)
@@ -151,17 +105,14 @@ class Slot:
     __slots__ = ("_admission", "_held")
 
     def __init__(self, admission: Admission) -> None:
-        """Hold what was taken by entering."""
         self._admission = admission
         self._held = True
 
     def retake(self) -> None:
-        """Be worked on again."""
         self._admission.rejoin()
         self._held = True
 
-    def leave(self) -> None:
-        """Be worked on no more."""
+    def release(self) -> None:
         if self._held:
             self._held = False
             self._admission.leave()
@@ -172,7 +123,7 @@ SLOT: ContextVar[Slot | None] = ContextVar("slot", default=None)
 
 
 def admitting(admission: Admission) -> Middleware:
-    """A middleware that lets each request wait for its slot; /health needs none."""
+    """Let each request wait for its slot; /health needs none."""
 
     @web.middleware
     async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -190,7 +141,7 @@ def admitting(admission: Admission) -> Middleware:
                 raise ConnectionResetError("the caller has gone while waiting")
             return await handler(request)
         finally:
-            slot.leave()
+            slot.release()
 
     return admit
 
@@ -202,7 +153,7 @@ def slot_released() -> Iterator[None]:
     if slot is None:
         yield
         return
-    slot.leave()
+    slot.release()
     try:
         yield
     finally:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
 from aiohttp import hdrs, web
-from aiohttp.typedefs import Middleware
+from aiohttp.typedefs import Handler, Middleware
 
 from daemon.observability.tracing import Tracer
 from daemon.web.bodies import sent_traceparent
-from daemon.web.middleware.access_log import HEALTH, route_of
+from daemon.web.middleware.access_log import route_of
+from daemon.web.middleware.auth import HEALTH
 from daemon.web.parameters import ID
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 OTHER = "_OTHER"
 _FAULT = 500
 
 
-def traced(tracer: Tracer) -> Middleware:
+def tracing(tracer: Tracer) -> Middleware:
     """A middleware that makes requests spans, but for those that ask how the service is."""
 
     @web.middleware

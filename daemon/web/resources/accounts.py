@@ -17,7 +17,8 @@ from daemon.web import cookies
 from daemon.web.bodies import idempotency_key, parse, read, read_object
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, key_reused
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import principal_of, request_id_of
+from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import KEYED, Operation
 from daemon.web.problems import email_taken
 from daemon.web.rate_limits import RATE_LIMITS

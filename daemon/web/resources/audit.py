@@ -19,9 +19,9 @@ from daemon.model.chain import Walk, genesis
 from daemon.model.evidence import Checkpoint, Entry, Proven
 from daemon.web.bodies import page_limit
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import principal_of, request_id_of
+from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
-from daemon.web.problems import SERVER, Problem
+from daemon.web.problems import Problem
 from daemon.web.resources.runs import find
 from daemon.web.responses import JSON, from_number, json_response, next_page, page_response, to_cursor
 from daemon.web.services import SERVICES
@@ -95,8 +95,6 @@ async def export_audit(request: web.Request) -> web.StreamResponse:
     headers = {
         "Content-Type": "application/x-ndjson",
         "Cache-Control": "no-store",
-        "X-Request-ID": request_id_of(request),
-        "Server": SERVER,
     }
     response = web.StreamResponse(headers=headers)
     await response.prepare(request)

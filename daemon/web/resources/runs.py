@@ -9,6 +9,7 @@ from functools import partial, wraps
 from typing import Any, TypeAlias
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from actors.core.messages import Cancel, Command, Rejected, Resume, Retry, Start
 from actors.core.run import Run
@@ -22,7 +23,8 @@ from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import has_already, if_match, page_limit, parse, prefer, traceparent
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import Handler, principal_of, request_id_of
+from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import etag, invalid, not_found, problem_of

@@ -14,7 +14,7 @@ from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, L
 from daemon.observability.throttled_log import ThrottledLog
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
-from daemon.web.problems import SERVER, Problem, unsupported_encoding
+from daemon.web.problems import SERVER, Problem, unforeseen, unsupported_encoding
 
 LINGER_S = 1.0
 MOVED_BYTES_LEAST = 48 * 1024
@@ -124,7 +124,7 @@ class Connection(web.RequestHandler):
     def _refusal(self, status: int, exc: BaseException | None) -> Problem:
         if status != web.HTTPBadRequest.status_code:
             self.log_exception("unhandled_exception", exc_info=exc)
-            return Problem("internal_error", "Something went wrong here; the request id helps to find out what.")
+            return unforeseen()
         if isinstance(exc, ContentEncodingError):
             return unsupported_encoding()
         if isinstance(exc, LineTooLong):

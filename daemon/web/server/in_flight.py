@@ -1,59 +1,42 @@
-"""The requests in flight: a stop waits for them, and cuts off those that take too long."""
+"""The requests in flight: a drain gives them some time, and cuts off those that take longer."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 
 from aiohttp import web
 
-from daemon.web.problems import unavailable
-
 ANSWERED_S = 0.5
+LOOK_S = 0.01
 
 
 class InFlight:
-    """The tasks whose handlers run at this moment."""
+    """Every request in flight has a deadline, which is set once the service drains."""
 
     def __init__(self) -> None:
-        """Begin with none."""
-        self._tasks: set[asyncio.Task[object]] = set()
-        self._cut: set[asyncio.Task[object]] = set()
+        self._deadlines: set[asyncio.Timeout] = set()
 
     @property
     def count(self) -> int:
-        """How many requests are in flight."""
-        return len(self._tasks)
+        return len(self._deadlines)
 
-    async def run(self, answering: Awaitable[web.StreamResponse], request: web.Request) -> web.StreamResponse:
-        """Let a handler answer; where `end` cuts it off, raise what is to be answered instead."""
-        task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a handler always runs in a task
-        self._tasks.add(task)
-        try:
-            return await answering
-        except asyncio.CancelledError:
-            if task not in self._cut:
-                raise
-            task.uncancel()
-            if request.writer.output_size:
-                raise ConnectionResetError("the answer was cut off in the middle") from None
-            # A request that arrived in part changes nothing; of the rest nobody knows how far it came.
-            outcome = "unknown" if request.content.is_eof() else "not_applied"
-            raise unavailable("draining", "The service is stopping; try again when it is back.", outcome) from None
-        finally:
-            self._tasks.discard(task)
-            self._cut.discard(task)
+    def begin(self) -> asyncio.Timeout:
+        """The deadline that the request has to enter at once."""
+        deadline = asyncio.timeout(None)
+        self._deadlines.add(deadline)
+        return deadline
 
-    async def end(self, within_s: float) -> None:
-        """Give the handlers that time, then cut off the rest, so that each of their callers is answered."""
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=within_s)
-        self._cut = set(self._tasks)
-        for task in self._cut:
-            task.cancel()
-        if self._cut:
-            await asyncio.wait(set(self._cut), timeout=ANSWERED_S)
+    def end(self, deadline: asyncio.Timeout) -> None:
+        self._deadlines.discard(deadline)
+
+    async def drain(self, within_s: float) -> None:
+        """Give the requests that time, cut off the rest, and wait until each of them is answered."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + within_s
+        for deadline in self._deadlines:
+            deadline.reschedule(until)
+        while self._deadlines and loop.time() < until + ANSWERED_S:  # noqa: ASYNC110 - a drain is rare
+            await asyncio.sleep(LOOK_S)
 
 
 IN_FLIGHT = web.AppKey("in_flight", InFlight)

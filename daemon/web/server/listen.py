@@ -57,7 +57,7 @@ class Door:
         """Answer whoever is there: requests in flight first, then those who have connected and not yet asked."""
         self.shut_at = self.shut_at or asyncio.get_running_loop().time()
         # What the actors and calls took of the time is gone, but for the least.
-        await self.runner.app[IN_FLIGHT].end(max(ANSWERS_DRAIN_S - self._gone_s, ANSWERS_LEAST_S))
+        await self.runner.app[IN_FLIGHT].drain(max(ANSWERS_DRAIN_S - self._gone_s, ANSWERS_LEAST_S))
         until = min(self._gone_s + NEWCOMERS_S, STOP_S)
         while self._newcomers() and self._gone_s < until:  # noqa: ASYNC110 - aiohttp has no event for it
             await asyncio.sleep(LOOK_S)
