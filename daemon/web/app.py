@@ -15,10 +15,10 @@ from daemon.web.middleware.access_log import access_log
 from daemon.web.middleware.admission import ADMISSION, Admission, admitting
 from daemon.web.middleware.auth import auth
 from daemon.web.middleware.errors import errors
-from daemon.web.middleware.query_parameters import known_parameters
 from daemon.web.middleware.request_id import name_response, request_id
 from daemon.web.middleware.tracing import tracing
 from daemon.web.operations import Handler
+from daemon.web.query_parameters import check_query
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits
 from daemon.web.response_cache import RESPONSE_CACHE, ResponseCache
 from daemon.web.routes import ROUTES
@@ -38,8 +38,8 @@ def application(services: Services) -> web.Application:
     settings, in_flight = services.settings, InFlight()
     admission = Admission(settings.requests_max, settings.request_queue_max, settings.request_queue_timeout_s)
     middlewares: list[Middleware] = [] if services.tracer is None else [tracing(services.tracer)]
-    middlewares += request_id, access_log(services), errors(services, in_flight), auth(services)
-    middlewares += admitting(admission), known_parameters
+    middlewares += request_id, access_log(services), errors(services, in_flight), auth(services, check_query)
+    middlewares.append(admitting(admission))
     app = web.Application(middlewares=middlewares, client_max_size=settings.body_bytes_max)
     app.on_response_prepare.append(name_response)
     app[SERVICES] = services

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import grimp
 
+from tests.house.hops import hops
 from tests.house.test_house import ROOT, functions, modules, tree
 
 CODE = ("actors", "daemon")
@@ -52,6 +53,7 @@ def measures() -> Iterator[Measure]:
     yield private_names()
     yield from texts()
     yield from walks()
+    yield Measure("hops of a resume with an Idempotency-Key", len(hops()), 16, gate=True)
 
 
 def sizes() -> Iterator[Measure]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 from structlog.testing import capture_logs
@@ -99,6 +100,23 @@ async def test_a_request_that_has_waited_too_long_is_refused_and_its_place_is_fr
     assert admission.waiting == 0
     admission.leave()
     await admission.enter("a")
+
+
+async def test_a_burst_may_wait_for_long_and_a_queue_that_stands_for_less() -> None:
+    admission = Admission(1, 100, 0.5)
+    await admission.enter("a")
+    began = time.monotonic()
+    (burst,) = waiting(admission, "a")
+    while not burst.done():
+        (standing,) = waiting(admission, "b")
+        await asyncio.wait([burst, standing], timeout=0.05)
+    assert time.monotonic() - began >= 0.5
+    began = time.monotonic()
+    with pytest.raises(Overloaded):
+        await admission.enter("c")
+    assert time.monotonic() - began < 0.5
+    everybody = asyncio.all_tasks() - {asyncio.current_task()}
+    await end(*everybody)
 
 
 async def test_a_request_that_stops_waiting_is_passed_over() -> None:

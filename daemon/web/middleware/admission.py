@@ -16,6 +16,7 @@ from actors.actor import Overloaded
 from daemon.observability.throttled_log import ThrottledLog
 from daemon.web.middleware.auth import HEALTH, company_of
 
+STANDING = 0.3
 REFUSED = web.RequestKey("refused", bool)
 """Whether there was no room for a request."""
 Turn: TypeAlias = asyncio.Future[None]
@@ -26,6 +27,9 @@ class Admission:
 
     The companies that wait take turns. A company may wait with as many requests as there are places left, so that
     one alone fills half of the places, two a third each, and the next company always finds some.
+
+    A burst may wait for long: it is over when it is served. Once the queue has not been empty for `wait_s`, requests
+    wait for `STANDING` of that: a longer queue would serve nobody sooner.
     """
 
     def __init__(self, at_once_max: int, waiting_max: int, wait_s: float) -> None:
@@ -34,6 +38,7 @@ class Admission:
         self._waiting_max = waiting_max
         self._wait_s = wait_s
         self._queues: OrderedDict[str, OrderedDict[Turn, None]] = OrderedDict()
+        self._queued_since = 0.0
         self._log = ThrottledLog("overloaded")
 
     async def enter(self, company_id: str) -> None:
@@ -43,7 +48,7 @@ class Admission:
             return
         turn = self._line_up(company_id)
         try:
-            async with asyncio.timeout(self._wait_s):
+            async with asyncio.timeout(self._patience_s()):
                 await turn
         except BaseException as error:
             if turn.cancelled():
@@ -68,12 +73,18 @@ class Admission:
         """Take a slot again at once, for a request that is nearly done."""
         self._free -= 1
 
+    def _patience_s(self) -> float:
+        stands_s = asyncio.get_running_loop().time() - self._queued_since
+        return self._wait_s * (STANDING if stands_s >= self._wait_s else 1)
+
     def _line_up(self, company_id: str) -> Turn:
         queue = self._queues.get(company_id, OrderedDict())
         if len(queue) >= self._waiting_max - self.waiting:
             self._log.warn(waiting=self.waiting)
             raise Overloaded
         turn = asyncio.get_running_loop().create_future()
+        if not self._queues:
+            self._queued_since = turn.get_loop().time()
         self._queues[company_id] = queue
         queue[turn] = None
         self.waiting += 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
@@ -19,7 +21,9 @@ NOBODY = ""
 _OPEN = frozenset({"/auth/register", "/auth/login", HEALTH, "/openapi.json", "/docs", "", "/"})
 
 
-def auth(services: Services) -> Middleware:
+def auth(services: Services, check: Callable[[web.Request], None]) -> Middleware:
+    """Let a request on if its address is known, its token counts where one is needed, and `check` passes it."""
+
     @web.middleware
     async def authenticate(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.match_info.http_exception is not None:  # an address or method that is not known, to anybody
@@ -28,6 +32,7 @@ def auth(services: Services) -> Middleware:
         if not (path in _OPEN or path.rstrip("/") in _OPEN or path.startswith(ASSETS)):
             principal = request[PRINCIPAL] = services.identity.principal(_token(request))
             concern(request_id=request_id_of(request), company_id=principal.company_id)
+        check(request)
         return await handler(request)
 
     return authenticate

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from aiohttp import hdrs, web
-from aiohttp.typedefs import Handler
 
 from daemon.web.problems import invalid
 from daemon.web.routes import ROUTES
@@ -12,15 +11,10 @@ NAMED_MAX = 20
 _KNOWN = {(method, path.rstrip("/")): frozenset(one.operation.query) for method, path, one in ROUTES}
 
 
-@web.middleware
-async def known_parameters(request: web.Request, handler: Handler) -> web.StreamResponse:
+def check_query(request: web.Request) -> None:
     """422 for a query parameter that the contract does not name for this address; pages and documents take any."""
-    if request.query_string:
-        _check(request)
-    return await handler(request)
-
-
-def _check(request: web.Request) -> None:
+    if not request.query_string:
+        return
     resource = request.match_info.route.resource
     method = hdrs.METH_GET if request.method == hdrs.METH_HEAD else request.method
     known = _KNOWN.get((method, "" if resource is None else resource.canonical.rstrip("/")))
