@@ -20,8 +20,9 @@ from actors.actor import Actor
 from daemon import app as composition
 from daemon.settings import Settings
 from daemon.stores.sqlite.store import SqliteStore
-from daemon.web import bodies, render
+from daemon.web import bodies
 from daemon.web.app import application
+from daemon.web.resources import run_json
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "tests" / "web" / "templates"
@@ -30,7 +31,7 @@ HANDED_ON = {
     bodies.parse.__code__: False,
     Actor.deliver.__code__: True,
     SqliteStore.append.__code__: False,
-    render.run.__code__: False,
+    run_json.run_json.__code__: False,
 }
 """Where a resume changes its form, and whether that function hands it on."""
 
