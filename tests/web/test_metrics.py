@@ -311,7 +311,9 @@ async def test_the_api_itself_shows_no_figures(house: House, ann: Person) -> Non
 
 async def test_the_guide_lists_every_figure_and_no_other(page: Page, ann: Person) -> None:
     await ann.start("line", {"amount": 1})
-    listed = set(re.findall(r"^\| `(penstock_\w+)`", METRICS.read_text(encoding="utf-8"), re.MULTILINE))
+    text = METRICS.read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(penstock_\w+)`", text, re.MULTILINE))
+    assert {name.removesuffix("_bucket") for name in re.findall(r"\b(penstock_\w+)", text)} == listed
     kinds = {name: kind for name, kind in (await page.read()).kinds.items() if name.startswith("penstock_")}
     assert listed == {f"{name}_total" if kind == "counter" else name for name, kind in kinds.items()}
 
