@@ -164,7 +164,7 @@ async def test_the_guide_leads_to_a_service_that_runs(folder: Path, machine: Mac
         for target in ("sockets.target.wants/penstock.socket", "multi-user.target.wants/penstock.service"):
             assert (folder / "etc/systemd/system" / target).is_symlink()
     async with machine.serving():
-        assert '"status":"ok"' in await machine.follow("See that it is well")
+        assert '"status":"ok"' in await machine.follow("Check it")
         ann = await token(machine.address)
 
     await machine.follow("Keys")
