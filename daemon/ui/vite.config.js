@@ -12,8 +12,11 @@ function licences() {
     if (path === "" || one.dev || path.includes("/@types/")) continue;
     const folder = join(root, path);
     const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
-    const text = file === undefined ? `Licence: ${one.license}` : readFileSync(join(folder, file), "utf8");
-    parts.push(`${path.replace(/^.*node_modules\//, "")} ${one.version} (${one.license})\n\n${text.trim()}\n`);
+    const text =
+      file === undefined ? `Licence: ${one.license}` : readFileSync(join(folder, file), "utf8");
+    parts.push(
+      `${path.replace(/^.*node_modules\//, "")} ${one.version} (${one.license})\n\n${text.trim()}\n`,
+    );
   }
   return parts.join(`\n${"-".repeat(80)}\n\n`);
 }

@@ -29,7 +29,11 @@ export function App() {
   if (session.state === "unknown") {
     return (
       <main className="centered">
-        {session.problem === null ? <Loading what="Starting" rows={3} /> : <LoadError problem={session.problem} retry={() => void loadSession()} />}
+        {session.problem === null ? (
+          <Loading what="Starting" rows={3} />
+        ) : (
+          <LoadError problem={session.problem} retry={() => void loadSession()} />
+        )}
       </main>
     );
   }
@@ -47,10 +51,13 @@ function page(path: string[]): ReactNode {
   // elsewhere.
   if (path.some((one) => one === "." || one === "..")) return <NotFound />;
   if (first === undefined) return <InboxPage />;
-  if (first === "runs" && second !== undefined && third === "gates" && fourth !== undefined) return <GatePage run={second} step={fourth} />;
+  if (first === "runs" && second !== undefined && third === "gates" && fourth !== undefined)
+    return <GatePage run={second} step={fourth} />;
   if (first === "runs") return second === undefined ? <RunsPage /> : <RunPage id={second} />;
-  if (first === "templates") return second === undefined ? <TemplatesPage /> : <TemplatePage vertical={second} />;
-  if (first === "connectors") return second === undefined ? <ConnectorsPage /> : <ConnectorPage tool={second} />;
+  if (first === "templates")
+    return second === undefined ? <TemplatesPage /> : <TemplatePage vertical={second} />;
+  if (first === "connectors")
+    return second === undefined ? <ConnectorsPage /> : <ConnectorPage tool={second} />;
   if (first === "audit") return <AuditPage />;
   return <NotFound />;
 }
@@ -80,7 +87,10 @@ class ErrorBoundary extends Component<{ children: ReactNode }, { broken: boolean
     if (!this.state.broken) return this.props.children;
     return (
       <EmptyState icon="failed" title="This page has failed">
-        <p>Nothing was decided or changed. Reload the page. If the error remains, contact your administrator.</p>
+        <p>
+          Nothing was decided or changed. Reload the page. If the error remains, contact your
+          administrator.
+        </p>
         <button type="button" className="button" onClick={() => location.reload()}>
           Reload
         </button>

@@ -21,7 +21,9 @@ export class Problem extends Error {
   get fields(): Map<string, string> {
     const errors = this.body["errors"];
     if (!Array.isArray(errors)) return new Map();
-    return new Map(errors.map((one: { pointer: string; detail: string }) => [one.pointer, one.detail]));
+    return new Map(
+      errors.map((one: { pointer: string; detail: string }) => [one.pointer, one.detail]),
+    );
   }
 }
 
@@ -55,14 +57,23 @@ export function newIdempotencyKey(): string {
   return `page-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 }
 
-export async function send<T>(method: string, path: string, options: Options = {}): Promise<ApiResponse<T>> {
+export async function send<T>(
+  method: string,
+  path: string,
+  options: Options = {},
+): Promise<ApiResponse<T>> {
   const response = await request(method, path, options);
   const text = await response.text().catch(() => {
     throw offlineProblem();
   });
   const value = text === "" ? undefined : parseOrUndefined(text);
   if (!response.ok) throw problemFrom(response.status, value, path);
-  if (text !== "" && value === undefined) throw new Problem(response.status, "unreadable", "The service sent a response that this page cannot read.");
+  if (text !== "" && value === undefined)
+    throw new Problem(
+      response.status,
+      "unreadable",
+      "The service sent a response that this page cannot read.",
+    );
   return {
     value: value as T,
     next: /<([^>]+)>;\s*rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? null,
@@ -79,9 +90,13 @@ export async function post<T>(path: string, body: unknown = {}, key?: string): P
 }
 
 /** Get all pages of a list, up to a limit; `heard` receives what is loaded after each page. */
-export async function getAll<T>(path: string, most: number, heard: (found: T[]) => void = () => undefined): Promise<T[]> {
+export async function getAll<T>(
+  path: string,
+  most: number,
+  heard: (found: T[]) => void = () => undefined,
+): Promise<T[]> {
   let found: T[] = [];
-  for (let next: string | null = path; next !== null && found.length < most; ) {
+  for (let next: string | null = path; next !== null && found.length < most;) {
     const page: ApiResponse<T[]> = await send<T[]>("GET", next);
     found = [...found, ...page.value];
     heard(found);
@@ -111,7 +126,11 @@ async function request(method: string, path: string, options: Options): Promise<
 }
 
 function offlineProblem(): Problem {
-  return new Problem(0, "offline", "The service cannot be reached. Check your connection; the page retries automatically.");
+  return new Problem(
+    0,
+    "offline",
+    "The service cannot be reached. Check your connection; the page retries automatically.",
+  );
 }
 
 function parseOrUndefined(text: string): unknown {
@@ -123,13 +142,22 @@ function parseOrUndefined(text: string): unknown {
 }
 
 function problemFrom(status: number, value: unknown, path: string): Problem {
-  const body = (typeof value === "object" && value !== null ? value : {}) as Record<string, unknown>;
+  const body = (typeof value === "object" && value !== null ? value : {}) as Record<
+    string,
+    unknown
+  >;
   const code = typeof body["code"] === "string" ? body["code"] : "unknown";
-  if (status === 401 && path !== "/auth/login" && path !== "/auth/register" && path !== "/auth/me") sessionLostListener();
-  const detail = typeof body["detail"] === "string" ? body["detail"] : `The service responded with status ${status}.`;
+  if (status === 401 && path !== "/auth/login" && path !== "/auth/register" && path !== "/auth/me")
+    sessionLostListener();
+  const detail =
+    typeof body["detail"] === "string"
+      ? body["detail"]
+      : `The service responded with status ${status}.`;
   return new Problem(status, code, detail, body);
 }
 
 export function toProblem(error: unknown): Problem {
-  return error instanceof Problem ? error : new Problem(0, "unforeseen", error instanceof Error ? error.message : String(error));
+  return error instanceof Problem
+    ? error
+    : new Problem(0, "unforeseen", error instanceof Error ? error.message : String(error));
 }

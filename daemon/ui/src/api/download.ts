@@ -14,7 +14,8 @@ export async function download(path: string, name: string): Promise<void> {
   } catch {
     throw new Problem(0, "offline", "The download is incomplete and was not saved. Try again.");
   }
-  if (status !== 200) throw new Problem(status, "refused", `The service responded with status ${status}.`);
+  if (status !== 200)
+    throw new Problem(status, "refused", `The service responded with status ${status}.`);
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

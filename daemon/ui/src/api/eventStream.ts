@@ -104,9 +104,12 @@ async function connect(): Promise<void> {
   if (current !== own) return;
   current = null;
   setConnection("broken");
-  timer = setTimeout(() => {
-    if (enabled && current === null && document.visibilityState === "visible") void connect();
-  }, RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)]);
+  timer = setTimeout(
+    () => {
+      if (enabled && current === null && document.visibilityState === "visible") void connect();
+    },
+    RETRY_MS[Math.min(failures++, RETRY_MS.length - 1)],
+  );
 }
 
 async function readStream(own: AbortController): Promise<void> {
@@ -120,7 +123,7 @@ async function readStream(own: AbortController): Promise<void> {
   setConnection("live");
   failures = 0;
   if (resumed) notify([]);
-  for (let rest = ""; ; ) {
+  for (let rest = ""; ;) {
     const part = await withTimeout(reader.read(), own);
     if (part.done) return;
     const frames = (rest + part.value).split("\n\n");

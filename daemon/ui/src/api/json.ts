@@ -6,15 +6,27 @@ export class ExactNumber {
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof ExactNumber);
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof ExactNumber)
+  );
 }
 
-type Reviver = (this: unknown, key: string, value: unknown, context?: { source?: string }) => unknown;
+type Reviver = (
+  this: unknown,
+  key: string,
+  value: unknown,
+  context?: { source?: string },
+) => unknown;
 const NUMBER = /^-?\d+(\.\d+)?([eE][+-]?\d+)?$/;
 
 export function parse(text: string): unknown {
   const keep: Reviver = (_key, value, context) =>
-    typeof value === "number" && context?.source !== undefined && losesPrecision(value, context.source)
+    typeof value === "number" &&
+    context?.source !== undefined &&
+    losesPrecision(value, context.source)
       ? new ExactNumber(context.source)
       : value;
   return JSON.parse(text, keep as (this: unknown, key: string, value: unknown) => unknown);
@@ -26,12 +38,16 @@ const DIGITS = 15;
 function losesPrecision(value: number, source: string): boolean {
   if (!Number.isFinite(value)) return true;
   if (/^-?\d+$/.test(source)) return !Number.isSafeInteger(value);
-  return source.replace(/e.*$/i, "").replace(/\D/g, "").replace(/^0+/, "").length > DIGITS && String(value) !== source;
+  return (
+    source.replace(/e.*$/i, "").replace(/\D/g, "").replace(/^0+/, "").length > DIGITS &&
+    String(value) !== source
+  );
 }
 
 export function stringify(value: unknown): string {
   if (value instanceof ExactNumber) return value.text;
-  if (Array.isArray(value)) return `[${value.map((one) => stringify(one === undefined ? null : one)).join(",")}]`;
+  if (Array.isArray(value))
+    return `[${value.map((one) => stringify(one === undefined ? null : one)).join(",")}]`;
   if (typeof value === "object" && value !== null) {
     const members = Object.entries(value).filter(([, one]) => one !== undefined);
     return `{${members.map(([name, one]) => `${JSON.stringify(name)}:${stringify(one)}`).join(",")}}`;
@@ -49,7 +65,9 @@ export function prettyPrint(value: unknown, indent = ""): string {
   if (isObject(value)) {
     const members = Object.entries(value);
     if (members.length === 0) return "{}";
-    const lines = members.map(([name, one]) => `${deeper}${JSON.stringify(name)}: ${prettyPrint(one, deeper)}`);
+    const lines = members.map(
+      ([name, one]) => `${deeper}${JSON.stringify(name)}: ${prettyPrint(one, deeper)}`,
+    );
     return `{\n${lines.join(",\n")}\n${indent}}`;
   }
   return stringify(value);

@@ -39,7 +39,9 @@ export async function getRunCanvas(run: Run): Promise<Canvas | null> {
     const current = await getCanvas(run.vertical).catch((error: unknown) => {
       if (toProblem(error).status !== 404) throw error;
     });
-    return current?.digest === run.template.digest ? current : await getCanvas(run.vertical, run.template.digest);
+    return current?.digest === run.template.digest
+      ? current
+      : await getCanvas(run.vertical, run.template.digest);
   } catch (error) {
     if (toProblem(error).status === 404) return null;
     throw error;

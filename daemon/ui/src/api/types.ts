@@ -5,7 +5,21 @@
 
 import type { Call, Gate, Run, TraceEntry } from "./contract";
 
-export type { Account, Call, Canvas, Checkpoint, CompanyEvent, Connector, ConnectorTestResult, Gate, PlannedCall, Run, Template, TemplateDetail, TraceEntry } from "./contract";
+export type {
+  Account,
+  Call,
+  Canvas,
+  Checkpoint,
+  CompanyEvent,
+  Connector,
+  ConnectorTestResult,
+  Gate,
+  PlannedCall,
+  Run,
+  Template,
+  TemplateDetail,
+  TraceEntry,
+} from "./contract";
 export type { Edge as GraphEdge, Event as RunEvent, Node as GraphNode } from "./contract";
 
 export type Mode = Call["mode"];

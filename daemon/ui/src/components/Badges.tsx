@@ -7,12 +7,26 @@ import { Icon } from "./Icon";
 export function TierBadge({ tier }: { tier: Tier }) {
   return (
     <span className={`badge tier-${tier}`}>
-      <Icon name={tier} size={14} /> {tier === "critical" ? "Critical" : tier === "high" ? "High" : tier === "medium" ? "Medium" : "Low"} risk
+      <Icon name={tier} size={14} />{" "}
+      {tier === "critical"
+        ? "Critical"
+        : tier === "high"
+          ? "High"
+          : tier === "medium"
+            ? "Medium"
+            : "Low"}{" "}
+      risk
     </span>
   );
 }
 
-const STATUS_STATES: Record<RunStatus, StepState> = { executing: "calling", parked: "parked", completed: "done", failed: "failed", cancelled: "cancelled" };
+const STATUS_STATES: Record<RunStatus, StepState> = {
+  executing: "calling",
+  parked: "parked",
+  completed: "done",
+  failed: "failed",
+  cancelled: "cancelled",
+};
 
 export function StatusBadge({ status }: { status: RunStatus }) {
   return (

@@ -10,12 +10,15 @@ export function CallDetail({ call, state }: { call: Call; state: CallState }) {
   return (
     <div className={`call call-${call.mode}`}>
       <p className="call-mode">
-        <ModeBadge mode={call.mode} />{" "}
-        <strong>{describeCall(call.mode, state)}</strong>
+        <ModeBadge mode={call.mode} /> <strong>{describeCall(call.mode, state)}</strong>
       </p>
       {call.url === null ? (
         <p className="muted">
-          The tool <code><Label text={call.tool} /></code> has no connector, so no call can be sent.
+          The tool{" "}
+          <code>
+            <Label text={call.tool} />
+          </code>{" "}
+          has no connector, so no call can be sent.
         </p>
       ) : (
         <>
@@ -28,7 +31,11 @@ export function CallDetail({ call, state }: { call: Call; state: CallState }) {
           {Object.keys(call.headers).length > 0 && (
             <details>
               <summary>Headers</summary>
-              <pre tabIndex={0}>{Object.entries(call.headers).map(([name, value]) => `${name}: ${value}`).join("\n")}</pre>
+              <pre tabIndex={0}>
+                {Object.entries(call.headers)
+                  .map(([name, value]) => `${name}: ${value}`)
+                  .join("\n")}
+              </pre>
             </details>
           )}
           {call.body !== null && (

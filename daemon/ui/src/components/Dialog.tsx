@@ -13,7 +13,16 @@ interface Props {
   children: ReactNode;
 }
 
-export function Dialog({ title, yes, no = "Cancel", danger = false, busy = false, onYes, onNo, children }: Props) {
+export function Dialog({
+  title,
+  yes,
+  no = "Cancel",
+  danger = false,
+  busy = false,
+  onYes,
+  onNo,
+  children,
+}: Props) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
@@ -36,7 +45,12 @@ export function Dialog({ title, yes, no = "Cancel", danger = false, busy = false
         <button type="button" className="button" onClick={onNo} disabled={busy}>
           {no}
         </button>
-        <button type="button" className={danger ? "button danger" : "button primary"} onClick={onYes} disabled={busy}>
+        <button
+          type="button"
+          className={danger ? "button danger" : "button primary"}
+          onClick={onYes}
+          disabled={busy}
+        >
           {yes}
         </button>
       </div>

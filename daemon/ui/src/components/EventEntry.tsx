@@ -7,7 +7,10 @@ import { Icon } from "./Icon";
 import { Label, Text } from "./Text";
 
 export function isPersonEvent(event: RunEvent): boolean {
-  return ["run_started", "verdict_given", "run_ended", "gate_opened"].includes(event.type) || (event.type === "step_entered" && Boolean(event.by));
+  return (
+    ["run_started", "verdict_given", "run_ended", "gate_opened"].includes(event.type) ||
+    (event.type === "step_entered" && Boolean(event.by))
+  );
 }
 
 export function EventEntry({ event, label }: { event: RunEvent; label: (id: string) => string }) {

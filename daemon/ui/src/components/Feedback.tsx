@@ -5,7 +5,15 @@ import type { Problem } from "../api/client";
 import { Icon, type IconName } from "./Icon";
 import { Label } from "./Text";
 
-export function EmptyState({ icon, title, children }: { icon: IconName; title: string; children?: ReactNode }) {
+export function EmptyState({
+  icon,
+  title,
+  children,
+}: {
+  icon: IconName;
+  title: string;
+  children?: ReactNode;
+}) {
   return (
     <div className="empty">
       <Icon name={icon} size={32} />
@@ -48,10 +56,21 @@ export function Loading({ rows = 4, what = "Loading" }: { rows?: number; what?: 
   );
 }
 
-export function Note({ kind, title, children }: { kind: "info" | "good" | "warn" | "bad"; title: string; children?: ReactNode }) {
+export function Note({
+  kind,
+  title,
+  children,
+}: {
+  kind: "info" | "good" | "warn" | "bad";
+  title: string;
+  children?: ReactNode;
+}) {
   const icons = { info: "info", good: "done", warn: "high", bad: "failed" } as const;
   return (
-    <div className={`note note-${kind}`} role={kind === "bad" || kind === "warn" ? "alert" : "status"}>
+    <div
+      className={`note note-${kind}`}
+      role={kind === "bad" || kind === "warn" ? "alert" : "status"}
+    >
       <Icon name={icons[kind]} size={20} />
       <div>
         <strong>

@@ -20,9 +20,21 @@ interface Props {
 }
 
 export function Field(props: Props) {
-  const { label, value, onChange, type = "text", hint, error = "", required = false, rows, options } = props;
+  const {
+    label,
+    value,
+    onChange,
+    type = "text",
+    hint,
+    error = "",
+    required = false,
+    rows,
+    options,
+  } = props;
   const id = useId();
-  const described = [hint !== undefined ? `${id}-hint` : "", error !== "" ? `${id}-error` : ""].filter(Boolean).join(" ");
+  const described = [hint !== undefined ? `${id}-hint` : "", error !== "" ? `${id}-error` : ""]
+    .filter(Boolean)
+    .join(" ");
   const shared = {
     id,
     value,
@@ -71,11 +83,27 @@ export function Field(props: Props) {
   );
 }
 
-export function Check({ label, hint, checked, onChange }: { label: ReactNode; hint?: ReactNode; checked: boolean; onChange: (on: boolean) => void }) {
+export function Check({
+  label,
+  hint,
+  checked,
+  onChange,
+}: {
+  label: ReactNode;
+  hint?: ReactNode;
+  checked: boolean;
+  onChange: (on: boolean) => void;
+}) {
   const id = useId();
   return (
     <div className="check">
-      <input id={id} type="checkbox" checked={checked} onChange={(event) => onChange(event.target.checked)} {...(hint === undefined ? {} : { "aria-describedby": `${id}-hint` })} />
+      <input
+        id={id}
+        type="checkbox"
+        checked={checked}
+        onChange={(event) => onChange(event.target.checked)}
+        {...(hint === undefined ? {} : { "aria-describedby": `${id}-hint` })}
+      />
       <div>
         <label htmlFor={id}>{label}</label>
         {hint !== undefined && (

@@ -26,12 +26,25 @@ export function Filter({ label, value, onChange, options }: FilterProps) {
   );
 }
 
-export function SearchField({ label = "Search", value, onChange }: { label?: string; value: string; onChange: (value: string) => void }) {
+export function SearchField({
+  label = "Search",
+  value,
+  onChange,
+}: {
+  label?: string;
+  value: string;
+  onChange: (value: string) => void;
+}) {
   const id = useId();
   return (
     <div className="filter search">
       <label htmlFor={id}>{label}</label>
-      <input id={id} type="search" value={value} onChange={(event) => onChange(event.target.value)} />
+      <input
+        id={id}
+        type="search"
+        value={value}
+        onChange={(event) => onChange(event.target.value)}
+      />
     </div>
   );
 }

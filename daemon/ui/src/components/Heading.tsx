@@ -4,13 +4,22 @@ import { type ReactNode, useEffect, useRef } from "react";
 import { plainText } from "./Text";
 
 /** Takes the focus after navigation, so that screen readers announce the page. */
-export function Heading({ title, children, name }: { title: string; children?: ReactNode; name?: ReactNode }) {
+export function Heading({
+  title,
+  children,
+  name,
+}: {
+  title: string;
+  children?: ReactNode;
+  name?: ReactNode;
+}) {
   const ref = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${plainText(title, 80)} · Penstock`;
   }, [title]);
   useEffect(() => {
-    if (document.activeElement === null || document.activeElement === document.body) ref.current?.focus({ preventScroll: true });
+    if (document.activeElement === null || document.activeElement === document.body)
+      ref.current?.focus({ preventScroll: true });
   }, []);
   return (
     <header className="heading">

@@ -21,7 +21,8 @@ const PATHS = {
   gateway: "M12 3l9 9-9 9-9-9z",
   end: "M6 21V4M6 4h11l-2.500 4 2.500 4H6",
   live: "M13 2L5 13.500h6L10 22l9-12.500h-6z",
-  shadow: "M5 20V11a7 7 0 0 1 14 0v9l-2.300-1.600L14.300 20 12 18.400 9.700 20l-2.400-1.600zM9.500 10.500v1M14.500 10.500v1",
+  shadow:
+    "M5 20V11a7 7 0 0 1 14 0v9l-2.300-1.600L14.300 20 12 18.400 9.700 20l-2.400-1.600zM9.500 10.500v1M14.500 10.500v1",
   low: "M5 15l7-6 7 6",
   medium: "M5 12h14",
   high: "M12 4l9 16H3zM12 10v4.500M12 17v.500",
@@ -43,7 +44,14 @@ export type IconName = keyof typeof PATHS;
 
 export function Icon({ name, size = 18 }: { name: IconName; size?: number }) {
   return (
-    <svg className={`icon icon-${name}`} width={size} height={size} viewBox="0 0 24 24" aria-hidden="true" focusable="false">
+    <svg
+      className={`icon icon-${name}`}
+      width={size}
+      height={size}
+      viewBox="0 0 24 24"
+      aria-hidden="true"
+      focusable="false"
+    >
       <path d={PATHS[name]} />
     </svg>
   );

@@ -44,7 +44,11 @@ export function Layout({ place, children }: { place: string; children: ReactNode
         </a>
         <nav aria-label="Main">
           {NAVIGATION.map((one) => (
-            <a key={one.id} href={`#/${one.id}`} {...(place === one.id ? { "aria-current": "page" as const } : {})}>
+            <a
+              key={one.id}
+              href={`#/${one.id}`}
+              {...(place === one.id ? { "aria-current": "page" as const } : {})}
+            >
               <Icon name={one.icon} size={20} />
               <span>{one.name}</span>
               {one.id === "" && <OpenGateCount />}
@@ -55,7 +59,8 @@ export function Layout({ place, children }: { place: string; children: ReactNode
       </header>
       {link === "broken" && (
         <div className="offline" role="status">
-          <Icon name="clock" size={16} /> Connection lost. The page may be out of date until it reconnects.
+          <Icon name="clock" size={16} /> Connection lost. The page may be out of date until it
+          reconnects.
         </div>
       )}
       <main id="main" tabIndex={-1}>
@@ -90,7 +95,11 @@ function AccountMenu() {
         event.currentTarget.querySelector("summary")?.focus();
       }}
       onBlur={(event) => {
-        if (event.relatedTarget instanceof Node && !event.currentTarget.contains(event.relatedTarget)) event.currentTarget.open = false;
+        if (
+          event.relatedTarget instanceof Node &&
+          !event.currentTarget.contains(event.relatedTarget)
+        )
+          event.currentTarget.open = false;
       }}
     >
       <summary>
@@ -132,7 +141,15 @@ function AccountMenu() {
           ))}
         </fieldset>
         {failed !== "" && <p role="alert">{failed}</p>}
-        <button type="button" className="button" onClick={() => void signOut().catch((error: unknown) => setFailed(`You are still signed in. ${toProblem(error).message}`))}>
+        <button
+          type="button"
+          className="button"
+          onClick={() =>
+            void signOut().catch((error: unknown) =>
+              setFailed(`You are still signed in. ${toProblem(error).message}`),
+            )
+          }
+        >
           <Icon name="out" /> Sign out
         </button>
         <p className="muted small">

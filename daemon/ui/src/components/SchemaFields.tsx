@@ -9,20 +9,43 @@ import { Label, plainText } from "./Text";
 
 /** Required properties first. */
 function requiredFirst(schema: JsonSchema): [string, JsonSchema][] {
-  const later = ([name]: [string, JsonSchema]) => Number(!(schema.required?.includes(name) ?? false));
+  const later = ([name]: [string, JsonSchema]) =>
+    Number(!(schema.required?.includes(name) ?? false));
   return Object.entries(schema.properties ?? {}).sort((one, other) => later(one) - later(other));
 }
 
-export function SchemaFields({ schema, texts, onChange, errors }: { schema: JsonSchema; texts: FieldTexts; onChange: (texts: FieldTexts) => void; errors: Map<string, string> }) {
+export function SchemaFields({
+  schema,
+  texts,
+  onChange,
+  errors,
+}: {
+  schema: JsonSchema;
+  texts: FieldTexts;
+  onChange: (texts: FieldTexts) => void;
+  errors: Map<string, string>;
+}) {
   return (
     <>
       {requiredFirst(schema).map(([name, one]) => {
         const kind = fieldKind(one);
         const options =
           kind === "boolean"
-            ? [{ value: "", name: "Not set" }, { value: "true", name: "Yes" }, { value: "false", name: "No" }]
+            ? [
+                { value: "", name: "Not set" },
+                { value: "true", name: "Yes" },
+                { value: "false", name: "No" },
+              ]
             : kind === "choice"
-              ? [{ value: "", name: "Not set" }, ...(one.enum ?? []).map((value, index) => ({ value: String(index), name: plainText(typeof value === "string" ? humanize(value) : prettyPrint(value)) }))]
+              ? [
+                  { value: "", name: "Not set" },
+                  ...(one.enum ?? []).map((value, index) => ({
+                    value: String(index),
+                    name: plainText(
+                      typeof value === "string" ? humanize(value) : prettyPrint(value),
+                    ),
+                  })),
+                ]
               : undefined;
         return (
           <Field
@@ -31,7 +54,9 @@ export function SchemaFields({ schema, texts, onChange, errors }: { schema: Json
             value={texts[name] ?? ""}
             onChange={(text) => onChange({ ...texts, [name]: text })}
             required={schema.required?.includes(name) ?? false}
-            {...(one.description === undefined ? {} : { hint: <Label text={one.description} maxLength={300} /> })}
+            {...(one.description === undefined
+              ? {}
+              : { hint: <Label text={one.description} maxLength={300} /> })}
             error={errors.get(`/inputs/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`)}
             {...(kind === "number" ? { inputMode: "decimal" as const } : {})}
             {...(kind === "json" ? { rows: 4 } : {})}
@@ -42,4 +67,3 @@ export function SchemaFields({ schema, texts, onChange, errors }: { schema: Json
     </>
   );
 }
-

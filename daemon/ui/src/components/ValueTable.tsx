@@ -33,7 +33,15 @@ function ValueList({ items, depth }: { items: unknown[]; depth: number }) {
   );
 }
 
-export function ValueTable({ values, depth = 0, hints = {} }: { values: Values; depth?: number; hints?: Record<string, JsonSchema> }) {
+export function ValueTable({
+  values,
+  depth = 0,
+  hints = {},
+}: {
+  values: Values;
+  depth?: number;
+  hints?: Record<string, JsonSchema>;
+}) {
   const entries = Object.entries(values);
   if (entries.length === 0) return <span className="muted">nothing</span>;
   return (
@@ -42,7 +50,11 @@ export function ValueTable({ values, depth = 0, hints = {} }: { values: Values; 
         <div key={key}>
           <dt>
             <Label text={humanize(key)} />
-            {hints[key]?.description !== undefined && <small><Label text={hints[key].description} maxLength={200} /></small>}
+            {hints[key]?.description !== undefined && (
+              <small>
+                <Label text={hints[key].description} maxLength={200} />
+              </small>
+            )}
           </dt>
           <dd>
             <Value value={value} depth={depth + 1} />

@@ -25,11 +25,17 @@ export function emptyTexts(schema: JsonSchema): FieldTexts {
 }
 
 export function textsFrom(schema: JsonSchema, values: Values): FieldTexts {
-  return Object.fromEntries(Object.entries(schema.properties ?? {}).map(([name, one]) => [name, name in values ? toText(one, values[name] ?? null) : ""]));
+  return Object.fromEntries(
+    Object.entries(schema.properties ?? {}).map(([name, one]) => [
+      name,
+      name in values ? toText(one, values[name] ?? null) : "",
+    ]),
+  );
 }
 
 function toText(schema: JsonSchema, value: unknown): string {
-  if (fieldKind(schema) === "choice") return String((schema.enum ?? []).findIndex((one) => one === value));
+  if (fieldKind(schema) === "choice")
+    return String((schema.enum ?? []).findIndex((one) => one === value));
   if (typeof value === "string") return value;
   if (value instanceof ExactNumber) return value.text;
   return typeof value === "object" ? prettyPrint(value) : String(value);
@@ -39,7 +45,11 @@ function toText(schema: JsonSchema, value: unknown): string {
  * Convert the form's texts to inputs. Only what cannot be parsed is an error here; the service
  * validates the rest.
  */
-export function collectValues(schema: JsonSchema, texts: FieldTexts, raw: string | null): { inputs: Values; errors: Map<string, string> } {
+export function collectValues(
+  schema: JsonSchema,
+  texts: FieldTexts,
+  raw: string | null,
+): { inputs: Values; errors: Map<string, string> } {
   const errors = new Map<string, string>();
   if (raw !== null) {
     const value = parseJson(raw);
@@ -55,7 +65,11 @@ export function collectValues(schema: JsonSchema, texts: FieldTexts, raw: string
       continue;
     }
     const value = parseText(one, text);
-    if (value === undefined) errors.set(`/inputs/${name}`, fieldKind(one) === "number" ? "is not a number" : "is not valid JSON");
+    if (value === undefined)
+      errors.set(
+        `/inputs/${name}`,
+        fieldKind(one) === "number" ? "is not a number" : "is not valid JSON",
+      );
     else inputs[name] = value;
   }
   return { inputs, errors };
@@ -72,7 +86,9 @@ function parseText(schema: JsonSchema, text: string): unknown {
     case "json":
       return parseJson(text);
     default:
-      return typesOf(schema).includes("array") && text.trim().startsWith("[") ? (parseJson(text) ?? text) : text;
+      return typesOf(schema).includes("array") && text.trim().startsWith("[")
+        ? (parseJson(text) ?? text)
+        : text;
   }
 }
 

@@ -21,7 +21,14 @@ import { Loading } from "../components/Feedback";
 import { Icon } from "../components/Icon";
 import { Label } from "../components/Text";
 import { STEP_STATE_LABELS, type StepState } from "../text/labels";
-import { type GraphLayout, layout, NODE_HEIGHT, NODE_WIDTH, roundedPath, type RoutedEdge } from "./layout";
+import {
+  type GraphLayout,
+  layout,
+  NODE_HEIGHT,
+  NODE_WIDTH,
+  roundedPath,
+  type RoutedEdge,
+} from "./layout";
 import { edgeKey, type Progress } from "./progress";
 
 interface Props {
@@ -31,7 +38,14 @@ interface Props {
   onChoose: (id: string) => void;
 }
 
-type StepData = { node: GraphNode; state: StepState | null; mode: "shadow" | "live" | null; times: number; chosen: boolean; onChoose: (id: string) => void };
+type StepData = {
+  node: GraphNode;
+  state: StepState | null;
+  mode: "shadow" | "live" | null;
+  times: number;
+  chosen: boolean;
+  onChoose: (id: string) => void;
+};
 type EdgeData = { way: RoutedEdge; state: "taken" | "not-taken" | "plain" };
 
 const ZOOM_MIN = 0.9;
@@ -50,7 +64,10 @@ export default function ProcessGraph(props: Props) {
       dropped = true;
     };
   }, [props.canvas]);
-  if (failed) return <p className="muted card">This browser cannot draw the graph. The steps are in the list.</p>;
+  if (failed)
+    return (
+      <p className="muted card">This browser cannot draw the graph. The steps are in the list.</p>
+    );
   if (found === null) return <Loading rows={3} what="Drawing the graph" />;
   return (
     <ReactFlowProvider>
@@ -59,41 +76,51 @@ export default function ProcessGraph(props: Props) {
   );
 }
 
-function GraphCanvas({ canvas, progress, chosen, onChoose, found }: Props & { found: GraphLayout }) {
+function GraphCanvas({
+  canvas,
+  progress,
+  chosen,
+  onChoose,
+  found,
+}: Props & { found: GraphLayout }) {
   const frame = useRef<HTMLDivElement>(null);
   const flow = useReactFlow();
   const nodes = useMemo(
     () =>
-      canvas.nodes.map(
-        (node): Node<StepData> => ({
-          id: node.id,
-          type: "step",
-          position: found.positions.get(node.id) ?? { x: 0, y: 0 },
-          width: NODE_WIDTH,
-          height: NODE_HEIGHT,
-          data: {
-            node,
-            state: progress?.states.get(node.id) ?? null,
-            mode: progress?.visits.get(node.id)?.mode ?? null,
-            times: progress?.visitCounts.get(node.id) ?? 0,
-            chosen: chosen === node.id,
-            onChoose,
-          },
-        }),
-      ),
+      canvas.nodes.map((node): Node<StepData> => ({
+        id: node.id,
+        type: "step",
+        position: found.positions.get(node.id) ?? { x: 0, y: 0 },
+        width: NODE_WIDTH,
+        height: NODE_HEIGHT,
+        data: {
+          node,
+          state: progress?.states.get(node.id) ?? null,
+          mode: progress?.visits.get(node.id)?.mode ?? null,
+          times: progress?.visitCounts.get(node.id) ?? 0,
+          chosen: chosen === node.id,
+          onChoose,
+        },
+      })),
     [canvas, progress, chosen, onChoose, found],
   );
   const edges = useMemo(
     () =>
-      found.edges.map(
-        (one, index): Edge<EdgeData> => ({
-          id: String(index),
-          source: one.source,
-          target: one.target,
-          type: "way",
-          data: { way: one, state: progress === undefined ? "plain" : progress.takenEdges.has(edgeKey(one.source, one.target)) ? "taken" : "not-taken" },
-        }),
-      ),
+      found.edges.map((one, index): Edge<EdgeData> => ({
+        id: String(index),
+        source: one.source,
+        target: one.target,
+        type: "way",
+        data: {
+          way: one,
+          state:
+            progress === undefined
+              ? "plain"
+              : progress.takenEdges.has(edgeKey(one.source, one.target))
+                ? "taken"
+                : "not-taken",
+        },
+      })),
     [found, progress],
   );
   const focus = useMemo(() => initialNode(canvas, progress), [canvas, progress]);
@@ -108,7 +135,9 @@ function GraphCanvas({ canvas, progress, chosen, onChoose, found }: Props & { fo
     const tall = found.height * zoom > box.height - 32 && at !== undefined;
     const x = wide ? at.x + NODE_WIDTH / 2 : middle.x;
     const half = (box.height / 2 - 24) / zoom;
-    const y = tall ? Math.max(half, Math.min(found.height - half, at.y + NODE_HEIGHT / 2)) : middle.y;
+    const y = tall
+      ? Math.max(half, Math.min(found.height - half, at.y + NODE_HEIGHT / 2))
+      : middle.y;
     void flow.setCenter(x, y, { zoom });
   };
   return (
@@ -145,7 +174,9 @@ function initialNode(canvas: Canvas, progress: Progress | undefined): string {
     const found = canvas.nodes.find((node) => progress?.states.get(node.id) === state);
     if (found !== undefined) return found.id;
   }
-  const ended = canvas.nodes.find((node) => node.kind === "end" && progress?.states.get(node.id) === "done");
+  const ended = canvas.nodes.find(
+    (node) => node.kind === "end" && progress?.states.get(node.id) === "done",
+  );
   return ended?.id ?? canvas.start;
 }
 
@@ -191,14 +222,29 @@ function RoutedEdgeLine({ id, data }: EdgeProps<Edge<EdgeData>>) {
   const { way: one, state } = data;
   const end = one.points.at(-1);
   const before = one.points.at(-2);
-  const turned = end === undefined || before === undefined ? 0 : (Math.atan2(end.y - before.y, end.x - before.x) * 180) / Math.PI;
+  const turned =
+    end === undefined || before === undefined
+      ? 0
+      : (Math.atan2(end.y - before.y, end.x - before.x) * 180) / Math.PI;
   return (
     <g className={`graph-edge graph-edge-${state}`}>
       <BaseEdge id={id} path={roundedPath(one.points)} />
-      {end !== undefined && <path className="graph-arrow" d="M0 0L-9 -4.500L-9 4.500Z" transform={`translate(${end.x} ${end.y}) rotate(${turned})`} />}
+      {end !== undefined && (
+        <path
+          className="graph-arrow"
+          d="M0 0L-9 -4.500L-9 4.500Z"
+          transform={`translate(${end.x} ${end.y}) rotate(${turned})`}
+        />
+      )}
       {one.label !== null && (
         <EdgeLabelRenderer>
-          <span className={`graph-edge-label graph-edge-${state}`} style={{ transform: `translate(${one.label.x}px, ${one.label.y}px)`, width: one.label.width }}>
+          <span
+            className={`graph-edge-label graph-edge-${state}`}
+            style={{
+              transform: `translate(${one.label.x}px, ${one.label.y}px)`,
+              width: one.label.width,
+            }}
+          >
             <Label text={one.name} />
           </span>
         </EdgeLabelRenderer>

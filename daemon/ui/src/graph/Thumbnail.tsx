@@ -25,14 +25,29 @@ export default function Thumbnail({ vertical }: { vertical: string }) {
   if (found === null) return <div className="thumbnail" />;
   const { width, height, edges, positions } = found.layout;
   return (
-    <svg className="thumbnail" viewBox={`-4 -4 ${width + 8} ${height + 8}`} aria-hidden="true" focusable="false">
+    <svg
+      className="thumbnail"
+      viewBox={`-4 -4 ${width + 8} ${height + 8}`}
+      aria-hidden="true"
+      focusable="false"
+    >
       {edges.map((one, index) => (
         <path key={index} className="thumbnail-edge" d={roundedPath(one.points)} />
       ))}
       {found.canvas.nodes.map((node) => {
         const at = positions.get(node.id) ?? { x: 0, y: 0 };
         const round = node.kind === "end" ? NODE_HEIGHT / 2 : 8;
-        return <rect key={node.id} className={`thumbnail-node ${node.gate ? `thumbnail-gate tier-edge-${node.tier}` : `thumbnail-${node.kind}`}`} x={at.x} y={at.y} width={NODE_WIDTH} height={NODE_HEIGHT} rx={round} />;
+        return (
+          <rect
+            key={node.id}
+            className={`thumbnail-node ${node.gate ? `thumbnail-gate tier-edge-${node.tier}` : `thumbnail-${node.kind}`}`}
+            x={at.x}
+            y={at.y}
+            width={NODE_WIDTH}
+            height={NODE_HEIGHT}
+            rx={round}
+          />
+        );
       })}
     </svg>
   );

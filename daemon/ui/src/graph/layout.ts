@@ -69,12 +69,25 @@ async function runElk(canvas: Canvas, direction: "DOWN" | "RIGHT"): Promise<Grap
       "elk.layered.feedbackEdges": "true",
       "elk.edgeLabels.inline": "false",
     },
-    children: canvas.nodes.map((node) => ({ id: node.id, width: small ? 96 : NODE_WIDTH, height: small ? 40 : NODE_HEIGHT })),
+    children: canvas.nodes.map((node) => ({
+      id: node.id,
+      width: small ? 96 : NODE_WIDTH,
+      height: small ? 40 : NODE_HEIGHT,
+    })),
     edges: canvas.edges.map((edge, index) => ({
       id: String(index),
       sources: [edge.source],
       targets: [edge.target],
-      labels: small || edge.branch === null ? [] : [{ text: shortName(edge.branch), width: shortName(edge.branch).length * CHARACTER_WIDTH + 12, height: 18 }],
+      labels:
+        small || edge.branch === null
+          ? []
+          : [
+              {
+                text: shortName(edge.branch),
+                width: shortName(edge.branch).length * CHARACTER_WIDTH + 12,
+                height: 18,
+              },
+            ],
     })),
   });
   performance.measure(`layout of ${canvas.nodes.length} steps`, { start: began });
@@ -86,7 +99,9 @@ function shortName(branch: string): string {
 }
 
 function readLayout(canvas: Canvas, root: ElkNode): GraphLayout {
-  const positions = new Map((root.children ?? []).map((node) => [node.id, { x: node.x ?? 0, y: node.y ?? 0 }]));
+  const positions = new Map(
+    (root.children ?? []).map((node) => [node.id, { x: node.x ?? 0, y: node.y ?? 0 }]),
+  );
   const edges = (root.edges ?? []).map((edge, index): RoutedEdge => {
     const from = canvas.edges[index];
     const section = edge.sections?.[0];
@@ -95,8 +110,12 @@ function readLayout(canvas: Canvas, root: ElkNode): GraphLayout {
       source: from?.source ?? "",
       target: from?.target ?? "",
       name: from?.branch ? shortName(from.branch) : "",
-      points: section === undefined ? [] : [section.startPoint, ...(section.bendPoints ?? []), section.endPoint],
-      label: label === undefined ? null : { x: label.x ?? 0, y: label.y ?? 0, width: label.width ?? 0 },
+      points:
+        section === undefined
+          ? []
+          : [section.startPoint, ...(section.bendPoints ?? []), section.endPoint],
+      label:
+        label === undefined ? null : { x: label.x ?? 0, y: label.y ?? 0, width: label.width ?? 0 },
     };
   });
   return { width: root.width ?? 0, height: root.height ?? 0, positions, edges };

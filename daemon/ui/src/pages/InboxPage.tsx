@@ -9,7 +9,14 @@ import { Heading } from "../components/Heading";
 import { Icon } from "../components/Icon";
 import { Label } from "../components/Text";
 import { TimeAgo } from "../components/Time";
-import { loadInbox, oldestFirst, type OpenGate, riskiestFirst, useInbox, useOpenGates } from "../state/inbox";
+import {
+  loadInbox,
+  oldestFirst,
+  type OpenGate,
+  riskiestFirst,
+  useInbox,
+  useOpenGates,
+} from "../state/inbox";
 import { linkTo, replaceQuery, useRoute } from "../state/router";
 import { useAccount } from "../state/session";
 import { useTemplateTitles } from "../state/useLoad";
@@ -28,15 +35,26 @@ export function InboxPage() {
   const waiting = useOpenGates();
   const titles = useTemplateTitles();
   const { role } = useAccount();
-  const mine = useMemo(() => waiting.filter((one) => mayDecide(role, one.gate.role)), [waiting, role]);
+  const mine = useMemo(
+    () => waiting.filter((one) => mayDecide(role, one.gate.role)),
+    [waiting, role],
+  );
   const shown = useFilteredGates(mine);
   const others = waiting.length - mine.length;
   return (
     <>
       <Heading title="Inbox">
         <p className="lead">
-          {!inbox.loaded ? "Gates that wait for your decision" : mine.length === 0 ? "No gate waits for your decision" : `${mine.length}${inbox.more ? "+" : ""} waiting for your decision`}
-          {inbox.loaded && others > 0 && (mine.length === 0 ? `; ${countOf(others, "decision")} ${others === 1 ? "waits" : "wait"} for others` : `, ${others} for others`)}
+          {!inbox.loaded
+            ? "Gates that wait for your decision"
+            : mine.length === 0
+              ? "No gate waits for your decision"
+              : `${mine.length}${inbox.more ? "+" : ""} waiting for your decision`}
+          {inbox.loaded &&
+            others > 0 &&
+            (mine.length === 0
+              ? `; ${countOf(others, "decision")} ${others === 1 ? "waits" : "wait"} for others`
+              : `, ${others} for others`)}
         </p>
       </Heading>
       {inbox.problem !== null && !inbox.loaded ? (
@@ -55,14 +73,22 @@ export function InboxPage() {
           <Filters all={mine} titles={titles} shown={shown.length} />
           {shown.length === 0 ? (
             <EmptyState icon="search" title="No gate matches these filters">
-              <button type="button" className="button" onClick={() => replaceQuery(new URLSearchParams())}>
+              <button
+                type="button"
+                className="button"
+                onClick={() => replaceQuery(new URLSearchParams())}
+              >
                 Show everything
               </button>
             </EmptyState>
           ) : (
             <ul className="rows" onKeyDown={moveFocus} aria-label="Waiting for a decision">
               {shown.map((one) => (
-                <Row key={`${one.run.id} ${one.gate.step_id}`} one={one} title={titles.get(one.run.vertical) ?? one.run.vertical} />
+                <Row
+                  key={`${one.run.id} ${one.gate.step_id}`}
+                  one={one}
+                  title={titles.get(one.run.vertical) ?? one.run.vertical}
+                />
               ))}
             </ul>
           )}
@@ -75,17 +101,31 @@ export function InboxPage() {
 function useFilteredGates(mine: OpenGate[]): OpenGate[] {
   const { query } = useRoute();
   const now = useNow();
-  const [vertical, tier, age, order] = ["template", "risk", "age", "order"].map((name) => query.get(name) ?? "");
+  const [vertical, tier, age, order] = ["template", "risk", "age", "order"].map(
+    (name) => query.get(name) ?? "",
+  );
   return useMemo(() => {
     const least = AGE_FILTERS[age ?? ""]?.ms ?? 0;
     return mine
-      .filter((one) => (vertical === "" || one.run.vertical === vertical) && (tier === "" || one.gate.tier === tier))
+      .filter(
+        (one) =>
+          (vertical === "" || one.run.vertical === vertical) &&
+          (tier === "" || one.gate.tier === tier),
+      )
       .filter((one) => least === 0 || now - Date.parse(one.gate.opened_at) > least)
       .sort(order === "oldest" ? oldestFirst : riskiestFirst);
   }, [mine, vertical, tier, age, order, now]);
 }
 
-function Filters({ all, titles, shown }: { all: OpenGate[]; titles: Map<string, string>; shown: number }) {
+function Filters({
+  all,
+  titles,
+  shown,
+}: {
+  all: OpenGate[];
+  titles: Map<string, string>;
+  shown: number;
+}) {
   const { query } = useRoute();
   const verticals = [...new Set(all.map((one) => one.run.vertical))].sort();
   const set = (name: string, value: string) => {
@@ -95,14 +135,31 @@ function Filters({ all, titles, shown }: { all: OpenGate[]; titles: Map<string, 
     replaceQuery(next);
   };
   const choose = (name: string, label: string, options: [string, string][]) => (
-    <Filter label={label} value={query.get(name) ?? ""} onChange={(value) => set(name, value)} options={options} />
+    <Filter
+      label={label}
+      value={query.get(name) ?? ""}
+      onChange={(value) => set(name, value)}
+      options={options}
+    />
   );
   return (
     <div className="filters" role="group" aria-label="Filters">
-      {choose("template", "Template", [["", "All"], ...verticals.map((one): [string, string] => [one, titles.get(one) ?? one])])}
-      {choose("risk", "Risk", [["", "All"], ...TIERS.map((one): [string, string] => [one, humanize(one)])])}
-      {choose("age", "Waiting", [["", "Any time"], ...Object.entries(AGE_FILTERS).map(([id, one]): [string, string] => [id, one.name])])}
-      {choose("order", "Order", [["", "Riskiest first"], ["oldest", "Oldest first"]])}
+      {choose("template", "Template", [
+        ["", "All"],
+        ...verticals.map((one): [string, string] => [one, titles.get(one) ?? one]),
+      ])}
+      {choose("risk", "Risk", [
+        ["", "All"],
+        ...TIERS.map((one): [string, string] => [one, humanize(one)]),
+      ])}
+      {choose("age", "Waiting", [
+        ["", "Any time"],
+        ...Object.entries(AGE_FILTERS).map(([id, one]): [string, string] => [id, one.name]),
+      ])}
+      {choose("order", "Order", [
+        ["", "Riskiest first"],
+        ["oldest", "Oldest first"],
+      ])}
       <ShownCount shown={shown} all={all.length} />
     </div>
   );

@@ -36,8 +36,24 @@ function SignIn({ ended }: { ended: boolean }) {
       <Heading title="Sign in" />
       {ended && <Note kind="info" title="Your session has ended. Sign in again to continue." />}
       {form.problem !== null && <SignInError problem={form.problem} />}
-      <Field label="E-mail address" type="email" autoComplete="username" value={email} onChange={setEmail} required error={form.error("/email")} />
-      <Field label="Password" type="password" autoComplete="current-password" value={password} onChange={setPassword} required error={form.error("/password")} />
+      <Field
+        label="E-mail address"
+        type="email"
+        autoComplete="username"
+        value={email}
+        onChange={setEmail}
+        required
+        error={form.error("/email")}
+      />
+      <Field
+        label="Password"
+        type="password"
+        autoComplete="current-password"
+        value={password}
+        onChange={setPassword}
+        required
+        error={form.error("/password")}
+      />
       <button type="submit" className="button primary wide" disabled={form.busy}>
         {form.busy ? "Signing in…" : "Sign in"}
       </button>
@@ -56,9 +72,30 @@ function Register() {
       <Heading title="Create an account" />
       <p className="muted">This creates a company with you as its owner.</p>
       {form.problem !== null && <SignInError problem={form.problem} />}
-      <Field label="Company" autoComplete="organization" value={company} onChange={setCompany} required error={form.error("/company_name")} />
-      <Field label="Your name" autoComplete="name" value={name} onChange={setName} error={form.error("/name")} />
-      <Field label="E-mail address" type="email" autoComplete="username" value={email} onChange={setEmail} required error={form.error("/email")} />
+      <Field
+        label="Company"
+        autoComplete="organization"
+        value={company}
+        onChange={setCompany}
+        required
+        error={form.error("/company_name")}
+      />
+      <Field
+        label="Your name"
+        autoComplete="name"
+        value={name}
+        onChange={setName}
+        error={form.error("/name")}
+      />
+      <Field
+        label="E-mail address"
+        type="email"
+        autoComplete="username"
+        value={email}
+        onChange={setEmail}
+        required
+        error={form.error("/email")}
+      />
       <Field
         label="Password"
         type="password"

@@ -49,9 +49,11 @@ export async function loadInbox(): Promise<void> {
   const own = ++latestRequest;
   try {
     const found = await getAll<Run>("/process-runs/?status=parked&limit=200", RUNS_MAX, (part) => {
-      if (own === latestRequest && !inbox.loaded) set({ runs: byId(part), loaded: false, more: false, problem: null });
+      if (own === latestRequest && !inbox.loaded)
+        set({ runs: byId(part), loaded: false, more: false, problem: null });
     });
-    if (own === latestRequest) set({ runs: byId(found), loaded: true, more: found.length >= RUNS_MAX, problem: null });
+    if (own === latestRequest)
+      set({ runs: byId(found), loaded: true, more: found.length >= RUNS_MAX, problem: null });
   } catch (error) {
     if (own === latestRequest) set({ ...inbox, problem: toProblem(error) });
   }
@@ -102,7 +104,9 @@ async function refreshChangedRuns(): Promise<void> {
     const ids = [...changedRunIds];
     changedRunIds.clear();
     if (ids.length > RELOAD_ABOVE) await loadInbox();
-    else for (const one of await Promise.allSettled(ids.map((id) => get<Run>(`/process-runs/${id}`)))) if (one.status === "fulfilled") updateRun(one.value);
+    else
+      for (const one of await Promise.allSettled(ids.map((id) => get<Run>(`/process-runs/${id}`))))
+        if (one.status === "fulfilled") updateRun(one.value);
   }
   refreshing = false;
 }
@@ -112,5 +116,7 @@ export function riskiestFirst(one: OpenGate, other: OpenGate): number {
 }
 
 export function oldestFirst(one: OpenGate, other: OpenGate): number {
-  return one.gate.opened_at.localeCompare(other.gate.opened_at) || one.run.id.localeCompare(other.run.id);
+  return (
+    one.gate.opened_at.localeCompare(other.gate.opened_at) || one.run.id.localeCompare(other.run.id)
+  );
 }

@@ -13,7 +13,13 @@ function currentRoute(): Route {
   const hash = location.hash;
   if (cached?.hash !== hash) {
     const [path = "", query = ""] = hash.replace(/^#\/?/, "").split("?", 2);
-    cached = { hash, place: { path: path.split("/").filter(Boolean).map(decodeSegment), query: new URLSearchParams(query) } };
+    cached = {
+      hash,
+      place: {
+        path: path.split("/").filter(Boolean).map(decodeSegment),
+        query: new URLSearchParams(query),
+      },
+    };
   }
   return cached.place;
 }

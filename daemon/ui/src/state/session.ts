@@ -54,7 +54,12 @@ export async function signIn(email: string, password: string): Promise<void> {
   set({ state: "in", account: await post<Account>("/auth/login", { email, password }) });
 }
 
-export async function register(email: string, password: string, company: string, name: string): Promise<void> {
+export async function register(
+  email: string,
+  password: string,
+  company: string,
+  name: string,
+): Promise<void> {
   const body = { email, password, company_name: company, ...(name.trim() === "" ? {} : { name }) };
   set({ state: "in", account: await post<Account>("/auth/register", body) });
 }

@@ -19,7 +19,12 @@ const RETRY_MS = 5_000;
 
 /** Load a value, again when `what` changes, and periodically while the service is unavailable. */
 export function useLoad<T>(what: string, load: () => Promise<T>): Loaded<T> {
-  const [state, setState] = useState<{ what: string; value: T | null; problem: Problem | null; done: boolean }>({ what, value: null, problem: null, done: false });
+  const [state, setState] = useState<{
+    what: string;
+    value: T | null;
+    problem: Problem | null;
+    done: boolean;
+  }>({ what, value: null, problem: null, done: false });
   const [turn, setTurn] = useState(0);
   const latest = useRef(load);
   latest.current = load;
@@ -31,8 +36,14 @@ export function useLoad<T>(what: string, load: () => Promise<T>): Loaded<T> {
       (error: unknown) => {
         if (dropped) return;
         const problem = toProblem(error);
-        setState((before) => ({ what, value: before.what === what ? before.value : null, problem, done: before.what === what && before.done }));
-        if (problem.code === "offline" || problem.status === 503) timer = setTimeout(() => setTurn((n) => n + 1), RETRY_MS);
+        setState((before) => ({
+          what,
+          value: before.what === what ? before.value : null,
+          problem,
+          done: before.what === what && before.done,
+        }));
+        if (problem.code === "offline" || problem.status === 503)
+          timer = setTimeout(() => setTurn((n) => n + 1), RETRY_MS);
       },
     );
     return () => {
@@ -41,8 +52,13 @@ export function useLoad<T>(what: string, load: () => Promise<T>): Loaded<T> {
     };
   }, [what, turn]);
   const reload = useCallback(() => setTurn((n) => n + 1), []);
-  const set = useCallback((value: T) => setState({ what, value, problem: null, done: true }), [what]);
-  return state.what === what ? { ...state, reload, set } : { value: null, problem: null, done: false, reload, set };
+  const set = useCallback(
+    (value: T) => setState({ what, value, problem: null, done: true }),
+    [what],
+  );
+  return state.what === what
+    ? { ...state, reload, set }
+    : { value: null, problem: null, done: false, reload, set };
 }
 
 /** A run, reloaded on each of its events. */

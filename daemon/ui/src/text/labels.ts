@@ -1,6 +1,6 @@
 /** Labels, and formats of keys, times and durations. */
 
-import type { GraphNode, RunStatus, Tier, Values, StepStatus } from "../api/types";
+import type { GraphNode, RunStatus, StepStatus, Tier, Values } from "../api/types";
 
 export const TIERS: Tier[] = ["critical", "high", "medium", "low"];
 const ROLES = ["member", "manager", "owner"];
@@ -57,7 +57,12 @@ export function mayDecide(role: string, needed: string | null): boolean {
 }
 
 export function nodeKindLabel(node: GraphNode): string {
-  if (node.kind === "gateway") return node.flow === "parallel" ? "Parallel branches" : node.gate ? "Choice by a person" : "Choice by rule";
+  if (node.kind === "gateway")
+    return node.flow === "parallel"
+      ? "Parallel branches"
+      : node.gate
+        ? "Choice by a person"
+        : "Choice by rule";
   if (node.kind === "end") return "End";
   if (node.kind === "gate") return "Sign-off";
   return node.gate ? "Step that needs approval" : "Automatic step";
@@ -71,9 +76,13 @@ const UNITS: ["day" | "hour" | "minute", number][] = [
 ];
 
 /** A time span in its largest unit; null below a minute. */
-function elapsed(iso: string, now: number): { unit: "day" | "hour" | "minute"; count: number } | null {
+function elapsed(
+  iso: string,
+  now: number,
+): { unit: "day" | "hour" | "minute"; count: number } | null {
   const seconds = Math.round((Date.parse(iso) - now) / 1000);
-  for (const [unit, size] of UNITS) if (Math.abs(seconds) >= size) return { unit, count: Math.trunc(seconds / size) };
+  for (const [unit, size] of UNITS)
+    if (Math.abs(seconds) >= size) return { unit, count: Math.trunc(seconds / size) };
   return null;
 }
 
@@ -90,7 +99,11 @@ export function elapsedTime(iso: string, now: number): string {
   return `for ${-found.count} ${found.unit}${found.count === -1 ? "" : "s"}`;
 }
 
-const DATE_TIME = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
+const DATE_TIME = new Intl.DateTimeFormat("en", {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  hourCycle: "h23",
+});
 export function formatTime(iso: string): string {
   return DATE_TIME.format(new Date(iso));
 }
@@ -98,16 +111,31 @@ export function formatTime(iso: string): string {
 export function formatDuration(from: string, to: string | null): string {
   if (to === null) return "";
   const ms = Math.max(0, Date.parse(to) - Date.parse(from));
-  const [seconds, minutes, hours] = [1_000, 60_000, 3_600_000].map((unit) => Math.floor(ms / unit)) as [number, number, number];
+  const [seconds, minutes, hours] = [1_000, 60_000, 3_600_000].map((unit) =>
+    Math.floor(ms / unit),
+  ) as [number, number, number];
   if (seconds < 1) return `${Math.round(ms)} ms`;
   if (minutes < 1) return `${(Math.floor(ms / 100) / 10).toFixed(1)} s`;
   if (hours < 1) return `${minutes} min ${seconds % 60} s`;
-  return hours < 24 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  return hours < 24
+    ? `${hours} h ${minutes % 60} min`
+    : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
 /** The two inputs that best identify a run: identifiers first, then amounts. */
 export function keyInputs(inputs: Values): [string, string][] {
-  const found = Object.entries(inputs).flatMap(([name, value]): [string, string][] => (typeof value === "string" && value !== "" ? [[name, value]] : typeof value === "number" ? [[name, String(value)]] : []));
-  const weight = ([name]: [string, string]) => (/_?(id|name|ref|number|code|party|person|service)$/.test(name) ? 0 : /amount|balance|total/.test(name) ? 1 : 2);
+  const found = Object.entries(inputs).flatMap(([name, value]): [string, string][] =>
+    typeof value === "string" && value !== ""
+      ? [[name, value]]
+      : typeof value === "number"
+        ? [[name, String(value)]]
+        : [],
+  );
+  const weight = ([name]: [string, string]) =>
+    /_?(id|name|ref|number|code|party|person|service)$/.test(name)
+      ? 0
+      : /amount|balance|total/.test(name)
+        ? 1
+        : 2;
   return found.sort((one, other) => weight(one) - weight(other)).slice(0, 2);
 }

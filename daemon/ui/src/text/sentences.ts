@@ -26,7 +26,9 @@ export function withArticle(noun: string): string {
 
 /** “A, B and C”. */
 export function joinNames(names: string[]): string {
-  return names.length < 2 ? (names[0] ?? "") : `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
+  return names.length < 2
+    ? (names[0] ?? "")
+    : `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
 }
 
 /** Capitalize a text and end it with one full stop. */
@@ -54,7 +56,9 @@ export function decisionPhrase(decision: string): [string, string] {
 /** A decision as a predicate: “approved it”, “sent “Pay” again”. */
 export function describeDecision(decision: string, what = "it"): string {
   const [before, after] = decisionPhrase(decision);
-  return what === "it" && before.startsWith("chose ") ? before.replace(/ at $/, "") : `${before}${what}${after}`;
+  return what === "it" && before.startsWith("chose ")
+    ? before.replace(/ at $/, "")
+    : `${before}${what}${after}`;
 }
 
 /** The actor at the beginning of a sentence. */
@@ -67,21 +71,34 @@ export function actorName(by: string, me: string): string {
 export function gateReason(gate: Gate, label: (step: string) => string = humanize): string {
   const rule = ruleSentence(gate, label);
   const lacks = gate.missing;
-  return lacks.length === 0 || gate.reason.startsWith("the input ") ? rule : `${rule} ${missingInputsSentence(lacks)}`;
+  return lacks.length === 0 || gate.reason.startsWith("the input ")
+    ? rule
+    : `${rule} ${missingInputsSentence(lacks)}`;
 }
 
 function ruleSentence(gate: Gate, label: (step: string) => string): string {
   const { tier } = gate;
   const reason = gate.reason.replace(/, and the input .*$/, "");
-  if (reason === OUTCOME_UNKNOWN) return "The outcome of the call is unknown. It is sent again only if you decide so.";
-  if (reason === CONNECTOR_CHANGED) return "The connector of this call changed after the approval, so the call was not sent. Review the current call.";
-  if (reason === MAYBE_SENT) return "This call failed and may have reached the endpoint. It is sent again only if you decide so.";
+  if (reason === OUTCOME_UNKNOWN)
+    return "The outcome of the call is unknown. It is sent again only if you decide so.";
+  if (reason === CONNECTOR_CHANGED)
+    return "The connector of this call changed after the approval, so the call was not sent. Review the current call.";
+  if (reason === MAYBE_SENT)
+    return "This call failed and may have reached the endpoint. It is sent again only if you decide so.";
   if (reason.startsWith("tier ")) return `Steps of ${tier} risk always wait for a person.`;
   if (reason === "this step is a human sign-off") return "This step is a sign-off by a person.";
-  if (reason === "every step of this run waits for a human") return "Every step of this run waits for a person.";
-  if (reason.startsWith("the signal of ")) return `${signalSentence(gate.signals, label)} A person reviews ${gate.signals.length === 1 ? "it" : "them"} first.`;
-  if (reason.startsWith("the input ")) return missingInputsSentence(gate.missing.length ? gate.missing : [reason.replace(/^the input /, "").replace(/ is missing$/, "")]);
-  if (reason === "the condition of no branch holds") return "No rule for the next step applies, so a person chooses.";
+  if (reason === "every step of this run waits for a human")
+    return "Every step of this run waits for a person.";
+  if (reason.startsWith("the signal of "))
+    return `${signalSentence(gate.signals, label)} A person reviews ${gate.signals.length === 1 ? "it" : "them"} first.`;
+  if (reason.startsWith("the input "))
+    return missingInputsSentence(
+      gate.missing.length
+        ? gate.missing
+        : [reason.replace(/^the input /, "").replace(/ is missing$/, "")],
+    );
+  if (reason === "the condition of no branch holds")
+    return "No rule for the next step applies, so a person chooses.";
   return toSentence(reason);
 }
 
@@ -94,7 +111,9 @@ export function signalSentence(signals: string[], label: (step: string) => strin
 /** “The inputs “Amount” and “Member id” are missing.” */
 function missingInputsSentence(pointers: string[]): string {
   const names = pointers.map((pointer) => `“${humanize(pointer.split("/").at(-1) ?? pointer)}”`);
-  return names.length === 1 ? `The input ${joinNames(names)} is missing.` : `The inputs ${joinNames(names)} are missing.`;
+  return names.length === 1
+    ? `The input ${joinNames(names)} is missing.`
+    : `The inputs ${joinNames(names)} are missing.`;
 }
 
 /** The question of a gate, as [before, after] its label; null where the label is no part of it. */
@@ -102,7 +121,8 @@ export function gateQuestion(gate: Gate): [string, string] | null {
   if (gate.reason === OUTCOME_UNKNOWN) return ["Did the call of “", "” succeed?"];
   if (gate.reason === MAYBE_SENT) return ["May the call of “", "” be sent again?"];
   if (gate.kind === "gateway" && gate.label.endsWith("?")) return ["“", "” Choose the branch."];
-  if (gate.kind === "gateway" && !gate.decisions.includes("approved")) return ["Which branch should the run take at “", "”?"];
+  if (gate.kind === "gateway" && !gate.decisions.includes("approved"))
+    return ["Which branch should the run take at “", "”?"];
   if (gate.kind === "gateway") return ["May the run continue after “", "”?"];
   return gate.kind === "task" ? ["May “", "” run?"] : null;
 }
@@ -124,7 +144,13 @@ export function describeEvent(event: RunEvent, label: (step: string) => string):
 
 /** Whether an event only repeats the one before: a retry verdict also enters the step again. */
 export function repeatsVerdict(event: RunEvent, before: RunEvent | undefined): boolean {
-  return event.type === "step_entered" && before?.type === "verdict_given" && before.decision === "retry" && before.step_id === event.step_id && before.by === event.by;
+  return (
+    event.type === "step_entered" &&
+    before?.type === "verdict_given" &&
+    before.decision === "retry" &&
+    before.step_id === event.step_id &&
+    before.by === event.by
+  );
 }
 
 /** What a person did; null if the event is not a person's action. */
@@ -146,12 +172,15 @@ function personPhrase(event: RunEvent, step: string): string | null {
 }
 
 function systemPhrase(event: RunEvent, step: string): string {
-  const times = event.visit != null && event.visit > 1 ? ` for the ${ordinal(event.visit)} time` : "";
+  const times =
+    event.visit != null && event.visit > 1 ? ` for the ${ordinal(event.visit)} time` : "";
   switch (event.type) {
     case "run_started":
       return "the run was started";
     case "step_entered":
-      return event.waiting === true ? `${step} waits for its other branches` : `${step} started${times}`;
+      return event.waiting === true
+        ? `${step} waits for its other branches`
+        : `${step} started${times}`;
     case "step_cleared":
       return event.branch ? `${step} went on to “${event.branch}”` : `${step} was cleared to run`;
     case "call_settled":
@@ -161,25 +190,37 @@ function systemPhrase(event: RunEvent, step: string): string {
     case "verdict_given":
       return `somebody ${describeDecision(event.decision ?? "", step)}`;
     case "run_ended":
-      if (event.status === "completed") return `the run completed${event.outcome ? `: ${humanize(event.outcome)}` : ""}`;
-      return event.status === "cancelled" ? "the run was cancelled" : `the run failed${event.error ? `: ${event.error.detail}` : ""}`;
+      if (event.status === "completed")
+        return `the run completed${event.outcome ? `: ${humanize(event.outcome)}` : ""}`;
+      return event.status === "cancelled"
+        ? "the run was cancelled"
+        : `the run failed${event.error ? `: ${event.error.detail}` : ""}`;
     default:
       return step === "" ? humanize(event.type) : `${humanize(event.type)}: ${step}`;
   }
 }
 
 /** The state of a step and who acted on it. */
-export function stepActor(visit: TraceEntry, state: string): { by: string | null; before: string; after: string } {
+export function stepActor(
+  visit: TraceEntry,
+  state: string,
+): { by: string | null; before: string; after: string } {
   const { verdict, resolved_by: by } = visit;
   if (verdict !== null) {
     const plain = ["done", "denied"].includes(visit.status) || verdict.decision === "retry";
-    return { by: verdict.by, before: plain ? "" : `${state}: `, after: ` ${describeDecision(verdict.decision)}` };
+    return {
+      by: verdict.by,
+      before: plain ? "" : `${state}: `,
+      after: ` ${describeDecision(verdict.decision)}`,
+    };
   }
-  if (by !== null && by !== "autopilot") return { by, before: `${state}: `, after: " sent it again" };
+  if (by !== null && by !== "autopilot")
+    return { by, before: `${state}: `, after: " sent it again" };
   return { by: null, before: state, after: "" };
 }
 
-export type CallState = "planned" | "unknown" | "running" | "sent" | "failed" | "not_sent" | "interrupted" | "confirmed";
+export type CallState =
+  "planned" | "unknown" | "running" | "sent" | "failed" | "not_sent" | "interrupted" | "confirmed";
 
 /** The state of a step's call; `gate` is the open gate at the step, if any. */
 export function callState(visit: TraceEntry, gate: Gate | undefined): CallState {
@@ -206,6 +247,9 @@ const LIVE_CALL_TEXT: Record<CallState, string> = {
 /** A sentence about the state of a call. */
 export function describeCall(mode: "shadow" | "live", state: CallState): string {
   if (mode === "live") return LIVE_CALL_TEXT[state];
-  if (state === "planned") return "This call will not be sent. The run continues with a sample response from the template.";
-  return state === "sent" ? "This call was not sent. The run continued with a sample response from the template." : "This call was not sent.";
+  if (state === "planned")
+    return "This call will not be sent. The run continues with a sample response from the template.";
+  return state === "sent"
+    ? "This call was not sent. The run continued with a sample response from the template."
+    : "This call was not sent.";
 }

@@ -52,7 +52,9 @@ export async function loadLaterLog(log: CompanyLog): Promise<CompanyLog> {
   const known = log.entries[0]?.seq ?? 0;
   const added = page.value.filter((one) => one.seq > known);
   const closed = (added.at(-1)?.seq ?? known + 1) === known + 1;
-  return closed ? { entries: [...added, ...log.entries], next: log.next } : { entries: page.value, next: page.next };
+  return closed
+    ? { entries: [...added, ...log.entries], next: log.next }
+    : { entries: page.value, next: page.next };
 }
 
 /** A log event as a predicate. */
@@ -79,11 +81,21 @@ export function describeLogEvent(event: LogEvent): string {
 export function describeChanges(event: LogEvent): string[] {
   const { before, after } = event;
   if (before === undefined || after === undefined) return [];
-  const names = Object.keys({ ...before, ...after }).filter((name) => name !== "version" && name !== "tool_id");
+  const names = Object.keys({ ...before, ...after }).filter(
+    (name) => name !== "version" && name !== "tool_id",
+  );
   const found = names
     .filter((name) => !equal(before?.[name] ?? null, after?.[name] ?? null))
-    .map((name) => (before === null ? `${propertyLabel(name)}: ${propertyText(name, after?.[name])}` : after === null ? `${propertyLabel(name)} was ${propertyText(name, before[name])}` : `${propertyLabel(name)}: ${propertyText(name, before[name])} → ${propertyText(name, after[name])}`));
-  return event.secret === undefined || event.secret === "none" || event.secret === "kept" ? found : [...found, `Secret: ${event.secret}`];
+    .map((name) =>
+      before === null
+        ? `${propertyLabel(name)}: ${propertyText(name, after?.[name])}`
+        : after === null
+          ? `${propertyLabel(name)} was ${propertyText(name, before[name])}`
+          : `${propertyLabel(name)}: ${propertyText(name, before[name])} → ${propertyText(name, after[name])}`,
+    );
+  return event.secret === undefined || event.secret === "none" || event.secret === "kept"
+    ? found
+    : [...found, `Secret: ${event.secret}`];
 }
 
 function changeVerb(event: LogEvent): string {
@@ -97,5 +109,11 @@ function propertyLabel(name: string): string {
 function propertyText(name: string, value: unknown): string {
   if (name === "reversible") return value === true ? "live" : "shadowed";
   if (value === undefined || value === null || value === "") return "none";
-  return typeof value === "string" ? value : typeof value === "boolean" ? (value ? "yes" : "no") : JSON.stringify(value);
+  return typeof value === "string"
+    ? value
+    : typeof value === "boolean"
+      ? value
+        ? "yes"
+        : "no"
+      : JSON.stringify(value);
 }

@@ -25,10 +25,15 @@ function position(id: string): number {
 export async function latestPosition(): Promise<number> {
   const own = new AbortController();
   try {
-    const response = await fetch("/events", { headers: { ...PAGE_HEADERS, Accept: "text/event-stream" }, cache: "no-store", signal: own.signal });
-    if (!response.ok || response.body === null) throw new Error(`The service responded with status ${response.status}.`);
+    const response = await fetch("/events", {
+      headers: { ...PAGE_HEADERS, Accept: "text/event-stream" },
+      cache: "no-store",
+      signal: own.signal,
+    });
+    if (!response.ok || response.body === null)
+      throw new Error(`The service responded with status ${response.status}.`);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    for (let text = ""; ; ) {
+    for (let text = ""; ;) {
       const part = await reader.read();
       text += part.value ?? "";
       const found = /^id: (\d+)-\d+\n/m.exec(text);
@@ -59,9 +64,13 @@ export async function loadEarlierEvents(part: LoadedEvents): Promise<LoadedEvent
 }
 
 /** All events in a range of positions; null if there are more than `most`. */
-async function eventsBetween(begin: number, end: number, most: number): Promise<CompanyEvent[] | null> {
+async function eventsBetween(
+  begin: number,
+  end: number,
+  most: number,
+): Promise<CompanyEvent[] | null> {
   const found: CompanyEvent[] = [];
-  for (let after: string = begin === 0 ? "0" : `${begin}-0`; ; ) {
+  for (let after: string = begin === 0 ? "0" : `${begin}-0`; ;) {
     if (found.length > most) return null;
     const page = await get<CompanyEvent[]>(`/events?limit=200&after=${after}`);
     const inside = page.filter((one) => position(one.id) < end);

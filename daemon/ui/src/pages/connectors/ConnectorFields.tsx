@@ -4,7 +4,11 @@ import type { Connector } from "../../api/types";
 import { Check, Field } from "../../components/Field";
 import type { ConnectorDraft } from "./draft";
 
-const SECRET_LABELS: Record<string, string> = { bearer: "Token", header: "API key", basic: "user:password" };
+const SECRET_LABELS: Record<string, string> = {
+  bearer: "Token",
+  header: "API key",
+  basic: "user:password",
+};
 
 interface Props {
   draft: ConnectorDraft;
@@ -14,17 +18,43 @@ interface Props {
 }
 
 export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
-  const set = <K extends keyof ConnectorDraft>(name: K) => (value: ConnectorDraft[K]) => onChange({ ...draft, [name]: value });
-  const wrong = (name: string) => [...errors].find(([pointer]) => pointer === `/${name}` || pointer.startsWith(`/${name}/`))?.[1];
+  const set =
+    <K extends keyof ConnectorDraft>(name: K) =>
+    (value: ConnectorDraft[K]) =>
+      onChange({ ...draft, [name]: value });
+  const wrong = (name: string) =>
+    [...errors].find(([pointer]) => pointer === `/${name}` || pointer.startsWith(`/${name}/`))?.[1];
   const choices = (...names: string[]) => names.map((value) => ({ value, name: value }));
   return (
     <>
       <section className="card">
         <h2>Endpoint</h2>
         <div className="pair wide-first">
-          <Field label="Base URL" type="url" inputMode="url" placeholder="https://api.example.com" value={draft.base_url} onChange={set("base_url")} required error={wrong("base_url")} />
-          <Field label="Path" placeholder="/payments" value={draft.path} onChange={set("path")} error={wrong("path")} />
-          <Field label="Method" options={choices("GET", "POST", "PUT", "PATCH", "DELETE")} value={draft.method} onChange={set("method")} required error={wrong("method")} />
+          <Field
+            label="Base URL"
+            type="url"
+            inputMode="url"
+            placeholder="https://api.example.com"
+            value={draft.base_url}
+            onChange={set("base_url")}
+            required
+            error={wrong("base_url")}
+          />
+          <Field
+            label="Path"
+            placeholder="/payments"
+            value={draft.path}
+            onChange={set("path")}
+            error={wrong("path")}
+          />
+          <Field
+            label="Method"
+            options={choices("GET", "POST", "PUT", "PATCH", "DELETE")}
+            value={draft.method}
+            onChange={set("method")}
+            required
+            error={wrong("method")}
+          />
         </div>
         <div className="pair">
           <Field
@@ -40,7 +70,15 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
             required
             error={wrong("auth_type")}
           />
-          {draft.auth_type === "header" && <Field label="Header name" value={draft.auth_header} onChange={set("auth_header")} required error={wrong("auth_header")} />}
+          {draft.auth_type === "header" && (
+            <Field
+              label="Header name"
+              value={draft.auth_header}
+              onChange={set("auth_header")}
+              required
+              error={wrong("auth_header")}
+            />
+          )}
           {draft.auth_type !== "none" && (
             <Field
               label={SECRET_LABELS[draft.auth_type] ?? "Secret"}
@@ -49,7 +87,11 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
               value={draft.auth_token}
               onChange={set("auth_token")}
               required={stored?.auth_token_set !== true}
-              hint={stored?.auth_token_set ? "A secret is stored. Leave this empty to keep it." : "Stored encrypted and never shown again"}
+              hint={
+                stored?.auth_token_set
+                  ? "A secret is stored. Leave this empty to keep it."
+                  : "Stored encrypted and never shown again"
+              }
               error={wrong("auth_token")}
             />
           )}
@@ -70,14 +112,54 @@ export function ConnectorFields({ draft, onChange, errors, stored }: Props) {
           onChange={set("idempotent")}
         />
       </section>
-      <details className="card" open={draft.query !== "" || draft.body !== "" || draft.signal_rule !== "" || errors.size > 0}>
+      <details
+        className="card"
+        open={
+          draft.query !== "" || draft.body !== "" || draft.signal_rule !== "" || errors.size > 0
+        }
+      >
         <summary>Request and response mapping</summary>
-        <Field label="Body mapping" rows={3} value={draft.body} onChange={set("body")} hint="One line per field: field = key of an input or a fact. Empty: all inputs and facts." error={wrong("body_map")} />
-        <Field label="Query mapping" rows={2} value={draft.query} onChange={set("query")} hint="The same for query parameters" error={wrong("query_map")} />
-        <Field label="Signal rule" rows={2} value={draft.signal_rule} onChange={set("signal_rule")} hint="A CEL expression over response.status and response.body. When it is true, a person reviews the next step." error={wrong("signal_rule")} />
+        <Field
+          label="Body mapping"
+          rows={3}
+          value={draft.body}
+          onChange={set("body")}
+          hint="One line per field: field = key of an input or a fact. Empty: all inputs and facts."
+          error={wrong("body_map")}
+        />
+        <Field
+          label="Query mapping"
+          rows={2}
+          value={draft.query}
+          onChange={set("query")}
+          hint="The same for query parameters"
+          error={wrong("query_map")}
+        />
+        <Field
+          label="Signal rule"
+          rows={2}
+          value={draft.signal_rule}
+          onChange={set("signal_rule")}
+          hint="A CEL expression over response.status and response.body. When it is true, a person reviews the next step."
+          error={wrong("signal_rule")}
+        />
         <div className="pair">
-          <Field label="Timeout (seconds)" inputMode="decimal" value={draft.timeout} onChange={set("timeout")} required error={wrong("timeout_s")} />
-          <Field label="Retries" inputMode="numeric" value={draft.retries} onChange={set("retries")} required error={wrong("retries")} />
+          <Field
+            label="Timeout (seconds)"
+            inputMode="decimal"
+            value={draft.timeout}
+            onChange={set("timeout")}
+            required
+            error={wrong("timeout_s")}
+          />
+          <Field
+            label="Retries"
+            inputMode="numeric"
+            value={draft.retries}
+            onChange={set("retries")}
+            required
+            error={wrong("retries")}
+          />
         </div>
       </details>
     </>

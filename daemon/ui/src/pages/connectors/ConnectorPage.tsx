@@ -30,9 +30,21 @@ export function ConnectorPage({ tool }: { tool: string }) {
       throw error;
     }
   });
-  if (loaded.value === null) return loaded.problem === null ? <Loading rows={6} /> : <LoadError problem={loaded.problem} retry={loaded.reload} />;
+  if (loaded.value === null)
+    return loaded.problem === null ? (
+      <Loading rows={6} />
+    ) : (
+      <LoadError problem={loaded.problem} retry={loaded.reload} />
+    );
   const stored = loaded.value.connector;
-  return <ConnectorForm tool={tool} path={path} stored={stored} onStored={(connector) => loaded.set({ connector })} />;
+  return (
+    <ConnectorForm
+      tool={tool}
+      path={path}
+      stored={stored}
+      onStored={(connector) => loaded.set({ connector })}
+    />
+  );
 }
 
 interface FormProps {
@@ -43,7 +55,9 @@ interface FormProps {
 }
 
 function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
-  const [draft, setDraft] = useState<ConnectorDraft>(() => (stored === null ? emptyDraft() : draftFrom(stored)));
+  const [draft, setDraft] = useState<ConnectorDraft>(() =>
+    stored === null ? emptyDraft() : draftFrom(stored),
+  );
   const [busy, setBusy] = useState("");
   const [problem, setProblem] = useState<Problem | null>(null);
   const [trial, setTestResult] = useState<ConnectorTestResult | null>(null);
@@ -78,7 +92,10 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
   const test = () =>
     perform("test", async () => {
       setTestResult(null);
-      setTestResult((await send<ConnectorTestResult>("POST", `${path}/test`, { body: requestBody(draft) })).value);
+      setTestResult(
+        (await send<ConnectorTestResult>("POST", `${path}/test`, { body: requestBody(draft) }))
+          .value,
+      );
     });
   const remove = () =>
     perform("remove", async () => {
@@ -119,7 +136,8 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
               "Not connected: calls are recorded and not sent."
             ) : (
               <>
-                changed <TimeAgo at={stored.updated_at} /> by <Label text={stored.updated_by} maxLength={60} />
+                changed <TimeAgo at={stored.updated_at} /> by{" "}
+                <Label text={stored.updated_by} maxLength={60} />
               </>
             )}
           </span>
@@ -127,7 +145,11 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
       </Heading>
       {saved && <Note kind="good" title="Saved." />}
       <ConnectorFields draft={draft} onChange={setDraft} errors={errors} stored={stored} />
-      {errors.size > 0 ? <Note kind="bad" title="Some fields are invalid; see above." /> : problem !== null && <Note kind="bad" title={toSentence(problem.message)} />}
+      {errors.size > 0 ? (
+        <Note kind="bad" title="Some fields are invalid; see above." />
+      ) : (
+        problem !== null && <Note kind="bad" title={toSentence(problem.message)} />
+      )}
       {trial !== null && <TestResult testResult={trial} />}
       <div className="actions">
         <button type="submit" className="button primary" disabled={busy !== ""}>
@@ -137,38 +159,78 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
           {busy === "test" ? "Sending…" : "Send test call"}
         </button>
         {stored !== null && (
-          <button type="button" className="button danger-quiet" disabled={busy !== ""} onClick={() => setDialog("remove")}>
+          <button
+            type="button"
+            className="button danger-quiet"
+            disabled={busy !== ""}
+            onClick={() => setDialog("remove")}
+          >
             Remove
           </button>
         )}
       </div>
       {dialog === "live" && (
-        <Dialog title="Switch this tool to live?" yes="Switch to live" no="Stay in shadow" danger busy={busy !== ""} onYes={() => void save()} onNo={() => setDialog("")}>
+        <Dialog
+          title="Switch this tool to live?"
+          yes="Switch to live"
+          no="Stay in shadow"
+          danger
+          busy={busy !== ""}
+          onYes={() => void save()}
+          onNo={() => setDialog("")}
+        >
           <p>
-            Every run that reaches a step with the tool <strong><Label text={tool} /></strong> will call
+            Every run that reaches a step with the tool{" "}
+            <strong>
+              <Label text={tool} />
+            </strong>{" "}
+            will call
           </p>
           <p>
             <code>
               {draft.method} <Text text={targetUrl(draft)} />
             </code>
           </p>
-          <p>A call that is sent cannot be recalled. Steps of low and medium risk send it without a decision by a person.</p>
+          <p>
+            A call that is sent cannot be recalled. Steps of low and medium risk send it without a
+            decision by a person.
+          </p>
         </Dialog>
       )}
       {dialog === "test" && (
-        <Dialog title="Send a test call?" yes={`Send ${draft.method}`} danger={draft.method !== "GET"} busy={busy !== ""} onYes={() => void test()} onNo={() => setDialog("")}>
+        <Dialog
+          title="Send a test call?"
+          yes={`Send ${draft.method}`}
+          danger={draft.method !== "GET"}
+          busy={busy !== ""}
+          onYes={() => void test()}
+          onNo={() => setDialog("")}
+        >
           <p>The test sends this call to the endpoint, in shadow mode too:</p>
           <p>
             <code>
               {draft.method} <Text text={targetUrl(draft)} />
             </code>
           </p>
-          <p>{secretNotice(draft, stored)}{draft.method !== "GET" && " Its effect cannot be undone from here."}</p>
+          <p>
+            {secretNotice(draft, stored)}
+            {draft.method !== "GET" && " Its effect cannot be undone from here."}
+          </p>
         </Dialog>
       )}
       {dialog === "remove" && (
-        <Dialog title="Remove this connector?" yes="Remove it" danger busy={busy !== ""} onYes={() => void remove()} onNo={() => setDialog("")}>
-          <p>The tool is then shadowed: its calls are recorded and not sent. The stored secret is deleted.</p>
+        <Dialog
+          title="Remove this connector?"
+          yes="Remove it"
+          danger
+          busy={busy !== ""}
+          onYes={() => void remove()}
+          onNo={() => setDialog("")}
+        >
+          <p>
+            The tool is then shadowed: its calls are recorded and not sent. The stored secret is
+            deleted.
+          </p>
         </Dialog>
       )}
     </form>
@@ -182,12 +244,17 @@ function targetUrl(draft: ConnectorDraft): string {
 /** Which secret a test call carries. */
 function secretNotice(draft: ConnectorDraft, stored: Connector | null): string {
   if (draft.auth_type === "none") return "It carries no secret.";
-  return usesStoredSecret(draft, stored) ? "It carries the stored secret." : "It carries the secret that you entered.";
+  return usesStoredSecret(draft, stored)
+    ? "It carries the stored secret."
+    : "It carries the secret that you entered.";
 }
 
 function TestResult({ testResult }: { testResult: ConnectorTestResult }) {
   return (
-    <Note kind={testResult.ok ? "good" : "warn"} title={testResult.ok ? "The endpoint responded" : "The test call failed"}>
+    <Note
+      kind={testResult.ok ? "good" : "warn"}
+      title={testResult.ok ? "The endpoint responded" : "The test call failed"}
+    >
       <p>
         {testResult.status_code !== null && `Status ${testResult.status_code}`}
         {testResult.latency_ms !== null && ` in ${Math.round(testResult.latency_ms)} ms`}

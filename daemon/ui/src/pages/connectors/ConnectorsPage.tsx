@@ -22,7 +22,9 @@ interface Tool {
 async function loadTools(): Promise<Tool[]> {
   const [bound, known] = await Promise.all([getConnectors(), getTemplates()]);
   const graphs = await Promise.all(known.map((one) => getCanvas(one.vertical)));
-  const found = new Map<string, Tool>(bound.map((one) => [one.tool_id, { id: one.tool_id, connector: one, used: [] }]));
+  const found = new Map<string, Tool>(
+    bound.map((one) => [one.tool_id, { id: one.tool_id, connector: one, used: [] }]),
+  );
   for (const graph of graphs) {
     for (const node of graph.nodes) {
       if (node.tool === null) continue;
@@ -31,19 +33,31 @@ async function loadTools(): Promise<Tool[]> {
       found.set(node.tool, tool);
     }
   }
-  return [...found.values()].sort((one, other) => Number(other.connector !== null) - Number(one.connector !== null) || one.id.localeCompare(other.id));
+  return [...found.values()].sort(
+    (one, other) =>
+      Number(other.connector !== null) - Number(one.connector !== null) ||
+      one.id.localeCompare(other.id),
+  );
 }
 
 export function ConnectorsPage() {
   const { value, problem, reload } = useLoad("tools", loadTools);
   const [text, setText] = useState("");
-  const shown = (value ?? []).filter((one) => `${one.id} ${one.used.join(" ")} ${one.connector?.base_url ?? ""}`.toLowerCase().includes(text.trim().toLowerCase()));
+  const shown = (value ?? []).filter((one) =>
+    `${one.id} ${one.used.join(" ")} ${one.connector?.base_url ?? ""}`
+      .toLowerCase()
+      .includes(text.trim().toLowerCase()),
+  );
   const live = (value ?? []).filter((one) => one.connector?.reversible).length;
   return (
     <>
       <Heading title="Connectors">
         <p className="lead">
-          A connector defines the endpoint of a tool. {value !== null && (live === 0 ? "Every tool is shadowed: no call is sent." : `${live} ${live === 1 ? "tool is" : "tools are"} live; the others are shadowed.`)}
+          A connector defines the endpoint of a tool.{" "}
+          {value !== null &&
+            (live === 0
+              ? "Every tool is shadowed: no call is sent."
+              : `${live} ${live === 1 ? "tool is" : "tools are"} live; the others are shadowed.`)}
         </p>
       </Heading>
       {value === null ? (
@@ -62,27 +76,38 @@ export function ConnectorsPage() {
           </div>
           {shown.length === 0 && <EmptyState icon="search" title="No matching tool" />}
           <ul className="rows" aria-label="Tools">
-          {shown.map((one) => (
-            <li key={one.id} className="row">
-              <a className="row-main" href={linkTo("connectors", one.id)}>
-                <Label text={one.id} />
-              </a>
-              <p className="row-sub">
-                {one.connector !== null ? (
-                  <>
-                    {one.connector.method} <Label text={one.connector.base_url + one.connector.path} maxLength={120} />
-                  </>
-                ) : (
-                  <>Not connected{one.used.length > 0 && <> · used by <Label text={one.used.join(", ")} maxLength={90} /></>}</>
-                )}
-              </p>
-              <p className="row-badges">
-                <ModeBadge mode={one.connector?.reversible ? "live" : "shadow"} />
-              </p>
-              <p className="row-when">{one.connector !== null && <TimeAgo at={one.connector.updated_at} />}</p>
-              <Icon name="forward" />
-            </li>
-          ))}
+            {shown.map((one) => (
+              <li key={one.id} className="row">
+                <a className="row-main" href={linkTo("connectors", one.id)}>
+                  <Label text={one.id} />
+                </a>
+                <p className="row-sub">
+                  {one.connector !== null ? (
+                    <>
+                      {one.connector.method}{" "}
+                      <Label text={one.connector.base_url + one.connector.path} maxLength={120} />
+                    </>
+                  ) : (
+                    <>
+                      Not connected
+                      {one.used.length > 0 && (
+                        <>
+                          {" "}
+                          · used by <Label text={one.used.join(", ")} maxLength={90} />
+                        </>
+                      )}
+                    </>
+                  )}
+                </p>
+                <p className="row-badges">
+                  <ModeBadge mode={one.connector?.reversible ? "live" : "shadow"} />
+                </p>
+                <p className="row-when">
+                  {one.connector !== null && <TimeAgo at={one.connector.updated_at} />}
+                </p>
+                <Icon name="forward" />
+              </li>
+            ))}
           </ul>
         </>
       )}

@@ -20,7 +20,21 @@ export interface ConnectorDraft {
 }
 
 export function emptyDraft(): ConnectorDraft {
-  return { base_url: "", method: "POST", path: "", auth_type: "none", auth_token: "", auth_header: "", query: "", body: "", signal_rule: "", reversible: false, idempotent: false, timeout: "10", retries: "3" };
+  return {
+    base_url: "",
+    method: "POST",
+    path: "",
+    auth_type: "none",
+    auth_token: "",
+    auth_header: "",
+    query: "",
+    body: "",
+    signal_rule: "",
+    reversible: false,
+    idempotent: false,
+    timeout: "10",
+    retries: "3",
+  };
 }
 
 export function draftFrom(one: Connector): ConnectorDraft {
@@ -47,8 +61,10 @@ export function requestBody(draft: ConnectorDraft): Record<string, unknown> {
     method: draft.method,
     path: draft.path.trim(),
     auth_type: draft.auth_type,
-    auth_token: draft.auth_type === "none" || draft.auth_token === "" ? undefined : draft.auth_token,
-    auth_header: draft.auth_type === "header" && draft.auth_header !== "" ? draft.auth_header : undefined,
+    auth_token:
+      draft.auth_type === "none" || draft.auth_token === "" ? undefined : draft.auth_token,
+    auth_header:
+      draft.auth_type === "header" && draft.auth_header !== "" ? draft.auth_header : undefined,
     query_map: linesToMap(draft.query),
     body_map: linesToMap(draft.body),
     signal_rule: draft.signal_rule.trim() === "" ? undefined : draft.signal_rule,

@@ -10,16 +10,38 @@ const TIMEOUT_S_MAX = 300;
 const RETRIES_MAX = 10;
 
 /** Errors of a draft by JSON pointer. */
-export function validateDraft(draft: ConnectorDraft, stored: Connector | null): Map<string, string> {
+export function validateDraft(
+  draft: ConnectorDraft,
+  stored: Connector | null,
+): Map<string, string> {
   const found: [string, string | null][] = [
     ["/base_url", urlError(draft.base_url.trim())],
     ["/path", pathError(draft.path.trim())],
     ["/auth_token", secretError(draft, stored)],
-    ["/auth_header", draft.auth_type === "header" && !HEADER_NAME.test(draft.auth_header) ? "must be a valid header name" : null],
+    [
+      "/auth_header",
+      draft.auth_type === "header" && !HEADER_NAME.test(draft.auth_header)
+        ? "must be a valid header name"
+        : null,
+    ],
     ["/query_map", mapError(draft.query)],
     ["/body_map", mapError(draft.body)],
-    ["/timeout_s", numberError(draft.timeout, (value) => value > 0 && value <= TIMEOUT_S_MAX, `must be a number of seconds up to ${TIMEOUT_S_MAX}`)],
-    ["/retries", numberError(draft.retries, (value) => Number.isInteger(value) && value >= 0 && value <= RETRIES_MAX, `must be a whole number from 0 to ${RETRIES_MAX}`)],
+    [
+      "/timeout_s",
+      numberError(
+        draft.timeout,
+        (value) => value > 0 && value <= TIMEOUT_S_MAX,
+        `must be a number of seconds up to ${TIMEOUT_S_MAX}`,
+      ),
+    ],
+    [
+      "/retries",
+      numberError(
+        draft.retries,
+        (value) => Number.isInteger(value) && value >= 0 && value <= RETRIES_MAX,
+        `must be a whole number from 0 to ${RETRIES_MAX}`,
+      ),
+    ],
   ];
   return new Map(found.filter((one): one is [string, string] => one[1] !== null));
 }
@@ -28,7 +50,13 @@ export function validateDraft(draft: ConnectorDraft, stored: Connector | null): 
  * Whether the stored secret is used: the draft has none, and keeps the origin of the stored one.
  */
 export function usesStoredSecret(draft: ConnectorDraft, stored: Connector | null): boolean {
-  return draft.auth_type !== "none" && draft.auth_token === "" && stored !== null && stored.auth_token_set && origin(stored.base_url) === origin(draft.base_url.trim());
+  return (
+    draft.auth_type !== "none" &&
+    draft.auth_token === "" &&
+    stored !== null &&
+    stored.auth_token_set &&
+    origin(stored.base_url) === origin(draft.base_url.trim())
+  );
 }
 
 function origin(url: string): string | null {
@@ -38,8 +66,10 @@ function origin(url: string): string | null {
 function urlError(url: string): string | null {
   if (url === "") return "is required";
   if (/\s/.test(url)) return "contains white space";
-  if (!/^https?:\/\/[^/?#]/i.test(url) || !URL.canParse(url)) return "is not an http or https URL with a host";
-  if (/^https?:\/\/[^/?#]*@/i.test(url)) return "contains credentials; use the authentication fields";
+  if (!/^https?:\/\/[^/?#]/i.test(url) || !URL.canParse(url))
+    return "is not an http or https URL with a host";
+  if (/^https?:\/\/[^/?#]*@/i.test(url))
+    return "contains credentials; use the authentication fields";
   return url.includes("#") ? "contains a fragment, which is never sent" : null;
 }
 
@@ -50,8 +80,13 @@ function pathError(path: string): string | null {
 
 function secretError(draft: ConnectorDraft, stored: Connector | null): string | null {
   if (draft.auth_type === "none" || usesStoredSecret(draft, stored)) return null;
-  if (draft.auth_token === "") return stored?.auth_token_set === true ? "is required again, because the base URL changed" : "is required";
-  return draft.auth_type === "basic" && !draft.auth_token.includes(":") ? "must have the form user:password" : null;
+  if (draft.auth_token === "")
+    return stored?.auth_token_set === true
+      ? "is required again, because the base URL changed"
+      : "is required";
+  return draft.auth_type === "basic" && !draft.auth_token.includes(":")
+    ? "must have the form user:password"
+    : null;
 }
 
 function mapError(text: string): string | null {
@@ -60,10 +95,16 @@ function mapError(text: string): string | null {
     const [name = "", ...rest] = line.split("=");
     return name.trim() === "" || !DOTTED_KEY.test(rest.join("=").trim());
   });
-  return wrong === undefined ? null : `contains a line that is not "name = key": ${wrong.trim().slice(0, 60)}`;
+  return wrong === undefined
+    ? null
+    : `contains a line that is not "name = key": ${wrong.trim().slice(0, 60)}`;
 }
 
-function numberError(text: string, fits: (value: number) => boolean, otherwise: string): string | null {
+function numberError(
+  text: string,
+  fits: (value: number) => boolean,
+  otherwise: string,
+): string | null {
   const value = parseNumber(text);
   return value === undefined || value instanceof ExactNumber || !fits(value) ? otherwise : null;
 }

@@ -38,7 +38,16 @@ interface Props {
   onRefused: (unsure: boolean) => void;
 }
 
-export function DecisionForm({ shown, canvas, unknown, mode, blocked, onSent, onAccepted, onRefused }: Props) {
+export function DecisionForm({
+  shown,
+  canvas,
+  unknown,
+  mode,
+  blocked,
+  onSent,
+  onAccepted,
+  onRefused,
+}: Props) {
   const { run, gate } = shown;
   const { role } = useAccount();
   const [decision, setDecision] = useState("");
@@ -70,7 +79,13 @@ export function DecisionForm({ shown, canvas, unknown, mode, blocked, onSent, on
     setErrors(more.errors);
     if (more.errors.size > 0) return;
     setBusy(true);
-    const body = { gate: gate.step_id, decision, digest: gate.digest, ...(comment.trim() === "" ? {} : { comment }), ...more.body };
+    const body = {
+      gate: gate.step_id,
+      decision,
+      digest: gate.digest,
+      ...(comment.trim() === "" ? {} : { comment }),
+      ...more.body,
+    };
     const text = stringify(body);
     // The same decision keeps its key, so that a repeated request counts once.
     if (sent.current?.body !== text) sent.current = { body: text, key: newIdempotencyKey() };
@@ -88,11 +103,25 @@ export function DecisionForm({ shown, canvas, unknown, mode, blocked, onSent, on
   }
 
   if (!mayDecide(role, gate.role)) {
-    return <Note kind="info" title={toSentence(`${withArticle(gate.role ?? "person")} must decide here`)}> Your role, {role}, can read but not decide.</Note>;
+    return (
+      <Note
+        kind="info"
+        title={toSentence(`${withArticle(gate.role ?? "person")} must decide here`)}
+      >
+        {" "}
+        Your role, {role}, can read but not decide.
+      </Note>
+    );
   }
   const word = decision === "" ? "Choose a decision above" : decisionLabel(decision);
   return (
-    <form className="card decide" id="decide" tabIndex={-1} onSubmit={(event) => void decide(event)} aria-labelledby={`${name}-title`}>
+    <form
+      className="card decide"
+      id="decide"
+      tabIndex={-1}
+      onSubmit={(event) => void decide(event)}
+      aria-labelledby={`${name}-title`}
+    >
       <h2 id={`${name}-title`}>Your decision</h2>
       <fieldset disabled={blocked || busy} className="choices">
         <legend className="visually-hidden">Your decision</legend>
@@ -111,25 +140,71 @@ export function DecisionForm({ shown, canvas, unknown, mode, blocked, onSent, on
             <span className="choice-word">
               <Label text={decisionLabel(one)} />
             </span>
-            {canvas !== null && <DecisionPreview steps={previewDecision(canvas, gate.step_id, one, { mode, everyStepWaits: !run.auto_resolve })} />}
+            {canvas !== null && (
+              <DecisionPreview
+                steps={previewDecision(canvas, gate.step_id, one, {
+                  mode,
+                  everyStepWaits: !run.auto_resolve,
+                })}
+              />
+            )}
           </label>
         ))}
       </fieldset>
-      {unknown && <p className="muted small">The next steps are unknown: the template of this run no longer exists.</p>}
-      {decision === "done" && <ToolOutputField text={answer} onChange={setAnswer} error={errors.get("/output")} disabled={blocked || busy} />}
+      {unknown && (
+        <p className="muted small">
+          The next steps are unknown: the template of this run no longer exists.
+        </p>
+      )}
+      {decision === "done" && (
+        <ToolOutputField
+          text={answer}
+          onChange={setAnswer}
+          error={errors.get("/output")}
+          disabled={blocked || busy}
+        />
+      )}
       {missing !== null && acceptsInputs(decision) && (
         <fieldset className="missing-inputs" disabled={blocked || busy}>
           <legend>Missing inputs</legend>
-          <p className="muted small">The run needs these inputs. They are sent with your decision.</p>
-          <SchemaFields schema={missing.schema} texts={texts} onChange={setTexts} errors={missing.fieldErrors(errors)} />
+          <p className="muted small">
+            The run needs these inputs. They are sent with your decision.
+          </p>
+          <SchemaFields
+            schema={missing.schema}
+            texts={texts}
+            onChange={setTexts}
+            errors={missing.fieldErrors(errors)}
+          />
         </fieldset>
       )}
-      <Field label="Comment" rows={2} value={comment} onChange={setComment} hint="Recorded with your decision in the history" disabled={blocked || busy} />
+      <Field
+        label="Comment"
+        rows={2}
+        value={comment}
+        onChange={setComment}
+        hint="Recorded with your decision in the history"
+        disabled={blocked || busy}
+      />
       {nothingChosen && <Note kind="bad" title="Choose a decision first." />}
-      {errors.size > 0 && <Note kind="bad" title="Some fields are missing or invalid; see above." />}
+      {errors.size > 0 && (
+        <Note kind="bad" title="Some fields are missing or invalid; see above." />
+      )}
       {problem !== null && !blocked && errors.size === 0 && <DecisionRefused problem={problem} />}
-      <button type="submit" className={`button wide ${decision === "" ? "" : decision === "denied" ? "danger" : "primary"}`} disabled={blocked || busy}>
-        {busy ? "Sending your decision…" : decision === "" ? word : <span>Confirm: <Label text={word} /></span>}
+      <button
+        type="submit"
+        className={`button wide ${decision === "" ? "" : decision === "denied" ? "danger" : "primary"}`}
+        disabled={blocked || busy}
+      >
+        {busy ? (
+          "Sending your decision…"
+        ) : decision === "" ? (
+          word
+        ) : (
+          <span>
+            Confirm: <Label text={word} />
+          </span>
+        )}
       </button>
     </form>
   );
@@ -140,11 +215,22 @@ function useMissingInputs(run: Run, gate: Gate): MissingInputs | null {
   const wanted = gate.missing;
   const { value: detail } = useLoad(`template ${run.vertical}`, () => getTemplate(run.vertical));
   const key = JSON.stringify(wanted);
-  return useMemo(() => (wanted.length === 0 ? null : missingInputs(wanted, detail?.inputs_schema ?? {}, gate.kind === "task")), [key, detail, gate.kind]);
+  return useMemo(
+    () =>
+      wanted.length === 0
+        ? null
+        : missingInputs(wanted, detail?.inputs_schema ?? {}, gate.kind === "task"),
+    [key, detail, gate.kind],
+  );
 }
 
 /** The tool output and missing inputs to send with a decision. */
-function extraFields(decision: string, answer: string, lacking: MissingInputs | null, texts: FieldTexts): { body: { output?: unknown; inputs?: Values }; errors: Map<string, string> } {
+function extraFields(
+  decision: string,
+  answer: string,
+  lacking: MissingInputs | null,
+  texts: FieldTexts,
+): { body: { output?: unknown; inputs?: Values }; errors: Map<string, string> } {
   const body: { output?: unknown; inputs?: Values } = {};
   const errors = new Map<string, string>();
   if (decision === "done") {
@@ -163,12 +249,38 @@ function extraFields(decision: string, answer: string, lacking: MissingInputs | 
 /** Why the service refused a decision. */
 function DecisionRefused({ problem }: { problem: Problem }) {
   const { user } = useAccount();
-  const before = problem.body["decided"] as { decision: string; by: string; at: string } | null | undefined;
+  const before = problem.body["decided"] as
+    { decision: string; by: string; at: string } | null | undefined;
   if (before !== null && before !== undefined) {
-    return <Note kind="warn" title={`${actorName(before.by, user.email)} ${describeDecision(before.decision)} on ${formatTime(before.at)}. Your decision was not recorded.`} />;
+    return (
+      <Note
+        kind="warn"
+        title={`${actorName(before.by, user.email)} ${describeDecision(before.decision)} on ${formatTime(before.at)}. Your decision was not recorded.`}
+      />
+    );
   }
-  if (problem.status === 412) return <Note kind="warn" title="The gate has changed. Your decision was not recorded; review the current version." />;
-  if (problem.status === 409) return <Note kind="warn" title="The run no longer waits here. Your decision was not recorded." />;
-  if (problem.outcomeUnknown) return <Note kind="warn" title="The response was lost, so it is unknown whether your decision arrived. Confirm it again: it counts only once." />;
-  return <Note kind="bad" title={toSentence(problem.message)}> Your decision was not recorded.</Note>;
+  if (problem.status === 412)
+    return (
+      <Note
+        kind="warn"
+        title="The gate has changed. Your decision was not recorded; review the current version."
+      />
+    );
+  if (problem.status === 409)
+    return (
+      <Note kind="warn" title="The run no longer waits here. Your decision was not recorded." />
+    );
+  if (problem.outcomeUnknown)
+    return (
+      <Note
+        kind="warn"
+        title="The response was lost, so it is unknown whether your decision arrived. Confirm it again: it counts only once."
+      />
+    );
+  return (
+    <Note kind="bad" title={toSentence(problem.message)}>
+      {" "}
+      Your decision was not recorded.
+    </Note>
+  );
 }

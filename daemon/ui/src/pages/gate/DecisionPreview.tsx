@@ -29,7 +29,8 @@ function PreviewLine({ step }: { step: PreviewStep }) {
             {step.mode === "live" ? (
               <small className="live-note">
                 sent live
-                {step.node.effect !== null && ` · ${(EFFECT_LABELS[step.node.effect] ?? "").toLowerCase()}`}
+                {step.node.effect !== null &&
+                  ` · ${(EFFECT_LABELS[step.node.effect] ?? "").toLowerCase()}`}
               </small>
             ) : (
               <small className="muted">dry run</small>
@@ -43,7 +44,9 @@ function PreviewLine({ step }: { step: PreviewStep }) {
           <Icon name="gate" size={16} />
           <span>
             Then waits at: <Label text={step.node.label} />
-            {step.node.role !== null && <small className="muted"> for {withArticle(step.node.role)}</small>}
+            {step.node.role !== null && (
+              <small className="muted"> for {withArticle(step.node.role)}</small>
+            )}
           </span>
         </>
       );
@@ -78,7 +81,14 @@ function PreviewLine({ step }: { step: PreviewStep }) {
         <>
           <Icon name="gateway" size={16} />
           <span>
-            {step.what === "choice" ? <>Then a rule decides (<Label text={step.node.label} />): </> : "Then in parallel: "}
+            {step.what === "choice" ? (
+              <>
+                Then a rule decides (<Label text={step.node.label} />
+                ):{" "}
+              </>
+            ) : (
+              "Then in parallel: "
+            )}
             {step.branches.map((branch, index) => (
               <span key={index}>
                 {index > 0 && (step.what === "choice" ? " or " : " and ")}

@@ -17,7 +17,13 @@ import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { formatTime, humanize, mayDecide } from "../../text/labels";
-import { actorName, callState, decisionPhrase, describeDecision, OUTCOME_UNKNOWN } from "../../text/sentences";
+import {
+  actorName,
+  callState,
+  decisionPhrase,
+  describeDecision,
+  OUTCOME_UNKNOWN,
+} from "../../text/sentences";
 
 /** A decision sent from this window, confirmed or not. */
 export interface SentDecision {
@@ -28,13 +34,33 @@ export interface SentDecision {
 const POLL_MS = 3_000;
 
 /** The trace entry that a sent decision has closed, if the run shows it. */
-export function visitDecided(run: Run, given: SentDecision | null, me: string): TraceEntry | undefined {
+export function visitDecided(
+  run: Run,
+  given: SentDecision | null,
+  me: string,
+): TraceEntry | undefined {
   if (given === null) return undefined;
   const { gate, decision } = given;
-  return run.trace.find((one) => one.step_id === gate.step_id && one.visit === gate.visit && one.verdict?.by === me && one.verdict.decision === decision);
+  return run.trace.find(
+    (one) =>
+      one.step_id === gate.step_id &&
+      one.visit === gate.visit &&
+      one.verdict?.by === me &&
+      one.verdict.decision === decision,
+  );
 }
 
-export function DecisionRecorded({ given, run, reload, onBack }: { given: SentDecision; run: Run; reload: () => void; onBack: () => void }) {
+export function DecisionRecorded({
+  given,
+  run,
+  reload,
+  onBack,
+}: {
+  given: SentDecision;
+  run: Run;
+  reload: () => void;
+  onBack: () => void;
+}) {
   const again = run.gates.find((gate) => gate.step_id === given.gate.step_id);
   const [before, after] = decisionPhrase(given.decision);
   return (
@@ -46,7 +72,12 @@ export function DecisionRecorded({ given, run, reload, onBack }: { given: SentDe
       <p className="lead">
         You {before}“<Label text={given.gate.label} />”{after}.
       </p>
-      <DecisionProgress run={run} step={given.gate.step_id} visit={given.gate.visit} reload={reload} />
+      <DecisionProgress
+        run={run}
+        step={given.gate.step_id}
+        visit={given.gate.visit}
+        reload={reload}
+      />
       <div className="actions">
         {again !== undefined && (
           <button type="button" className="button primary" onClick={onBack}>
@@ -60,8 +91,23 @@ export function DecisionRecorded({ given, run, reload, onBack }: { given: SentDe
 }
 
 /** A gate that is not open, and who closed it. */
-export function GateClosed({ run, step, visit, reload }: { run: Run; step: string; visit: number | null; reload: () => void }) {
-  const closed = run.trace.filter((one) => one.step_id === step && one.verdict !== null && (visit === null || one.visit === visit)).at(-1);
+export function GateClosed({
+  run,
+  step,
+  visit,
+  reload,
+}: {
+  run: Run;
+  step: string;
+  visit: number | null;
+  reload: () => void;
+}) {
+  const closed = run.trace
+    .filter(
+      (one) =>
+        one.step_id === step && one.verdict !== null && (visit === null || one.visit === visit),
+    )
+    .at(-1);
   const verdict = closed?.verdict ?? null;
   const { user } = useAccount();
   const mine = verdict?.by === user.email;
@@ -70,13 +116,26 @@ export function GateClosed({ run, step, visit, reload }: { run: Run; step: strin
       <span className="result-icon">
         <Icon name="info" size={28} />
       </span>
-      <Heading title={verdict === null ? "No decision is pending here" : mine ? "You decided this" : "Already decided"} />
+      <Heading
+        title={
+          verdict === null
+            ? "No decision is pending here"
+            : mine
+              ? "You decided this"
+              : "Already decided"
+        }
+      />
       {verdict === null ? (
-        <p className="lead">{run.status === "cancelled" ? "The run was cancelled." : "The run does not wait at this step."}</p>
+        <p className="lead">
+          {run.status === "cancelled"
+            ? "The run was cancelled."
+            : "The run does not wait at this step."}
+        </p>
       ) : (
         <>
           <p className="lead">
-            <Label text={actorName(verdict.by, user.email)} /> {describeDecision(verdict.decision)} on {formatTime(verdict.at)}.
+            <Label text={actorName(verdict.by, user.email)} /> {describeDecision(verdict.decision)}{" "}
+            on {formatTime(verdict.at)}.
           </p>
           {verdict.comment !== null && (
             <blockquote>
@@ -95,7 +154,17 @@ export function GateClosed({ run, step, visit, reload }: { run: Run; step: strin
 }
 
 /** What runs because of a decision, and its outcome. */
-function DecisionProgress({ run, step, visit, reload }: { run: Run; step: string; visit: number | null; reload: () => void }) {
+function DecisionProgress({
+  run,
+  step,
+  visit,
+  reload,
+}: {
+  run: Run;
+  step: string;
+  visit: number | null;
+  reload: () => void;
+}) {
   const { value: canvas } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
   const link = useConnectionState();
   const running = run.trace.filter((one) => one.status === "calling" || one.status === "ready");
@@ -107,7 +176,8 @@ function DecisionProgress({ run, step, visit, reload }: { run: Run; step: string
     return () => clearInterval(timer);
   }, [busy, link, reload]);
   const label = (id: string) => canvas?.nodes.find((node) => node.id === id)?.label ?? id;
-  const since = visit === null ? [] : run.trace.filter((one) => one.step_id === step && one.visit >= visit);
+  const since =
+    visit === null ? [] : run.trace.filter((one) => one.step_id === step && one.visit >= visit);
   const own = since.at(-1);
   const doubt = run.gates.find((gate) => gate.step_id === step && gate.reason === OUTCOME_UNKNOWN);
   return (
@@ -118,11 +188,18 @@ function DecisionProgress({ run, step, visit, reload }: { run: Run; step: string
       {doubt !== undefined && (
         <Note kind="warn" title={`The outcome of “${doubt.label.slice(0, 120)}” is unknown.`}>
           <p>
-            <Text text={since.findLast((one) => one.error !== null)?.error?.detail ?? "The call may or may not have reached the endpoint."} />
+            <Text
+              text={
+                since.findLast((one) => one.error !== null)?.error?.detail ??
+                "The call may or may not have reached the endpoint."
+              }
+            />
           </p>
         </Note>
       )}
-      {own !== undefined && !running.includes(own) && <CallResult visit={own} label={label(own.step_id)} />}
+      {own !== undefined && !running.includes(own) && (
+        <CallResult visit={own} label={label(own.step_id)} />
+      )}
       <RunState run={run} />
     </>
   );
@@ -132,9 +209,16 @@ function RunningCall({ visit, label }: { visit: TraceEntry; label: string }) {
   return (
     <div className="call-progress">
       <p>
-        <Icon name="calling" size={16} /> <strong>Running now: <Label text={label} /></strong>, started <TimeAgo at={visit.verdict?.at ?? visit.started_at} />. The page updates when it finishes.
+        <Icon name="calling" size={16} />{" "}
+        <strong>
+          Running now: <Label text={label} />
+        </strong>
+        , started <TimeAgo at={visit.verdict?.at ?? visit.started_at} />. The page updates when it
+        finishes.
       </p>
-      {visit.request !== null && <CallDetail call={visit.request} state={callState(visit, undefined)} />}
+      {visit.request !== null && (
+        <CallDetail call={visit.request} state={callState(visit, undefined)} />
+      )}
     </div>
   );
 }
@@ -181,7 +265,13 @@ function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean })
   const waiting = useOpenGates();
   const { role } = useAccount();
   const own = run.gates.find((gate) => gate.step_id !== not && mayDecide(role, gate.role));
-  const next = useMemo(() => waiting.filter((one) => one.run.id !== run.id && mayDecide(role, one.gate.role)).sort(riskiestFirst)[0], [waiting, run.id, role]);
+  const next = useMemo(
+    () =>
+      waiting
+        .filter((one) => one.run.id !== run.id && mayDecide(role, one.gate.role))
+        .sort(riskiestFirst)[0],
+    [waiting, run.id, role],
+  );
   const wanted = main ? "button primary" : "button";
   return (
     <>
@@ -199,7 +289,10 @@ function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean })
           </span>
         </a>
       )}
-      <a className={own === undefined && next === undefined ? wanted : "button"} href={linkTo("runs", run.id)}>
+      <a
+        className={own === undefined && next === undefined ? wanted : "button"}
+        href={linkTo("runs", run.id)}
+      >
         View the run
       </a>
       <a className="button" href="#/">

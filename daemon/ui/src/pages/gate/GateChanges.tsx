@@ -4,7 +4,15 @@ import { Note } from "../../components/Feedback";
 import { Label } from "../../components/Text";
 import { gateDifferences, type GateSnapshot } from "./differences";
 
-export function GateChanges({ before, after, onSeen }: { before: GateSnapshot; after: GateSnapshot; onSeen: () => void }) {
+export function GateChanges({
+  before,
+  after,
+  onSeen,
+}: {
+  before: GateSnapshot;
+  after: GateSnapshot;
+  onSeen: () => void;
+}) {
   const changes = gateDifferences(before, after);
   return (
     <Note kind="warn" title="This gate has changed since you opened it">

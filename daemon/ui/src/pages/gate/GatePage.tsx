@@ -19,7 +19,13 @@ import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
 import { humanize, keyInputs } from "../../text/labels";
-import { gateQuestion, gateReason, ordinal, OUTCOME_UNKNOWN, signalSentence } from "../../text/sentences";
+import {
+  gateQuestion,
+  gateReason,
+  ordinal,
+  OUTCOME_UNKNOWN,
+  signalSentence,
+} from "../../text/sentences";
 import { DecisionForm } from "./DecisionForm";
 import { DecisionRecorded, GateClosed, type SentDecision, visitDecided } from "./DecisionResult";
 import type { GateSnapshot } from "./differences";
@@ -39,7 +45,12 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
     if (run !== null) updateRun(run);
     if (shown === null && run !== null && now !== undefined) setShown({ run, gate: now });
   }, [run, now, shown]);
-  if (run === null) return problem === null ? <Loading what="Loading the gate" /> : <LoadError problem={problem} retry={reload} />;
+  if (run === null)
+    return problem === null ? (
+      <Loading what="Loading the gate" />
+    ) : (
+      <LoadError problem={problem} retry={reload} />
+    );
   if (given !== null && (accepted || visitDecided(run, given, user.email) !== undefined)) {
     const back = () => {
       setSent(null);
@@ -48,8 +59,14 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
     };
     return <DecisionRecorded given={given} run={run} reload={reload} onBack={back} />;
   }
-  if (shown === null) return now === undefined ? <GateClosed run={run} step={step} visit={null} reload={reload} /> : <Loading />;
-  if (now === undefined) return <GateClosed run={run} step={step} visit={shown.gate.visit} reload={reload} />;
+  if (shown === null)
+    return now === undefined ? (
+      <GateClosed run={run} step={step} visit={null} reload={reload} />
+    ) : (
+      <Loading />
+    );
+  if (now === undefined)
+    return <GateClosed run={run} step={step} visit={shown.gate.visit} reload={reload} />;
   const stands = { run, gate: now };
   return (
     <OpenGateView
@@ -92,11 +109,16 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
     const live = new Set((bound ?? []).filter((one) => one.reversible).map((one) => one.tool_id));
     const listed = new Map(gate.effects.map((one) => [one.step_id, one.mode]));
     if (gate.effect !== null) listed.set(gate.step_id, gate.effect.mode);
-    return (node: GraphNode) => listed.get(node.id) ?? (live.has(node.tool ?? "") ? "live" : "shadow");
+    return (node: GraphNode) =>
+      listed.get(node.id) ?? (live.has(node.tool ?? "") ? "live" : "shadow");
   }, [bound, gate]);
-  const labels = useMemo(() => new Map((canvas?.nodes ?? []).map((node) => [node.id, node.label])), [canvas]);
+  const labels = useMemo(
+    () => new Map((canvas?.nodes ?? []).map((node) => [node.id, node.label])),
+    [canvas],
+  );
   const label = (id: string) => labels.get(id) ?? humanize(id);
-  const asked = 1 + run.trace.filter((one) => one.step_id === gate.step_id && one.verdict !== null).length;
+  const asked =
+    1 + run.trace.filter((one) => one.step_id === gate.step_id && one.verdict !== null).length;
   const unknown = gate.reason === OUTCOME_UNKNOWN;
   return (
     <article className="gate">
@@ -114,7 +136,8 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
           <span className="muted">
             {keyInputs(run.inputs).map(([name, value]) => (
               <span key={name}>
-                <Label text={humanize(name)} maxLength={30} /> <Label text={value} maxLength={60} /> ·{" "}
+                <Label text={humanize(name)} maxLength={30} /> <Label text={value} maxLength={60} />{" "}
+                ·{" "}
               </span>
             ))}
             waiting <ElapsedTime at={gate.opened_at} />
@@ -129,7 +152,10 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
             <p className="question">
               <GateQuestion gate={gate} />
             </p>
-            <TemplateSummary vertical={run.vertical} title={titles.get(run.vertical) ?? run.vertical} />
+            <TemplateSummary
+              vertical={run.vertical}
+              title={titles.get(run.vertical) ?? run.vertical}
+            />
             <p>
               <strong>Reason:</strong> <Text text={gateReason(gate, label)} />
             </p>
@@ -159,7 +185,16 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
               <GateChanges before={shown} after={changed} onSeen={onRefresh} />
             </div>
           )}
-          <DecisionForm shown={shown} canvas={canvas} unknown={done && canvas === null} mode={mode} blocked={changed !== null} onSent={onSent} onAccepted={onAccepted} onRefused={onRefused} />
+          <DecisionForm
+            shown={shown}
+            canvas={canvas}
+            unknown={done && canvas === null}
+            mode={mode}
+            blocked={changed !== null}
+            onSent={onSent}
+            onAccepted={onAccepted}
+            onRefused={onRefused}
+          />
         </div>
       </div>
     </article>
@@ -193,7 +228,15 @@ function TemplateSummary({ vertical, title }: { vertical: string; title: string 
 }
 
 /** The basis of the decision: inputs, and results of earlier steps. */
-function DecisionBasis({ run, gate, label }: { run: Run; gate: Gate; label: (step: string) => string }) {
+function DecisionBasis({
+  run,
+  gate,
+  label,
+}: {
+  run: Run;
+  gate: Gate;
+  label: (step: string) => string;
+}) {
   const { value: detail } = useLoad(`template ${run.vertical}`, () => getTemplate(run.vertical));
   const found = latestFirst(run);
   const made = found.filter(([step]) => isShadowed(run, step));
@@ -201,7 +244,12 @@ function DecisionBasis({ run, gate, label }: { run: Run; gate: Gate; label: (ste
     <>
       <section className="card">
         <h2>Results of earlier steps</h2>
-        {made.length > 0 && made.length === found.length && <p className="muted small gap">Latest first. These are sample responses from the template, because the steps were shadowed.</p>}
+        {made.length > 0 && made.length === found.length && (
+          <p className="muted small gap">
+            Latest first. These are sample responses from the template, because the steps were
+            shadowed.
+          </p>
+        )}
         {found.length === 0 ? (
           <p className="muted">No step has a result yet.</p>
         ) : (
@@ -209,7 +257,9 @@ function DecisionBasis({ run, gate, label }: { run: Run; gate: Gate; label: (ste
             <div className="step-result" key={step}>
               <h3>
                 <Label text={label(step)} />
-                {made.length < found.length && isShadowed(run, step) && <small className="muted"> sample response: the step was shadowed</small>}
+                {made.length < found.length && isShadowed(run, step) && (
+                  <small className="muted"> sample response: the step was shadowed</small>
+                )}
               </h3>
               {isObject(value) ? (
                 <ValueTable values={value} />
@@ -219,11 +269,20 @@ function DecisionBasis({ run, gate, label }: { run: Run; gate: Gate; label: (ste
             </div>
           ))
         )}
-        {gate.signals.length > 0 && <Note kind="warn" title={signalSentence(gate.signals, label)} />}
+        {gate.signals.length > 0 && (
+          <Note kind="warn" title={signalSentence(gate.signals, label)} />
+        )}
       </section>
       <section className="card">
         <h2>Inputs</h2>
-        {Object.keys(run.inputs).length === 0 ? <p className="muted">This run has no inputs.</p> : <ValueTable values={run.inputs} hints={(detail?.inputs_schema as JsonSchema | undefined)?.properties ?? {}} />}
+        {Object.keys(run.inputs).length === 0 ? (
+          <p className="muted">This run has no inputs.</p>
+        ) : (
+          <ValueTable
+            values={run.inputs}
+            hints={(detail?.inputs_schema as JsonSchema | undefined)?.properties ?? {}}
+          />
+        )}
       </section>
     </>
   );

@@ -12,13 +12,21 @@ export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCa
   const shown = gate.effect !== null;
   return (
     <section className="card effects">
-      <h2>{effects.some((one) => !one.decisions.includes("approved")) ? "Calls that your decision can send" : "Calls that an approval can send"}</h2>
+      <h2>
+        {effects.some((one) => !one.decisions.includes("approved"))
+          ? "Calls that your decision can send"
+          : "Calls that an approval can send"}
+      </h2>
       <p className="muted">{summary(effects.length, live)}</p>
       {effects.length > 0 && (
         <ul>
           {effects.map((one) => (
             <li key={one.step_id} className={`effect effect-${one.mode}`}>
-              <PlannedCallItem one={one} known={shown && one.step_id === gate.step_id} gate={gate} />
+              <PlannedCallItem
+                one={one}
+                known={shown && one.step_id === gate.step_id}
+                gate={gate}
+              />
             </li>
           ))}
         </ul>
@@ -29,13 +37,17 @@ export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCa
 
 function summary(all: number, live: number): string {
   if (all === 0) return "No irreversible call follows before the next decision.";
-  if (live === 0) return `Dry run: ${countOf(all, "irreversible call")} ${all === 1 ? "is" : "are"} recorded and not sent.`;
+  if (live === 0)
+    return `Dry run: ${countOf(all, "irreversible call")} ${all === 1 ? "is" : "are"} recorded and not sent.`;
   return `${live === all ? "" : `${live} of `}${countOf(all, "irreversible call")} can be sent live.`;
 }
 
 /** A call whose content is already on the page is only named. */
 function PlannedCallItem({ one, known, gate }: { one: PlannedCall; known: boolean; gate: Gate }) {
-  const on = one.decisions.length < gate.decisions.length ? `on ${joinNames(one.decisions.map((name) => `“${decisionLabel(name)}”`))}` : "on every decision";
+  const on =
+    one.decisions.length < gate.decisions.length
+      ? `on ${joinNames(one.decisions.map((name) => `“${decisionLabel(name)}”`))}`
+      : "on every decision";
   return (
     <>
       <p>
@@ -51,7 +63,11 @@ function PlannedCallItem({ one, known, gate }: { one: PlannedCall; known: boolea
       </p>
       {one.connector === null ? (
         <p className="muted small">
-          The tool <code><Label text={one.tool} /></code> has no connector, so no call can be sent.
+          The tool{" "}
+          <code>
+            <Label text={one.tool} />
+          </code>{" "}
+          has no connector, so no call can be sent.
         </p>
       ) : (
         <p className="small">
@@ -66,7 +82,9 @@ function PlannedCallItem({ one, known, gate }: { one: PlannedCall; known: boolea
       )}
       {known && <p className="muted small">Its content is shown above.</p>}
       {!known && one.call !== null && <CallDetail call={one.call} state="planned" />}
-      {one.call === null && one.mode === "live" && <p className="muted small">Its content depends on steps that have not run yet.</p>}
+      {one.call === null && one.mode === "live" && (
+        <p className="muted small">Its content depends on steps that have not run yet.</p>
+      )}
     </>
   );
 }

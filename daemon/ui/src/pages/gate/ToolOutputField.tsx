@@ -4,7 +4,17 @@ import { Field } from "../../components/Field";
 import { Value } from "../../components/ValueTable";
 import { parseToolOutput } from "./toolOutput";
 
-export function ToolOutputField({ text, onChange, error, disabled }: { text: string; onChange: (text: string) => void; error: string | undefined; disabled: boolean }) {
+export function ToolOutputField({
+  text,
+  onChange,
+  error,
+  disabled,
+}: {
+  text: string;
+  onChange: (text: string) => void;
+  error: string | undefined;
+  disabled: boolean;
+}) {
   const { value } = parseToolOutput(text);
   return (
     <>

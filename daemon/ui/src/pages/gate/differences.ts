@@ -12,11 +12,19 @@ export interface GateSnapshot {
 
 export function gateDifferences(before: GateSnapshot, after: GateSnapshot): string[] {
   const found: string[] = [];
-  if (before.gate.visit !== after.gate.visit) found.push("The run reached this step again: this is a new question.");
-  found.push(...valueDifferences(before.run.inputs, after.run.inputs), ...valueDifferences(before.run.facts, after.run.facts));
-  if (!equal(before.gate.effect, after.gate.effect)) found.push("The call on approval has changed.");
+  if (before.gate.visit !== after.gate.visit)
+    found.push("The run reached this step again: this is a new question.");
+  found.push(
+    ...valueDifferences(before.run.inputs, after.run.inputs),
+    ...valueDifferences(before.run.facts, after.run.facts),
+  );
+  if (!equal(before.gate.effect, after.gate.effect))
+    found.push("The call on approval has changed.");
   found.push(...plannedCallDifferences(before.gate.effects, after.gate.effects));
-  if (!equal(before.gate.decisions, after.gate.decisions)) found.push(`The possible decisions are now: ${after.gate.decisions.map(decisionLabel).join(", ")}.`);
+  if (!equal(before.gate.decisions, after.gate.decisions))
+    found.push(
+      `The possible decisions are now: ${after.gate.decisions.map(decisionLabel).join(", ")}.`,
+    );
   return found.length === 0 ? ["The basis of the decision has changed."] : found;
 }
 
@@ -24,25 +32,40 @@ export function gateDifferences(before: GateSnapshot, after: GateSnapshot): stri
 function plannedCallDifferences(before: PlannedCall[], after: PlannedCall[]): string[] {
   const was = new Map(before.map((one) => [one.step_id, one]));
   const is = new Set(after.map((one) => one.step_id));
-  const gone = before.filter((one) => !is.has(one.step_id)).map((one) => `“${one.label}” is no longer sent.`);
+  const gone = before
+    .filter((one) => !is.has(one.step_id))
+    .map((one) => `“${one.label}” is no longer sent.`);
   return [
     ...after.flatMap((one) => {
       const known = was.get(one.step_id);
-      if (known === undefined) return [`“${one.label}” can now be sent${one.mode === "live" ? "" : ", as a dry run"}.`];
-      if (known.mode !== one.mode) return [one.mode === "live" ? `“${one.label}” was a dry run and is now live.` : `“${one.label}” was live and is now a dry run.`];
-      if (!equal(known.connector, one.connector)) return [`The connector of “${one.label}” changed: it now calls ${connectorText(one)}.`];
-      return equal(known.call, one.call) ? [] : [`The content of the call “${one.label}” has changed.`];
+      if (known === undefined)
+        return [`“${one.label}” can now be sent${one.mode === "live" ? "" : ", as a dry run"}.`];
+      if (known.mode !== one.mode)
+        return [
+          one.mode === "live"
+            ? `“${one.label}” was a dry run and is now live.`
+            : `“${one.label}” was live and is now a dry run.`,
+        ];
+      if (!equal(known.connector, one.connector))
+        return [`The connector of “${one.label}” changed: it now calls ${connectorText(one)}.`];
+      return equal(known.call, one.call)
+        ? []
+        : [`The content of the call “${one.label}” has changed.`];
     }),
     ...gone,
   ];
 }
 
 function connectorText({ connector }: PlannedCall): string {
-  return connector === null ? "nothing" : `${connector.method} ${connector.origin}${connector.path} (version ${connector.version})`;
+  return connector === null
+    ? "nothing"
+    : `${connector.method} ${connector.origin}${connector.path} (version ${connector.version})`;
 }
 
 function valueDifferences(before: Values, after: Values): string[] {
-  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) => !equal(before[name] ?? null, after[name] ?? null));
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (name) => !equal(before[name] ?? null, after[name] ?? null),
+  );
   return names.map((name) => {
     if (!(name in before)) return `${humanize(name)} is new: ${shortText(after[name] ?? null)}`;
     if (!(name in after)) return `${humanize(name)} was removed.`;

@@ -17,9 +17,18 @@ export function acceptsInputs(decision: string): boolean {
 }
 
 /** A form with one field per JSON pointer, at any depth; `needed` makes them required. */
-export function missingInputs(pointers: string[], schema: JsonSchema, needed: boolean): MissingInputs {
+export function missingInputs(
+  pointers: string[],
+  schema: JsonSchema,
+  needed: boolean,
+): MissingInputs {
   const found = pointers.map((pointer) => pointerPath(pointer)).filter((names) => names.length > 0);
-  const fields: JsonSchema = { properties: Object.fromEntries(found.map((names) => [names.join("."), schemaAt(schema, names)])), required: needed ? found.map((names) => names.join(".")) : [] };
+  const fields: JsonSchema = {
+    properties: Object.fromEntries(
+      found.map((names) => [names.join("."), schemaAt(schema, names)]),
+    ),
+    required: needed ? found.map((names) => names.join(".")) : [],
+  };
   return {
     schema: fields,
     collect: (texts) => {
@@ -31,12 +40,21 @@ export function missingInputs(pointers: string[], schema: JsonSchema, needed: bo
       }
       return { inputs: placed, errors };
     },
-    fieldErrors: (errors) => new Map([...errors].map(([pointer, error]) => [`/inputs/${pointerPath(pointer).slice(1).join(".")}`, error])),
+    fieldErrors: (errors) =>
+      new Map(
+        [...errors].map(([pointer, error]) => [
+          `/inputs/${pointerPath(pointer).slice(1).join(".")}`,
+          error,
+        ]),
+      ),
   };
 }
 
 function pointerPath(pointer: string): string[] {
-  return pointer.split("/").slice(1).map((name) => name.replace(/~1/g, "/").replace(/~0/g, "~"));
+  return pointer
+    .split("/")
+    .slice(1)
+    .map((name) => name.replace(/~1/g, "/").replace(/~0/g, "~"));
 }
 
 function schemaAt(schema: JsonSchema, names: string[]): JsonSchema {

@@ -21,7 +21,12 @@ export interface PreviewOptions {
   everyStepWaits: boolean;
 }
 
-export function previewDecision(canvas: Canvas, step: string, decision: string, { mode, everyStepWaits }: PreviewOptions): PreviewStep[] {
+export function previewDecision(
+  canvas: Canvas,
+  step: string,
+  decision: string,
+  { mode, everyStepWaits }: PreviewOptions,
+): PreviewStep[] {
   const nodes = new Map(canvas.nodes.map((node) => [node.id, node]));
   const leaving = (id: string) => canvas.edges.filter((edge) => edge.source === id);
   const from = nodes.get(step);
@@ -37,7 +42,7 @@ export function previewDecision(canvas: Canvas, step: string, decision: string, 
 
   function walk(start: GraphNode | undefined, into: PreviewStep[]): void {
     const seen = new Set<string>();
-    for (let node = start; node !== undefined; ) {
+    for (let node = start; node !== undefined;) {
       if (into.length >= STEPS_MAX || seen.has(node.id)) return void into.push({ what: "more" });
       seen.add(node.id);
       const stop = stops(node);
@@ -51,9 +56,14 @@ export function previewDecision(canvas: Canvas, step: string, decision: string, 
     const out = leaving(node.id);
     if (node.kind === "end") return { what: "end", node };
     if (node.gate || everyStepWaits) return { what: "gate", node };
-    if (node.flow === "parallel" && canvas.edges.filter((edge) => edge.target === node.id).length > 1) return { what: "join", node };
+    if (
+      node.flow === "parallel" &&
+      canvas.edges.filter((edge) => edge.target === node.id).length > 1
+    )
+      return { what: "join", node };
     if (node.flow === "parallel" && out.length > 1) return forkStep(node, out, nodes);
-    if (node.flow === "exclusive") return { what: "choice", node, branches: branchesOf(out, nodes) };
+    if (node.flow === "exclusive")
+      return { what: "choice", node, branches: branchesOf(out, nodes) };
     return null;
   }
 }
@@ -69,7 +79,10 @@ function forkStep(node: GraphNode, edges: GraphEdge[], nodes: Map<string, GraphN
   return { what: "fork", node, branches: branchesOf(edges, nodes) };
 }
 
-function branchesOf(edges: GraphEdge[], nodes: Map<string, GraphNode>): { name: string; first: GraphNode }[] {
+function branchesOf(
+  edges: GraphEdge[],
+  nodes: Map<string, GraphNode>,
+): { name: string; first: GraphNode }[] {
   return edges.flatMap((edge) => {
     const first = nodes.get(edge.target);
     return first === undefined ? [] : [{ name: edge.branch ?? first.label, first }];

@@ -17,16 +17,24 @@ export function parseToolOutput(text: string): ParsedOutput {
   if (value !== undefined) return { value };
   const lines = trimmed.split("\n").filter((line) => line.trim() !== "");
   const found = lines.map((line) => LINE.exec(line));
-  if (found.some((one) => one === null)) return { error: "is neither JSON nor lines of the form name = value" };
+  if (found.some((one) => one === null))
+    return { error: "is neither JSON nor lines of the form name = value" };
   const names = found.map((one) => one?.[1] ?? "");
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) return { error: `names ${twice} twice` };
-  return { value: Object.fromEntries(found.map((one) => [one?.[1] ?? "", parseScalar(one?.[2] ?? "")])) };
+  return {
+    value: Object.fromEntries(found.map((one) => [one?.[1] ?? "", parseScalar(one?.[2] ?? "")])),
+  };
 }
 
 function parseScalar(text: string): unknown {
   const value = parseJson(text);
-  return typeof value === "number" || typeof value === "boolean" || value === null || value instanceof ExactNumber ? value : text.replace(/^"(.*)"$/, "$1");
+  return typeof value === "number" ||
+    typeof value === "boolean" ||
+    value === null ||
+    value instanceof ExactNumber
+    ? value
+    : text.replace(/^"(.*)"$/, "$1");
 }
 
 function parseJson(text: string): unknown {

@@ -9,7 +9,13 @@ const EVENTS_SHOWN = 200;
 
 export function History({ events, label }: { events: RunEvent[]; label: (id: string) => string }) {
   const [everything, setEverything] = useState(false);
-  const found = (everything ? events : events.filter((event, index) => isPersonEvent(event) && !repeatsVerdict(event, events[index - 1]))).toReversed();
+  const found = (
+    everything
+      ? events
+      : events.filter(
+          (event, index) => isPersonEvent(event) && !repeatsVerdict(event, events[index - 1]),
+        )
+  ).toReversed();
   return (
     <>
       <ol className="history">
@@ -19,11 +25,12 @@ export function History({ events, label }: { events: RunEvent[]; label: (id: str
           </li>
         ))}
       </ol>
-      {found.length > EVENTS_SHOWN && <p className="muted">and {found.length - EVENTS_SHOWN} earlier</p>}
+      {found.length > EVENTS_SHOWN && (
+        <p className="muted">and {found.length - EVENTS_SHOWN} earlier</p>
+      )}
       <button type="button" className="link" onClick={() => setEverything(!everything)}>
         {everything ? "Show only people's actions" : `Show ${countOf(events.length, "event")}`}
       </button>
     </>
   );
 }
-

@@ -32,7 +32,12 @@ export function RunPage({ id }: { id: string }) {
   useEffect(() => {
     if (run !== null) updateRun(run);
   }, [run]);
-  if (run === null) return problem === null ? <Loading rows={6} what="Loading the run" /> : <LoadError problem={problem} retry={reload} />;
+  if (run === null)
+    return problem === null ? (
+      <Loading rows={6} what="Loading the run" />
+    ) : (
+      <LoadError problem={problem} retry={reload} />
+    );
   return <RunView run={run} onChanged={set} />;
 }
 
@@ -40,14 +45,23 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
   const titles = useTemplateTitles();
   const title = titles.get(run.vertical) ?? humanize(run.vertical);
   const graph = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
-  const events = useLoad(`events of ${run.id}`, () => getAll<RunEvent>(`/process-runs/${run.id}/events?limit=200`, EVENTS_MAX));
+  const events = useLoad(`events of ${run.id}`, () =>
+    getAll<RunEvent>(`/process-runs/${run.id}/events?limit=200`, EVENTS_MAX),
+  );
   useEvents((heard) => {
     if (heard.length === 0 || heard.some((one) => one.run_id === run.id)) events.reload();
   });
   const [step, setStep] = useState<string | null>(null);
-  const labels = useMemo(() => new Map((graph.value?.nodes ?? []).map((node) => [node.id, node.label])), [graph.value]);
-  const label = (id: string) => labels.get(id) ?? run.gates.find((gate) => gate.step_id === id)?.label ?? id;
-  const states = useMemo(() => (graph.value === null ? null : progress(graph.value, run, events.value ?? [])), [graph.value, run, events.value]);
+  const labels = useMemo(
+    () => new Map((graph.value?.nodes ?? []).map((node) => [node.id, node.label])),
+    [graph.value],
+  );
+  const label = (id: string) =>
+    labels.get(id) ?? run.gates.find((gate) => gate.step_id === id)?.label ?? id;
+  const states = useMemo(
+    () => (graph.value === null ? null : progress(graph.value, run, events.value ?? [])),
+    [graph.value, run, events.value],
+  );
   return (
     <article className="run">
       <nav className="crumbs" aria-label="Where you are">
@@ -65,7 +79,8 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
             </strong>
           )}
           <span className="muted">
-            started <TimeAgo at={run.created_at} /> by <Label text={run.created_by} maxLength={60} />
+            started <TimeAgo at={run.created_at} /> by{" "}
+            <Label text={run.created_by} maxLength={60} />
           </span>
         </p>
       </Heading>
@@ -83,7 +98,9 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
           ) : graph.problem !== null ? (
             <LoadError problem={graph.problem} retry={graph.reload} />
           ) : graph.value === null && graph.done ? (
-            <p className="muted card">The template of this run no longer exists, so there is no graph. All steps are listed.</p>
+            <p className="muted card">
+              The template of this run no longer exists, so there is no graph. All steps are listed.
+            </p>
           ) : (
             <Loading rows={3} />
           )}
@@ -93,19 +110,44 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
           <StepList run={run} label={label} chosen={step} onChoose={setStep} />
         </section>
       </div>
-      {step !== null && <StepDetail run={run} step={step} node={graph.value?.nodes.find((node) => node.id === step) ?? null} label={label(step)} onClose={() => setStep(null)} />}
+      {step !== null && (
+        <StepDetail
+          run={run}
+          step={step}
+          node={graph.value?.nodes.find((node) => node.id === step) ?? null}
+          label={label(step)}
+          onClose={() => setStep(null)}
+        />
+      )}
       <div className="run-columns even">
         <section className="card">
           <h2>History</h2>
-          {events.value === null ? events.problem === null ? <Loading rows={3} /> : <LoadError problem={events.problem} retry={events.reload} /> : <History events={events.value} label={label} />}
+          {events.value === null ? (
+            events.problem === null ? (
+              <Loading rows={3} />
+            ) : (
+              <LoadError problem={events.problem} retry={events.reload} />
+            )
+          ) : (
+            <History events={events.value} label={label} />
+          )}
         </section>
         <section className="card">
           <h2>Inputs</h2>
-          {Object.keys(run.inputs).length === 0 ? <p className="muted">None.</p> : <ValueTable values={run.inputs} />}
+          {Object.keys(run.inputs).length === 0 ? (
+            <p className="muted">None.</p>
+          ) : (
+            <ValueTable values={run.inputs} />
+          )}
           <p className="muted small">
-            Run <code>{run.id}</code>, version {run.template.version} of the template. {run.auto_resolve ? "Safe steps run automatically." : "Every step waits for a person."}
+            Run <code>{run.id}</code>, version {run.template.version} of the template.{" "}
+            {run.auto_resolve ? "Safe steps run automatically." : "Every step waits for a person."}
           </p>
-          <DownloadButton path={`/process-runs/${run.id}/audit`} name={`run-${run.id}.json`} text="Download the audit evidence" />
+          <DownloadButton
+            path={`/process-runs/${run.id}/audit`}
+            name={`run-${run.id}.json`}
+            text="Download the audit evidence"
+          />
         </section>
       </div>
     </article>
@@ -116,9 +158,17 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
 function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) {
   if (run.status === "failed" && run.error !== null) {
     return (
-      <Note kind="bad" title={run.error.step_id === null ? "The run failed" : `“${label(run.error.step_id).slice(0, 120)}” failed`}>
+      <Note
+        kind="bad"
+        title={
+          run.error.step_id === null
+            ? "The run failed"
+            : `“${label(run.error.step_id).slice(0, 120)}” failed`
+        }
+      >
         <p>
-          <Text text={run.error.detail} /> Completed steps are kept. A retry continues from this step.
+          <Text text={run.error.detail} /> Completed steps are kept. A retry continues from this
+          step.
         </p>
       </Note>
     );
@@ -144,7 +194,11 @@ function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) 
 
 function GateLinks({ run }: { run: Run }) {
   return run.gates.map((gate) => (
-    <a key={gate.step_id} className="button primary" href={linkTo("runs", run.id, "gates", gate.step_id)}>
+    <a
+      key={gate.step_id}
+      className="button primary"
+      href={linkTo("runs", run.id, "gates", gate.step_id)}
+    >
       <Icon name="gate" />
       <span>
         Decide: <Label text={gate.label} maxLength={80} />
@@ -173,7 +227,12 @@ function RunActions({ run, onChanged }: { run: Run; onChanged: (run: Run) => voi
   return (
     <>
       {run.status === "failed" && (
-        <button type="button" className="button primary" disabled={busy} onClick={() => void act("retry", {})}>
+        <button
+          type="button"
+          className="button primary"
+          disabled={busy}
+          onClick={() => void act("retry", {})}
+        >
           Retry from the failed step
         </button>
       )}
@@ -184,9 +243,23 @@ function RunActions({ run, onChanged }: { run: Run; onChanged: (run: Run) => voi
       )}
       {problem !== null && <p role="alert">{problem.message}</p>}
       {asking && (
-        <Dialog title="Cancel this run?" yes="Cancel the run" no="Keep running" danger busy={busy} onNo={() => setAsking(false)} onYes={() => void act("cancel", reason.trim() === "" ? {} : { reason })}>
+        <Dialog
+          title="Cancel this run?"
+          yes="Cancel the run"
+          no="Keep running"
+          danger
+          busy={busy}
+          onNo={() => setAsking(false)}
+          onYes={() => void act("cancel", reason.trim() === "" ? {} : { reason })}
+        >
           <p>The run ends here and cannot be restarted. Completed steps are not undone.</p>
-          <Field label="Reason" rows={2} value={reason} onChange={setReason} hint="Recorded in the history" />
+          <Field
+            label="Reason"
+            rows={2}
+            value={reason}
+            onChange={setReason}
+            hint="Recorded in the history"
+          />
         </Dialog>
       )}
     </>

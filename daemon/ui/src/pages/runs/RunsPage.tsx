@@ -22,11 +22,13 @@ export function RunsPage() {
   const { query } = useRoute();
   const titles = useTemplateTitles();
   const asked = new URLSearchParams({ limit: String(PAGE_SIZE) });
-  for (const name of ["status", "vertical"]) if (query.get(name)) asked.set(name, query.get(name) ?? "");
+  for (const name of ["status", "vertical"])
+    if (query.get(name)) asked.set(name, query.get(name) ?? "");
   const path = `/process-runs/?${asked}`;
   const first = useLoad(path, () => send<Run[]>("GET", path));
   useEvents((events) => {
-    if (events.length === 0 || events.some((one) => STATUS_EVENTS.has(one.event.type))) first.reload();
+    if (events.length === 0 || events.some((one) => STATUS_EVENTS.has(one.event.type)))
+      first.reload();
   });
   const set = (name: string, value: string) => {
     const next = new URLSearchParams(query);
@@ -42,8 +44,18 @@ export function RunsPage() {
         </a>
       </Heading>
       <div className="filters" role="group" aria-label="Filters">
-        <Filter label="Status" value={query.get("status") ?? ""} onChange={(value) => set("status", value)} options={[["", "All"], ...Object.entries(RUN_STATUS_LABELS)]} />
-        <Filter label="Template" value={query.get("vertical") ?? ""} onChange={(value) => set("vertical", value)} options={[["", "All"], ...titles]} />
+        <Filter
+          label="Status"
+          value={query.get("status") ?? ""}
+          onChange={(value) => set("status", value)}
+          options={[["", "All"], ...Object.entries(RUN_STATUS_LABELS)]}
+        />
+        <Filter
+          label="Template"
+          value={query.get("vertical") ?? ""}
+          onChange={(value) => set("vertical", value)}
+          options={[["", "All"], ...titles]}
+        />
       </div>
       {first.value === null ? (
         first.problem === null ? (
@@ -52,8 +64,15 @@ export function RunsPage() {
           <LoadError problem={first.problem} retry={first.reload} />
         )
       ) : first.value.value.length === 0 ? (
-        <EmptyState icon="runs" title={asked.size > 1 ? "No run matches these filters" : "There are no runs yet"}>
-          <p>{asked.size > 1 ? "Choose another status or template." : "Start one from a template. Each template has an example."}</p>
+        <EmptyState
+          icon="runs"
+          title={asked.size > 1 ? "No run matches these filters" : "There are no runs yet"}
+        >
+          <p>
+            {asked.size > 1
+              ? "Choose another status or template."
+              : "Start one from a template. Each template has an example."}
+          </p>
           {asked.size === 1 && (
             <a className="button primary" href="#/templates">
               Choose a template
@@ -77,7 +96,8 @@ function RunList({ first, titles }: { first: ApiResponse<Run[]>; titles: Map<str
     if (next === null) return;
     setFailed("");
     send<Run[]>("GET", next).then(
-      (page) => setRest((before) => ({ runs: [...(before?.runs ?? []), ...page.value], next: page.next })),
+      (page) =>
+        setRest((before) => ({ runs: [...(before?.runs ?? []), ...page.value], next: page.next })),
       (error: unknown) => setFailed(toProblem(error).message),
     );
   };

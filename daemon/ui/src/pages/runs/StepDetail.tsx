@@ -42,17 +42,39 @@ export function StepDetail({ run, step, node, label, onClose }: Props) {
           {node.effect !== null && <span className="muted">{EFFECT_LABELS[node.effect]}</span>}
           {node.tool !== null && (
             <span className="muted">
-              tool <code><Label text={node.tool} /></code>
+              tool{" "}
+              <code>
+                <Label text={node.tool} />
+              </code>
             </span>
           )}
         </p>
       )}
-      {visits.length === 0 ? <p className="muted">The run has not reached this step.</p> : visits.map((visit) => <VisitDetail key={visit.visit} visit={visit} gate={run.gates.find((gate) => gate.step_id === step && gate.visit === visit.visit)} many={visits.length > 1} />)}
+      {visits.length === 0 ? (
+        <p className="muted">The run has not reached this step.</p>
+      ) : (
+        visits.map((visit) => (
+          <VisitDetail
+            key={visit.visit}
+            visit={visit}
+            gate={run.gates.find((gate) => gate.step_id === step && gate.visit === visit.visit)}
+            many={visits.length > 1}
+          />
+        ))
+      )}
     </section>
   );
 }
 
-function VisitDetail({ visit, gate, many }: { visit: TraceEntry; gate: Gate | undefined; many: boolean }) {
+function VisitDetail({
+  visit,
+  gate,
+  many,
+}: {
+  visit: TraceEntry;
+  gate: Gate | undefined;
+  many: boolean;
+}) {
   return (
     <div className="visit">
       {many && <h3>{ordinal(visit.visit)} time</h3>}
@@ -67,7 +89,8 @@ function VisitDetail({ visit, gate, many }: { visit: TraceEntry; gate: Gate | un
           <dt>Started</dt>
           <dd>
             {formatTime(visit.started_at)}
-            {visit.ended_at !== null && `, took ${formatDuration(visit.started_at, visit.ended_at)}`}
+            {visit.ended_at !== null &&
+              `, took ${formatDuration(visit.started_at, visit.ended_at)}`}
           </dd>
         </div>
         {visit.reason !== null && (
@@ -82,7 +105,8 @@ function VisitDetail({ visit, gate, many }: { visit: TraceEntry; gate: Gate | un
           <div>
             <dt>Decision</dt>
             <dd>
-              <Label text={visit.verdict.by} /> {describeDecision(visit.verdict.decision)} on {formatTime(visit.verdict.at)}
+              <Label text={visit.verdict.by} /> {describeDecision(visit.verdict.decision)} on{" "}
+              {formatTime(visit.verdict.at)}
               {visit.verdict.comment !== null && (
                 <blockquote>
                   <Text text={visit.verdict.comment} />
@@ -102,7 +126,11 @@ function VisitDetail({ visit, gate, many }: { visit: TraceEntry; gate: Gate | un
             <dt>Error</dt>
             <dd>
               <Text text={visit.error.detail} />
-              {visit.error.excerpt !== null && <pre tabIndex={0}><Text text={visit.error.excerpt} /></pre>}
+              {visit.error.excerpt !== null && (
+                <pre tabIndex={0}>
+                  <Text text={visit.error.excerpt} />
+                </pre>
+              )}
             </dd>
           </div>
         )}

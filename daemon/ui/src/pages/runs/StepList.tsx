@@ -23,7 +23,12 @@ export function StepList({ run, label, chosen, onChoose }: Props) {
             <Icon name={visit.status} size={16} />
           </span>
           <div>
-            <button type="button" className="step-name" aria-pressed={chosen === visit.step_id} onClick={() => onChoose(visit.step_id)}>
+            <button
+              type="button"
+              className="step-name"
+              aria-pressed={chosen === visit.step_id}
+              onClick={() => onChoose(visit.step_id)}
+            >
               <Label text={label(visit.step_id)} />
               {visit.visit > 1 && <span className="muted"> ({ordinal(visit.visit)} time)</span>}
             </button>
@@ -52,6 +57,7 @@ function StepActor({ visit }: { visit: TraceEntry }) {
 
 /** The duration of a live call, without the time until the decision. */
 function callDuration({ mode, verdict, started_at, ended_at }: TraceEntry): string {
-  if (mode !== "live" || ended_at === null || (verdict !== null && verdict.decision !== "approved")) return "";
+  if (mode !== "live" || ended_at === null || (verdict !== null && verdict.decision !== "approved"))
+    return "";
   return ` · ${formatDuration(verdict?.at ?? started_at, ended_at)}`;
 }

@@ -11,7 +11,12 @@ import { Check, Field } from "../../components/Field";
 import { Heading } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
 import { SchemaFields } from "../../components/SchemaFields";
-import { collectValues, emptyTexts, type FieldTexts, textsFrom } from "../../components/schemaValues";
+import {
+  collectValues,
+  emptyTexts,
+  type FieldTexts,
+  textsFrom,
+} from "../../components/schemaValues";
 import { Label } from "../../components/Text";
 import { linkTo, navigate } from "../../state/router";
 import { useLoad } from "../../state/useLoad";
@@ -24,7 +29,12 @@ export function TemplatePage({ vertical }: { vertical: string }) {
   const { value, problem, reload } = useLoad(`template ${vertical}`, () => getTemplate(vertical));
   const graph = useLoad(`canvas ${vertical}`, () => getCanvas(vertical));
   const [step, setStep] = useState<string | null>(null);
-  if (value === null) return problem === null ? <Loading rows={6} what="Loading the template" /> : <LoadError problem={problem} retry={reload} />;
+  if (value === null)
+    return problem === null ? (
+      <Loading rows={6} what="Loading the template" />
+    ) : (
+      <LoadError problem={problem} retry={reload} />
+    );
   return (
     <article className="template">
       <nav className="crumbs" aria-label="Where you are">
@@ -46,10 +56,18 @@ export function TemplatePage({ vertical }: { vertical: string }) {
           </section>
           <section className="template-picture" aria-label="Graph of the template">
             {graph.value === null ? (
-              graph.problem === null ? <Loading rows={3} /> : <LoadError problem={graph.problem} retry={graph.reload} />
+              graph.problem === null ? (
+                <Loading rows={3} />
+              ) : (
+                <LoadError problem={graph.problem} retry={graph.reload} />
+              )
             ) : (
               <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
-                <Picture canvas={graph.value} chosen={step} onChoose={(id) => setStep(step === id ? null : id)} />
+                <Picture
+                  canvas={graph.value}
+                  chosen={step}
+                  onChoose={(id) => setStep(step === id ? null : id)}
+                />
               </Suspense>
             )}
           </section>
@@ -131,7 +149,9 @@ function StartForm({ one }: { one: TemplateDetail }) {
     try {
       const run = await post<Run>("/process-runs/", body, sent.current.key);
       const [gate] = run.gates;
-      navigate(gate === undefined ? linkTo("runs", run.id) : linkTo("runs", run.id, "gates", gate.step_id));
+      navigate(
+        gate === undefined ? linkTo("runs", run.id) : linkTo("runs", run.id, "gates", gate.step_id),
+      );
     } catch (error) {
       const refused = toProblem(error);
       setProblem(refused);
@@ -154,16 +174,36 @@ function StartForm({ one }: { one: TemplateDetail }) {
       <button type="button" className="button" onClick={example}>
         <Icon name="templates" /> Fill in example
       </button>
-      {raw === null ? <SchemaFields schema={schema} texts={texts} onChange={setTexts} errors={errors} /> : <Field label="Inputs (JSON)" rows={10} value={raw} onChange={setRaw} required error={errors.get("/inputs")} />}
+      {raw === null ? (
+        <SchemaFields schema={schema} texts={texts} onChange={setTexts} errors={errors} />
+      ) : (
+        <Field
+          label="Inputs (JSON)"
+          rows={10}
+          value={raw}
+          onChange={setRaw}
+          required
+          error={errors.get("/inputs")}
+        />
+      )}
       <Check
         label="Run safe steps automatically"
         hint="Off: every step waits for a person, whatever its risk."
         checked={auto}
         onChange={setAuto}
       />
-      {errors.size > 0 && <Note kind="bad" title="Some fields are missing or invalid; see above." />}
+      {errors.size > 0 && (
+        <Note kind="bad" title="Some fields are missing or invalid; see above." />
+      )}
       {problem !== null && problem.fields.size === 0 && (
-        <Note kind="bad" title={problem.outcomeUnknown ? "The response was lost. Start the run again: it starts only once." : problem.message} />
+        <Note
+          kind="bad"
+          title={
+            problem.outcomeUnknown
+              ? "The response was lost. Start the run again: it starts only once."
+              : problem.message
+          }
+        />
       )}
       <button ref={submit} type="submit" className="button primary wide" disabled={busy}>
         {busy ? "Starting…" : "Start the run"}

@@ -19,11 +19,18 @@ const Thumb = lazy(() => import("../../graph/Thumbnail"));
 export function TemplatesPage() {
   const { value, problem, reload } = useLoad("templates", getTemplates);
   const [text, setText] = useState("");
-  const shown = (value ?? []).filter((one) => `${one.title} ${one.description} ${one.vertical}`.toLowerCase().includes(text.trim().toLowerCase()));
+  const shown = (value ?? []).filter((one) =>
+    `${one.title} ${one.description} ${one.vertical}`
+      .toLowerCase()
+      .includes(text.trim().toLowerCase()),
+  );
   return (
     <>
       <Heading title="Templates">
-        <p className="lead">Choose a process to start a run. Each has an example, so you can try it without your own data.</p>
+        <p className="lead">
+          Choose a process to start a run. Each has an example, so you can try it without your own
+          data.
+        </p>
       </Heading>
       {value === null ? (
         problem === null ? (
@@ -71,7 +78,8 @@ function TemplateCard({ one }: { one: Template }) {
       <p className="badges">
         {worst !== undefined && <TierBadge tier={worst} />}
         <span className="muted">
-          <Icon name="gate" size={14} /> {countOf(one.gates.length, "decision")} · {countOf(one.steps, "step")}
+          <Icon name="gate" size={14} /> {countOf(one.gates.length, "decision")} ·{" "}
+          {countOf(one.steps, "step")}
         </span>
       </p>
     </li>

@@ -1,0 +1,70 @@
+/** Items of the company history. */
+
+import { get } from "../../api/client";
+import { getCanvas } from "../../api/resources";
+import type { CompanyEvent, Run } from "../../api/types";
+import { EventEntry } from "../../components/EventEntry";
+import { Icon } from "../../components/Icon";
+import { Label } from "../../components/Text";
+import { linkTo } from "../../state/router";
+import { useLoad } from "../../state/useLoad";
+import { formatTime } from "../../text/labels";
+import { describeChanges, describeLogEvent, type LogEvent } from "./companyLog";
+
+export function LogEntryItem({ event }: { event: LogEvent }) {
+  return (
+    <li>
+      <p>
+        <Icon name="gate" size={14} />{" "}
+        <strong>
+          <Label text={event.by === "" ? "The service" : event.by} maxLength={60} />
+        </strong>{" "}
+        <Label text={describeLogEvent(event)} maxLength={400} />
+      </p>
+      {describeChanges(event).map((line) => (
+        <p key={line} className="small">
+          <Label text={line} maxLength={400} />
+        </p>
+      ))}
+      <p className="muted small">
+        <time dateTime={event.at}>{formatTime(event.at)}</time>
+      </p>
+      {event.tool_id !== undefined && (
+        <a className="small" href={linkTo("connectors", event.tool_id)}>
+          <Icon name="connectors" size={14} /> <Label text={event.tool_id} maxLength={60} />
+        </a>
+      )}
+    </li>
+  );
+}
+
+const labelCache = new Map<string, Promise<Map<string, string>>>();
+
+/** The labels of a run's steps, cached. */
+function stepLabels(run: string): Promise<Map<string, string>> {
+  const found = labelCache.get(run);
+  if (found !== undefined) return found;
+  const asked = get<Run>(`/process-runs/${run}`).then(async (one) => {
+    const graph = await getCanvas(one.vertical, one.template.digest);
+    return new Map([
+      ...graph.nodes.map((node): [string, string] => [node.id, node.label]),
+      ["", graph.title],
+    ]);
+  });
+  labelCache.set(run, asked);
+  asked.catch(() => labelCache.delete(run));
+  return asked;
+}
+
+export function RunEventItem({ one }: { one: CompanyEvent }) {
+  const { value } = useLoad(`labels ${one.run_id}`, () => stepLabels(one.run_id));
+  return (
+    <li>
+      <EventEntry event={one.event} label={(id) => value?.get(id) ?? id} />
+      <a className="small" href={linkTo("runs", one.run_id)}>
+        <Icon name="runs" size={14} /> <Label text={value?.get("") ?? "The run"} maxLength={60} />
+        <span className="visually-hidden"> {one.run_id}</span>
+      </a>
+    </li>
+  );
+}

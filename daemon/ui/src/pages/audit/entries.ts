@@ -1,0 +1,118 @@
+/** Entries of the company history: run events and log events, merged and filtered. */
+
+import type { CompanyEvent, RunEvent } from "../../api/types";
+import { isPersonEvent } from "../../components/EventEntry";
+import { formatTime } from "../../text/labels";
+import {
+  type CompanyLog,
+  describeChanges,
+  describeLogEvent,
+  type LogEntry,
+  type LogEvent,
+} from "./companyLog";
+import type { LoadedEvents } from "./eventHistory";
+
+/** An entry of the history: a run event or a log event. */
+export type AuditEntry = { id: string; at: number } & (
+  { run: CompanyEvent; log: null } | { run: null; log: LogEntry }
+);
+
+interface EntryFilter {
+  name: string;
+  run: (event: RunEvent) => boolean;
+  log: (event: LogEvent) => boolean;
+}
+
+const never = () => false;
+
+const SESSION_EVENTS = ["registered", "logged_in", "logged_out", "login_refused"];
+
+export const FILTERS: Record<string, EntryFilter> = {
+  people: {
+    name: "People's actions",
+    run: (event) => Boolean(event.by) && event.by !== "autopilot" && isPersonEvent(event),
+    log: (event) => event.by !== "",
+  },
+  verdicts: { name: "Decisions", run: (event) => event.type === "verdict_given", log: never },
+  connectors: {
+    name: "Connector changes",
+    run: never,
+    log: (event) => event.type === "connector_changed",
+  },
+  sessions: { name: "Sign-ins", run: never, log: (event) => SESSION_EVENTS.includes(event.type) },
+  starts: { name: "Runs started", run: (event) => event.type === "run_started", log: never },
+  ends: { name: "Runs ended", run: (event) => event.type === "run_ended", log: never },
+  all: { name: "Everything", run: () => true, log: () => true },
+};
+
+/** Run events and log entries, as far back as each is loaded. */
+export interface LoadedHistory {
+  runs: LoadedEvents;
+  log: CompanyLog;
+}
+
+/** How much of the history is loaded and shown. */
+export function coverageText(shown: number, known: AuditEntry[], whole: boolean): string {
+  const count = (many: number) =>
+    `${many.toLocaleString("en")} ${many === 1 ? "entry" : "entries"}`;
+  const oldest = known.at(-1);
+  if (whole || oldest === undefined)
+    return `Complete history: ${shown.toLocaleString("en")} of ${count(known.length)} match the filter.`;
+  const since = formatTime(new Date(oldest.at).toISOString());
+  return `Partial history: the newest ${count(known.length)}, since ${since}; ${shown.toLocaleString("en")} match the filter. Earlier entries are neither shown nor searched.`;
+}
+
+/** Merge events without duplicates. */
+export function mergeEvents(part: LoadedEvents, other: LoadedEvents | undefined): LoadedEvents {
+  const known = new Set(part.events.map((one) => one.id));
+  return {
+    ...part,
+    events: [...part.events, ...(other?.events ?? []).filter((one) => !known.has(one.id))],
+  };
+}
+
+/** The time of the oldest loaded entry of each kind; -Infinity if all are loaded. */
+export function oldestLoaded({ runs, log }: LoadedHistory): { runs: number; log: number } {
+  return {
+    runs: runs.from === 0 ? Number.NEGATIVE_INFINITY : Date.parse(runs.events[0]?.event.at ?? ""),
+    log:
+      log.next === null ? Number.NEGATIVE_INFINITY : Date.parse(log.entries.at(-1)?.event.at ?? ""),
+  };
+}
+
+/** Entries of both kinds, newest first, since the time from which both are loaded. */
+export function mergeEntries(loaded: LoadedHistory): AuditEntry[] {
+  const reached = oldestLoaded(loaded);
+  const since = Math.max(reached.runs, reached.log);
+  const found: AuditEntry[] = [
+    ...loaded.log.entries.map((one): AuditEntry => ({
+      id: `log-${one.seq}`,
+      at: Date.parse(one.event.at),
+      run: null,
+      log: one,
+    })),
+    ...loaded.runs.events.toReversed().map((one): AuditEntry => ({
+      id: one.id,
+      at: Date.parse(one.event.at),
+      run: one,
+      log: null,
+    })),
+  ];
+  return found.filter((one) => !(one.at < since)).sort((one, other) => other.at - one.at);
+}
+
+export function matchesFilter(one: AuditEntry, kind: string): boolean {
+  const wanted = FILTERS[kind];
+  return (
+    wanted !== undefined &&
+    (one.run === null ? wanted.log(one.log.event) : wanted.run(one.run.event))
+  );
+}
+
+/** The text that a search matches. */
+export function searchText(one: AuditEntry): string {
+  if (one.run === null)
+    return `${one.log.event.by} ${describeLogEvent(one.log.event)} ${describeChanges(one.log.event).join(" ")}`;
+  const { event, run_id } = one.run;
+  return `${event.by ?? ""} ${event.comment ?? ""} ${event.step_id ?? ""} ${event.vertical ?? ""} ${run_id}`;
+}
