@@ -2,7 +2,7 @@
 
 from daemon.client.api import Penstock
 from daemon.client.errors import Problem, Unreachable
-from daemon.client.http import Patience
+from daemon.client.transport import Patience
 from daemon.contract.accounts import Account, Session
 from daemon.contract.audit import Checkpoint
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target

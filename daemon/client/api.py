@@ -8,12 +8,12 @@ from typing import Any, Self
 
 from pydantic import TypeAdapter
 
-from daemon.client.connectors import Connecting
+from daemon.client.audit import AuditClient
+from daemon.client.connectors import ConnectorsClient
 from daemon.client.errors import Problem
-from daemon.client.evidence import Evidence
-from daemon.client.http import LOST, Ask, keyed, path
-from daemon.client.streams import watched
-from daemon.client.webhooks import Telling
+from daemon.client.streams import follow_run
+from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, path
+from daemon.client.webhooks import WebhooksClient
 from daemon.contract.accounts import Account, Session
 from daemon.contract.events import Event, GateChanged
 from daemon.contract.runs import Run
@@ -25,7 +25,7 @@ RUNS = TypeAdapter(list[Run])
 EVENTS = TypeAdapter(list[Event])
 
 
-class Penstock(Connecting, Evidence, Telling):
+class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
     """A service, as the holder of a token sees it: `async with Penstock(address, token) as api: …`.
 
     Whatever changes something carries an Idempotency-Key, and is repeated under it when the connection is lost and on
@@ -34,17 +34,17 @@ class Penstock(Connecting, Evidence, Telling):
 
     async def __aenter__(self) -> Self:
         """Open the client; nothing is sent yet."""
-        self._exchange.open()
+        self._transport.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """Let go of all connections."""
-        await self._exchange.close()
+        await self._transport.close()
 
     @property
     def token(self) -> str:
         """The token that goes with each request: the one that was given, or of the last log-in; empty for none."""
-        return self._exchange.token
+        return self._transport.token
 
     async def register(
         self, email: str, password: str, company_name: str, name: str | None = None, *, key: str | None = None
@@ -54,28 +54,28 @@ class Penstock(Connecting, Evidence, Telling):
         return await self._log_in("/auth/register", body if name is None else {**body, "name": name}, keyed(key))
 
     async def login(self, email: str, password: str) -> Session:
-        """Ask for a token, and go on with it."""
+        """ApiRequest for a token, and go on with it."""
         return await self._log_in("/auth/login", {"email": email, "password": password}, {})
 
     async def logout(self) -> None:
         """Revoke the token, at once and for good."""
         try:
-            await self._exchange.send(Ask("POST", "/auth/logout"))
+            await self._transport.send(ApiRequest("POST", "/auth/logout"))
         except Problem as problem:
             if problem.status != HTTPStatus.UNAUTHORIZED:
                 raise  # else it counts no longer, perhaps since an answer was lost
-        self._exchange.token = ""
+        self._transport.token = ""
 
     async def me(self) -> Account:
         """Who the token stands for."""
-        return await self._read(Account, "auth", "me")
+        return await self._get(Account, "auth", "me")
 
     async def health(self) -> Health:
         """How the service is, also when it is not well."""
         try:
-            return (await self._exchange.once(Ask("GET", "/health"))).read(Health)
-        except LOST as error:
-            raise self._exchange.lost(error) from error
+            return (await self._transport.send_once(ApiRequest("GET", "/health"))).read(Health)
+        except CONNECTION_ERRORS as error:
+            raise self._transport.unreachable(error) from error
 
     def templates(self) -> AsyncIterator[Template]:
         """The process templates."""
@@ -83,13 +83,12 @@ class Penstock(Connecting, Evidence, Telling):
 
     async def template(self, vertical: str) -> TemplateDetail:
         """A template, with the schema of its inputs and an example."""
-        return await self._read(TemplateDetail, "process-templates", vertical)
+        return await self._get(TemplateDetail, "process-templates", vertical)
 
     async def canvas(self, vertical: str, *, digest: str | None = None) -> Canvas:
         """A template as a graph: the version with that digest, or the current one."""
         query = {} if digest is None else {"digest": digest}
-        ask = Ask("GET", path("process-templates", vertical, "canvas"), query=query)
-        return (await self._exchange.send(ask)).read(Canvas)
+        return await self._get(Canvas, "process-templates", vertical, "canvas", query=query)
 
     async def start(
         self,
@@ -102,7 +101,7 @@ class Penstock(Connecting, Evidence, Telling):
     ) -> Run:
         """Start a run; it is answered when the run rests, or after `wait_s`; 0 does not wait."""
         body = {"vertical": vertical, "inputs": dict(inputs or {}), "auto_resolve": auto_resolve}
-        return await self._command("/process-runs/", body, {**keyed(key), **_waiting(wait_s)})
+        return await self._post(Run, "/process-runs/", body, key=key, headers=_waiting(wait_s))
 
     def runs(
         self, *, status: str | None = None, vertical: str | None = None, parked_at: str | None = None, limit: int = 50
@@ -114,7 +113,7 @@ class Penstock(Connecting, Evidence, Telling):
 
     async def run(self, run_id: str) -> Run:
         """A run as it is now."""
-        return await self._read(Run, "process-runs", run_id)
+        return await self._get(Run, "process-runs", run_id)
 
     async def resume(
         self,
@@ -138,18 +137,17 @@ class Penstock(Connecting, Evidence, Telling):
         said = {"digest": digest, "comment": comment, "output": output, "inputs": brought}
         body = {"gate": gate, "decision": decision, **{name: one for name, one in said.items() if one is not None}}
         condition = {} if version is None else {"If-Match": f'"{version}"'}
-        return await self._command(
-            path("process-runs", run_id, "resume"), body, {**keyed(key), **_waiting(wait_s), **condition}
-        )
+        headers = {**_waiting(wait_s), **condition}
+        return await self._post(Run, path("process-runs", run_id, "resume"), body, key=key, headers=headers)
 
     async def cancel(self, run_id: str, *, reason: str | None = None, key: str | None = None) -> Run:
         """End a run where it stands."""
         body = {} if reason is None else {"reason": reason}
-        return await self._command(path("process-runs", run_id, "cancel"), body, keyed(key))
+        return await self._post(Run, path("process-runs", run_id, "cancel"), body, key=key)
 
     async def retry(self, run_id: str, *, wait_s: int | None = None, key: str | None = None) -> Run:
         """Go on from the failed step."""
-        return await self._command(path("process-runs", run_id, "retry"), {}, {**keyed(key), **_waiting(wait_s)})
+        return await self._post(Run, path("process-runs", run_id, "retry"), {}, key=key, headers=_waiting(wait_s))
 
     def events(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
         """The history of a run so far, behind a place."""
@@ -161,15 +159,12 @@ class Penstock(Connecting, Evidence, Telling):
 
     def follow(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event | GateChanged]:
         """As `watch`, and each open gate that stands otherwise meanwhile, since a connector behind it has changed."""
-        return watched(self._exchange, path("process-runs", run_id, "events"), after)
+        return follow_run(self._transport, path("process-runs", run_id, "events"), after)
 
     async def _log_in(self, address: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Session:
-        session = (await self._exchange.send(Ask("POST", address, body=body, headers=headers))).read(Session)
-        self._exchange.token = session.token
+        session = (await self._transport.send(ApiRequest("POST", address, body=body, headers=headers))).read(Session)
+        self._transport.token = session.token
         return session
-
-    async def _command(self, address: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> Run:
-        return (await self._exchange.send(Ask("POST", address, body=body, headers=headers))).read(Run)
 
 
 def _waiting(wait_s: int | None) -> dict[str, str]:

@@ -9,7 +9,7 @@ from http import HTTPStatus
 import aiohttp
 
 from daemon.client.errors import Problem, Unreachable
-from daemon.client.http import LOST, PATIENT, Ask, Exchange, lines
+from daemon.client.transport import CONNECTION_ERRORS, RETRY_STATUSES, ApiRequest, Transport, lines
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 
 ENDED = "run_ended"
@@ -33,10 +33,10 @@ class Frame:
     data: bytes
 
 
-async def watched(exchange: Exchange, path: str, after: int) -> AsyncIterator[Event | GateChanged]:
+async def follow_run(transport: Transport, path: str, after: int) -> AsyncIterator[Event | GateChanged]:
     """Every event of a run behind a place, and each change of an open gate meanwhile, until the run has ended."""
     reader = Reader(str(after))
-    async for frame in _followed(exchange, path, reader):
+    async for frame in _followed(transport, path, reader):
         if not frame.id:
             if frame.name == GATE_CHANGED:
                 yield GateChanged.model_validate_json(frame.data)
@@ -48,22 +48,22 @@ async def watched(exchange: Exchange, path: str, after: int) -> AsyncIterator[Ev
             yield event
 
 
-async def overheard(exchange: Exchange, path: str, after: str | None) -> AsyncIterator[CompanyEvent]:
+async def follow_company(transport: Transport, path: str, after: str | None) -> AsyncIterator[CompanyEvent]:
     """Every event of all runs behind a place, or from now on, without an end."""
     reader = Reader(after)
-    async for frame in _followed(exchange, path, reader):
+    async for frame in _followed(transport, path, reader):
         reader.last_id = frame.id or reader.last_id
         if frame.id and frame.data:
             yield CompanyEvent.model_validate_json(frame.data)
 
 
-async def _followed(exchange: Exchange, path: str, reader: Reader) -> AsyncIterator[Frame]:
+async def _followed(transport: Transport, path: str, reader: Reader) -> AsyncIterator[Frame]:
     """The frames of a stream and of those that go on from it; patience begins anew with each sign of life."""
     tried = 0
     while True:
-        trouble: Problem | Unreachable
+        failure: Problem | Unreachable
         try:
-            async with exchange.stream(_ask(path, reader.last_id)) as response:
+            async with transport.stream(_request(path, reader.last_id)) as response:
                 if response.status == HTTPStatus.NO_CONTENT:
                     return
                 async for frame in _frames(response):
@@ -72,23 +72,23 @@ async def _followed(exchange: Exchange, path: str, reader: Reader) -> AsyncItera
                         yield frame
             if reader.over:
                 return
-            trouble = Unreachable("The service ended the stream, and there is more to come.")
-        except LOST as error:
-            trouble = exchange.lost(error)
+            failure = Unreachable("The service ended the stream, and there is more to come.")
+        except CONNECTION_ERRORS as error:
+            failure = transport.unreachable(error)
         except Problem as problem:
-            if problem.status not in PATIENT:
+            if problem.status not in RETRY_STATUSES:
                 raise
-            trouble = problem
+            failure = problem
         tried += 1
-        pause_s = exchange.patience.pause_s(tried, getattr(trouble, "retry_after_s", None))
+        pause_s = transport.patience.pause_s(tried, getattr(failure, "retry_after_s", None))
         if pause_s is None:
-            raise trouble
-        await exchange.patience.sleep(pause_s)
+            raise failure
+        await transport.patience.sleep(pause_s)
 
 
-def _ask(path: str, last_id: str | None) -> Ask:
+def _request(path: str, last_id: str | None) -> ApiRequest:
     known = {} if last_id is None else {"Last-Event-ID": last_id}
-    return Ask("GET", path, headers={"Accept": "text/event-stream", **known})
+    return ApiRequest("GET", path, headers={"Accept": "text/event-stream", **known})
 
 
 async def _frames(response: aiohttp.ClientResponse) -> AsyncIterator[Frame | None]:

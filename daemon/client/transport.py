@@ -1,4 +1,4 @@
-"""One request and its answer over HTTP, asked for again where that is safe, and never for ever."""
+"""One request and its response over HTTP, repeated where that is safe, and never for ever."""
 
 from __future__ import annotations
 
@@ -21,8 +21,13 @@ from daemon.client.errors import Problem, Unreachable
 
 R = TypeVar("R", bound=BaseModel)
 T = TypeVar("T")
-PATIENT = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
-LOST = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, aiohttp.ClientResponseError, TimeoutError)
+RETRY_STATUSES = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
+CONNECTION_ERRORS = (
+    aiohttp.ClientConnectionError,
+    aiohttp.ClientPayloadError,
+    aiohttp.ClientResponseError,
+    TimeoutError,
+)
 CONNECT_S = 10.0
 # The service says that it is still there every 15 s.
 SILENCE_S = 45.0
@@ -48,20 +53,20 @@ class Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """A request; `again` says whether it may be repeated when nobody knows whether it arrived."""
+class ApiRequest:
+    """A request; `repeatable` says whether it may be repeated when nobody knows whether it arrived."""
 
     method: str
     path: str
     query: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
-    again: bool = True
+    repeatable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer that was read to its end."""
+class ApiResponse:
+    """A response that was read to its end."""
 
     status: int
     headers: Mapping[str, str]
@@ -100,7 +105,7 @@ async def lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
             rest = [line]
 
 
-class Exchange:
+class Transport:
     """A connection to one service; the token goes to no other address, redirects are not followed."""
 
     def __init__(self, base_url: str, token: str, patience: Patience, timeout_s: float) -> None:
@@ -122,55 +127,59 @@ class Exchange:
             await self._session.close()
             self._session = None
 
-    async def send(self, ask: Ask) -> Answer:
-        """The answer when it is a good one; Problem when it is not, Unreachable when there is none."""
+    async def send(self, request: ApiRequest) -> ApiResponse:
+        """The response if it is below 300; else Problem, or Unreachable when there is none."""
         until, tried = asyncio.get_running_loop().time() + self.patience.total_s, 0
         while True:
             tried += 1
             try:
-                answer = await self.once(ask)
-            except LOST as error:
-                again = ask.again or isinstance(error, aiohttp.ClientConnectorError)
-                trouble: Problem | Unreachable = self.lost(error)
+                response = await self.send_once(request)
+            except CONNECTION_ERRORS as error:
+                repeatable = request.repeatable or isinstance(error, aiohttp.ClientConnectorError)
+                failure: Problem | Unreachable = self.unreachable(error)
             else:
-                if answer.status < HTTPStatus.MULTIPLE_CHOICES:
-                    return answer
-                trouble = Problem.of(answer.status, answer.headers, answer.raw)
-                again = answer.status in PATIENT and (ask.again or trouble.outcome == "not_applied")
-            pause_s = self.patience.pause_s(tried, getattr(trouble, "retry_after_s", None))
-            if not again or pause_s is None or asyncio.get_running_loop().time() + pause_s > until:
-                raise trouble
+                if response.status < HTTPStatus.MULTIPLE_CHOICES:
+                    return response
+                failure = Problem.of(response.status, response.headers, response.raw)
+                repeatable = response.status in RETRY_STATUSES and (
+                    request.repeatable or failure.outcome == "not_applied"
+                )
+            pause_s = self.patience.pause_s(tried, getattr(failure, "retry_after_s", None))
+            if not repeatable or pause_s is None or asyncio.get_running_loop().time() + pause_s > until:
+                raise failure
             await self.patience.sleep(pause_s)
 
-    async def once(self, ask: Ask) -> Answer:
-        """The answer to one attempt, whatever it is."""
-        async with self._request(ask, self._timeout) as response:
-            return Answer(response.status, response.headers, await response.read())
+    async def send_once(self, request: ApiRequest) -> ApiResponse:
+        """The response to one attempt, whatever it is."""
+        async with self._request(request, self._timeout) as response:
+            return ApiResponse(response.status, response.headers, await response.read())
 
     @asynccontextmanager
-    async def stream(self, ask: Ask) -> AsyncIterator[aiohttp.ClientResponse]:
-        """An answer that is read while it comes, for as long as it is not silent; Problem when it is no good one."""
+    async def stream(self, request: ApiRequest) -> AsyncIterator[aiohttp.ClientResponse]:
+        """A response that is read while it comes, as long as it is not silent; Problem from 300 on."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENCE_S)
-        async with self._request(ask, timeout) as response:
+        async with self._request(request, timeout) as response:
             if response.status >= HTTPStatus.MULTIPLE_CHOICES:
                 raise Problem.of(response.status, response.headers, await response.read())
             yield response
 
-    def lost(self, error: Exception) -> Unreachable:
+    def unreachable(self, error: Exception) -> Unreachable:
         """What it means to a caller that the connection failed."""
         return Unreachable(f"The service at {self.base} cannot be reached: {_why(error)}")
 
     @asynccontextmanager
-    async def _request(self, ask: Ask, limits: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
+    async def _request(
+        self, request: ApiRequest, limits: aiohttp.ClientTimeout
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
         if self._session is None:
             raise RuntimeError("the client is used outside of `async with`")
-        headers = {"Accept": "application/json", **ask.headers}
+        headers = {"Accept": "application/json", **request.headers}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        query = f"?{urlencode(ask.query)}" if ask.query else ""
-        url = URL(f"{self.base}{ask.path}{query}", encoded=True)
+        query = f"?{urlencode(request.query)}" if request.query else ""
+        url = URL(f"{self.base}{request.path}{query}", encoded=True)
         async with self._session.request(
-            ask.method, url, json=ask.body, headers=headers, timeout=limits, allow_redirects=False
+            request.method, url, json=request.body, headers=headers, timeout=limits, allow_redirects=False
         ) as response:
             yield response
 

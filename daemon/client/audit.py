@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import RootModel, TypeAdapter
 
-from daemon.client.http import LOST, Ask, lines, path
-from daemon.client.paging import Paging
+from daemon.client.base import BaseClient
+from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, lines
 from daemon.contract.audit import Checkpoint
 
 CHECKPOINTS = TypeAdapter(list[Checkpoint])
-KEYS = TypeAdapter(dict[str, str])
 LOG = TypeAdapter(list[dict[str, Any]])
-CHAIN = TypeAdapter(dict[str, Any])
 
 
-class Evidence(Paging):
+class AuditClient(BaseClient):
     """Read what proves the history."""
 
     def checkpoints(self) -> AsyncIterator[Checkpoint]:
@@ -29,18 +27,18 @@ class Evidence(Paging):
         return self._all("/audit/log", LOG)
 
     async def audit_keys(self) -> dict[str, str]:
-        """The public keys by id (Ed25519, base64)."""
-        return (await self._exchange.send(Ask("GET", "/audit/keys"))).read_as(KEYS)
+        """The public keys by id (Ed25519, Base64)."""
+        return (await self._get(RootModel[dict[str, str]], "audit", "keys")).root
 
     async def run_audit(self, run_id: str) -> dict[str, Any]:
         """A run's hash chain, with the proof that a checkpoint covers it, as JSON."""
-        return (await self._exchange.send(Ask("GET", path("process-runs", run_id, "audit")))).read_as(CHAIN)
+        return (await self._get(RootModel[dict[str, Any]], "process-runs", run_id, "audit")).root
 
     async def audit_export(self) -> AsyncIterator[bytes]:
         """Everything as JSON Lines, for `penstock verify`; Unreachable where it breaks off."""
         try:
-            async with self._exchange.stream(Ask("GET", "/audit/export")) as response:
+            async with self._transport.stream(ApiRequest("GET", "/audit/export")) as response:
                 async for line in lines(response):
                     yield line + b"\n"
-        except LOST as error:
-            raise self._exchange.lost(error) from error
+        except CONNECTION_ERRORS as error:
+            raise self._transport.unreachable(error) from error
