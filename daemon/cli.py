@@ -17,7 +17,7 @@ from daemon import demo as demonstration
 from daemon.app import serve as serve_until_stopped
 from daemon.commands import audit, keys, runs, session, templates, webhooks
 from daemon.commands.backup import backup, restore
-from daemon.commands.base import AsJson, DataDir, refused, settings_of, tell
+from daemon.commands.base import AsJson, DataDir, error_exit, print_result, settings_of
 from daemon.commands.doctor import doctor
 from daemon.commands.migrate import migrate
 from daemon.keys.keyring import KeyFileRefused
@@ -52,14 +52,14 @@ webhooks.register(app)
 @app.command()
 def serve(
     host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free port.")] = None,
     data_dir: DataDir = None,
     database_url: Annotated[
         str | None, typer.Option(help="A PostgreSQL database that daemons share, instead of SQLite.")
     ] = None,
-    templates_dir: Annotated[Path | None, typer.Option(help="Folder with further templates.")] = None,
+    templates_dir: Annotated[Path | None, typer.Option(help="Folder with more templates.")] = None,
     trusted_proxies: Annotated[
-        str | None, typer.Option(help="Networks of proxies whose X-Forwarded-For or Forwarded says who asks.")
+        str | None, typer.Option(help="Networks of proxies whose X-Forwarded-For or Forwarded header is trusted.")
     ] = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
@@ -79,20 +79,20 @@ def serve(
     try:
         _run(settings)
     except (StoreFailed, SchemaMismatch, TemplateRefused, KeyFileRefused, OSError, ValueError) as error:
-        raise refused(error) from None
+        raise error_exit(error) from None
 
 
 @app.command()
 def demo() -> None:
-    """Start the service on a free port with throw-away data, and drive a process from start to end."""
+    """Start the service on a free port with temporary data, and drive a process from start to end."""
     raise typer.Exit(demonstration.run())
 
 
 @app.command()
 def version(as_json: AsJson = False) -> None:
-    """Say which version this is."""
+    """Print the version."""
     installed = importlib.metadata.version("penstock")
-    tell({"version": installed}, installed, as_json=as_json)
+    print_result({"version": installed}, installed, as_json=as_json)
 
 
 def _run(settings: Settings) -> NoReturn:
@@ -101,9 +101,9 @@ def _run(settings: Settings) -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    """End the process now: all is closed, but a name that is still looked up has a thread that cannot be called off.
+    """Exit without waiting for threads: a DNS lookup cannot be cancelled.
 
-    An ordinary exit would wait for it, and where no name server answers that is longer than a stop may take.
+    An ordinary exit would join its thread, and without a name server that takes longer than a shutdown may.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -111,6 +111,5 @@ def _leave(code: int) -> NoReturn:
 
 
 def _announce(address: str) -> None:
-    """Say where the service is, on standard output, for people and for whoever started it on a free port."""
     sys.stdout.write(f"{demonstration.READY}{address}\n")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""What follows on each decision at a gate: the steps up to the next human or the end, as the pinned graph has them."""
+"""The steps that follow each decision at a gate, up to the next human or the end."""
 
 from __future__ import annotations
 

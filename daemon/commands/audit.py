@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from daemon.audit.signer import PUBLIC, read_public, write_public
-from daemon.commands.base import AsJson, DataDir, refused, ring_document, settings_of, tell
+from daemon.commands.base import AsJson, DataDir, error_exit, print_result, ring_document, settings_of
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring
 from daemon.model.evidence import Checkpoint
 from daemon.runtime import exit_codes
@@ -23,25 +23,24 @@ audit = typer.Typer(help="The keys that sign checkpoints.", no_args_is_help=True
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
     app.command()(verify)
     app.add_typer(audit, name="audit")
 
 
 def verify(
     file: Annotated[
-        Path | None, typer.Argument(help="An export, or the evidence of one run; without a file a store is verified.")
+        Path | None, typer.Argument(help="An export, or the evidence of one run; without a file, a store is verified.")
     ] = None,
     key: Annotated[Path | None, typer.Option(help="File of the public keys; a store has its own.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Data folder of the store to verify.")] = None,
-    against: Annotated[Path | None, typer.Option(help="Checkpoints that were kept elsewhere.")] = None,
+    against: Annotated[Path | None, typer.Option(help="File of checkpoints that were stored elsewhere.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what is wrong with an export, one run's evidence or a store, a line for each finding; exit 1 when any is."""
+    """Verify an export, the evidence of one run or a store; print each finding, and exit 1 if there are any."""
     tally = Tally()
     if (file is None) == (data_dir is None) or (file is not None and key is None):
         typer.echo(
-            "penstock: name an export or a run's evidence with --key, the file of the public keys, or else --data-dir",
+            "penstock: give an export or a run's evidence with --key, the file of public keys, or else --data-dir",
             err=True,
         )
         raise typer.Exit(exit_codes.CONFIG)
@@ -54,18 +53,18 @@ def verify(
             found = _told(verify_store(folder, read_public(key or folder / PUBLIC), kept, tally), quiet=as_json)
             shown = ""
     except (KeyFileRefused, OSError, ValueError) as error:
-        raise refused(error, exit_codes.CONFIG) from None
+        raise error_exit(error, exit_codes.CONFIG) from None
     counts = ", ".join(f"{count} {name}" for name, count in tally.items())
     sound = f"sound: {shown or counts or 'nothing there yet'}"
     said = f"{len(found)} findings in {counts or 'nothing'}" if found else sound
-    tell({"sound": not found, "findings": found, "counts": dict(tally)}, said, as_json=as_json)
+    print_result({"sound": not found, "findings": found, "counts": dict(tally)}, said, as_json=as_json)
     raise typer.Exit(exit_codes.REFUSED if found else 0)
 
 
 def _of_file(
     file: Path, keys: Mapping[str, bytes], kept: Sequence[Checkpoint], tally: Tally, *, quiet: bool
 ) -> tuple[list[str], str]:
-    """What is wrong with an export or with the evidence of a run, and for a sound run what it shows."""
+    """The findings in an export or in the evidence of a run, and the summary of a valid run."""
     with file.open("rb") as lines:
         beginning = lines.peek(BEGINNING_BYTES)[:BEGINNING_BYTES]
         _no_database(file, beginning)
@@ -78,29 +77,29 @@ def _of_file(
 
 @audit.command("rotate")
 def rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Sign checkpoints with a fresh key; earlier ones still verify. Needs no restart."""
+    """Sign checkpoints with a new key; earlier signatures still verify. Needs no restart."""
     settings = settings_of(data_dir=data_dir)
     try:
         path = key_files(settings)["audit"]
         ring = change_ring(path, KeyRing.rotated)
         write_public(settings.data_dir / PUBLIC, ring)
     except (KeyFileRefused, OSError) as error:
-        raise refused(error) from None
-    tell(
+        raise error_exit(error) from None
+    print_result(
         ring_document(path, ring),
-        f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys count",
+        f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys are valid",
         as_json=as_json,
     )
 
 
 def _no_database(file: Path, begins: bytes) -> None:
-    """Refuse a database, such as a backup, where an export is meant: it would be thousands of findings."""
+    """Refuse a database, such as a backup, given as an export: it would have thousands of findings."""
     if begins.startswith(SQLITE):
         raise ValueError(f"{file} is a database and no export: restore it into a folder, and name that by --data-dir")
 
 
 def _told(findings: Iterator[Finding], *, quiet: bool) -> list[str]:
-    """Print findings as they come, unless they are said together for machines; returns them."""
+    """Print findings one by one, unless `quiet`; returns them."""
     found = []
     for finding in findings:
         found.append(str(finding))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from actors.ports import StoreFailed
-from daemon.commands.base import AsJson, DataDir, refused, settings_of, tell
+from daemon.commands.base import AsJson, DataDir, error_exit, print_result, settings_of
 from daemon.runtime import exit_codes
 from daemon.runtime.clock import utc_now
 from daemon.settings import Settings, key_files
@@ -34,47 +34,46 @@ ELSEWHERE = (
 def backup(
     file: Annotated[Path, typer.Argument(help="The file to write, outside the data folder.")],
     data_dir: DataDir = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Put it in place of a file that is there.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an existing file.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Copy the database as it is at this moment, whether the service runs or not."""
+    """Copy the database as of now; the service may run."""
     settings = settings_of(data_dir=data_dir)
     if settings.database_url is not None:
-        raise refused(CopyRefused(ELSEWHERE), exit_codes.REFUSED)
+        raise error_exit(CopyRefused(ELSEWHERE), exit_codes.REFUSED)
     try:
         holding = backups.back_up(settings.data_dir / DATABASE, file, replace=replace)
     except CopyRefused as error:
-        raise refused(error, exit_codes.REFUSED) from None
+        raise error_exit(error, exit_codes.REFUSED) from None
     apart = [str(path) for path in _apart(settings)]
-    keys = ", ".join(apart) or "the key files, which are not where these settings say"
-    said = f"{file} holds {described(holding)}\nKeep apart from it, in another place: {keys}"
-    tell({"file": str(file), **asdict(holding), "keep_apart": apart}, said, as_json=as_json)
+    keys = ", ".join(apart) or "the key files, which were not found where the settings say"
+    said = f"{file} holds {described(holding)}\nStore separately: {keys}"
+    print_result({"file": str(file), **asdict(holding), "keep_apart": apart}, said, as_json=as_json)
 
 
 def restore(
     file: Annotated[Path, typer.Argument(help="A file that penstock backup made.")],
     data_dir: DataDir = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Put the database that is there aside.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Move an existing database aside.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Put a backup in the database's place. The service has to be stopped."""
+    """Restore a backup. The service must be stopped."""
     settings = settings_of(data_dir=data_dir)
     if settings.database_url is not None:
-        raise refused(CopyRefused(ELSEWHERE), exit_codes.REFUSED)
+        raise error_exit(CopyRefused(ELSEWHERE), exit_codes.REFUSED)
     folder = settings.data_dir
     try:
         holding, aside = backups.restore(file, folder / DATABASE, utc_now, replace=replace)
     except (CopyRefused, StoreFailed) as error:
-        raise refused(error, exit_codes.REFUSED) from None
+        raise error_exit(error, exit_codes.REFUSED) from None
     file = folder / DATABASE
-    earlier = [] if aside is None else [f"The earlier database is {aside}; nothing of it was deleted."]
+    earlier = [] if aside is None else [f"The earlier database was moved to {aside}."]
     said = "\n".join((f"{file} holds {described(holding)}", *earlier, MEANING))
     document = {"file": str(file), **asdict(holding), "aside": None if aside is None else str(aside)}
-    tell(document, said, as_json=as_json)
+    print_result(document, said, as_json=as_json)
 
 
 def described(holding: Holding) -> str:
-    """What a copy holds, in a line."""
     runs = ", ".join(f"{number:,} {status}" for status, number in holding.runs.items()) or "no runs"
     until = "nothing yet" if holding.last_at is None else f"all until {holding.last_at}"
     return f"{until}: {runs}; schema {holding.schema}, {holding.size_bytes:,} bytes"

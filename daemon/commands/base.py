@@ -1,4 +1,4 @@
-"""What the commands share: the folder they work on, the settings, and how they say no."""
+"""Shared by the commands: settings, output, errors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from daemon.model import FolderInUse
 from daemon.runtime import exit_codes
 from daemon.settings import Settings, renamed_variables
 
-# What an OSError says when the disk is at fault, and not what the settings ask for.
+# OSError numbers caused by the disk, not by the settings.
 OF_THE_DISK = frozenset({errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.ENXIO, errno.ESTALE})
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -42,12 +42,11 @@ def settings_of(**flags: Any) -> Settings:
 
 
 def given(**flags: Any) -> dict[str, Any]:
-    """The flags that were given."""
     return {name: value for name, value in flags.items() if value is not None}
 
 
 def mistakes(error: ValidationError) -> list[str]:
-    """What is wrong with the settings, a sentence for each, without the value."""
+    """A sentence for each invalid setting, without its value."""
     found = error.errors(include_url=False, include_input=False)
     return [
         f"PENSTOCK_{'_'.join(map(str, one['loc'])).upper()}: {one['msg'].removeprefix('Value error, ')}"
@@ -55,18 +54,17 @@ def mistakes(error: ValidationError) -> list[str]:
     ]
 
 
-def tell(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:
-    """Say what was done: for machines, or for people."""
+def print_result(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:
     typer.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else sentence)
 
 
 def ring_document(path: Path, ring: KeyRing) -> dict[str, Any]:
-    """A ring as it is said for machines: its ids, never its keys."""
+    """A key ring as JSON: ids, never keys."""
     return {"file": str(path), "current": ring.current, "keys": list(ring.keys)}
 
 
-def refused(error: Exception, code: int | None = None) -> typer.Exit:
-    """Say why not, and the exit that goes with it: of the disk's errors, of the settings', or the one that is given."""
+def error_exit(error: Exception, code: int | None = None) -> typer.Exit:
+    """Print the error; returns the exit with `code`, or with the code for disk or settings errors."""
     _err.print(f"penstock: {said(error)}", markup=False, highlight=False)
     if code is None:
         code = exit_codes.STORE_FAILED if _of_the_store(error) else exit_codes.CONFIG
@@ -74,14 +72,14 @@ def refused(error: Exception, code: int | None = None) -> typer.Exit:
 
 
 def said(error: Exception) -> str:
-    """What an error says to people: of a file its name and why, not Python's words for it."""
+    """The message of an error; for a file, its name and the reason."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error)
 
 
 def _of_the_store(error: BaseException | None) -> bool:
-    """Whether the disk or the database is at fault, so that the same settings may do another time."""
+    """Whether the disk or the database is the cause, so that a retry may succeed."""
     match error:
         case FolderInUse():
             return False

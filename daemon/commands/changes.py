@@ -14,10 +14,10 @@ from daemon.commands import display
 
 
 @contextmanager
-def notifying_of_changes(
+def reporting_changes(
     perform: Callable[[Callable[[Penstock], Awaitable[None]]], None], run_id: str, shown_gate: Gate
 ) -> Iterator[None]:
-    """Follow a run from another thread, since this one waits for what is typed; `perform` gives it the service."""
+    """Follow a run from another thread while this one reads input; `perform` runs a request."""
     seen = {shown_gate.digest}
     over = threading.Event()
     cancels: list[Callable[[], object]] = []

@@ -42,18 +42,17 @@ COLORS = {
 }
 
 
-def say(shown: RenderableType) -> None:
-    """Print it; where nobody looks at a terminal nothing is cut or folded at its edge."""
+def show(shown: RenderableType) -> None:
+    """Print to standard output; without a terminal, lines are neither cut nor folded."""
     _print(shown, on_terminal=sys.stdout.isatty())
 
 
 def ask(shown: RenderableType) -> None:
-    """Print it to standard error, where questions go."""
+    """Print to standard error, as prompts are."""
     _print(shown, on_terminal=sys.stderr.isatty(), stderr=True)
 
 
-def say_json(value: BaseModel | Sequence[BaseModel]) -> None:
-    """Print it for machines."""
+def print_json(value: BaseModel | Sequence[BaseModel]) -> None:
     if isinstance(value, BaseModel):
         typer.echo(value.model_dump_json(indent=2, exclude_unset=True))
     else:
@@ -61,26 +60,24 @@ def say_json(value: BaseModel | Sequence[BaseModel]) -> None:
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
 
 
-def answer(value: V, look: Callable[[V], RenderableType], *, as_json: bool) -> None:
-    """Print it: for machines as it came, for people as it looks."""
+def show_result(value: V, render: Callable[[V], RenderableType], *, as_json: bool) -> None:
+    """Print as JSON or as a table."""
     if as_json:
-        say_json(value)
+        print_json(value)
     else:
-        say(look(value))
+        show(render(value))
 
 
 def text(value: object, style: str = "") -> Text:
-    """What somebody else wrote."""
     return Text(clean(value), style)
 
 
 def clean(value: object) -> str:
-    """What somebody else wrote, so that it can neither move the cursor nor turn the reading direction."""
+    """Escape characters that move the cursor or change the text direction."""
     return "".join(map(_visible, str(value)))
 
 
 def runs(found: Iterable[Run]) -> Table:
-    """Runs in a table."""
     table = _table("run", "vertical", "status", "at", "version", "since", "by")
     for run in found:
         where = ", ".join(run.parked_gates) or run.outcome or (run.error.code if run.error else "")
@@ -90,7 +87,6 @@ def runs(found: Iterable[Run]) -> Table:
 
 
 def run(one: Run) -> Group:
-    """A run: where it stands, what it did, what it asks."""
     head = Text.assemble(text(one.id), "  ", text(one.vertical), "  ", status(one.status))
     head.append(f"  version {one.version}")
     if one.outcome is not None:
@@ -104,7 +100,6 @@ def run(one: Run) -> Group:
 
 
 def trace(visits: Iterable[TraceEntry]) -> Table:
-    """What a run did, step for step."""
     table = _table("step", "visit", "status", "mode", "tier", "by", "began", "ended")
     for one in visits:
         ended = "" if one.ended_at is None else time(one.ended_at)
@@ -114,7 +109,7 @@ def trace(visits: Iterable[TraceEntry]) -> Table:
 
 
 def question(one: Run, asked: Gate, graph: Canvas) -> Group:
-    """Everything that a decision rests on: inputs, facts, the gate, and what follows on each decision."""
+    """Everything a decision depends on: inputs, facts, the gate, and the steps after each decision."""
     return Group(
         Text("inputs", "bold"),
         json_text(one.inputs),
@@ -150,7 +145,7 @@ def _step(asked: Gate, one: Ahead) -> Text:
 
 
 def planned(one: PlannedCall) -> Text:
-    """An irreversible call that a decision can lead to: sent or only recorded, and where to."""
+    """An irreversible call that a decision can lead to."""
     on = f"{one.label} ({one.step_id}), on {' or '.join(one.decisions)}: "
     shown = text(on).append_text(_planned(one))
     if one.call is not None and one.call.body is not None:
@@ -168,7 +163,6 @@ def _planned(one: PlannedCall) -> Text:
 
 
 def gate(one: Gate) -> Table:
-    """What is asked at a gate: everything that its digest stands for."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_row(
         Text("asked", "bold yellow"), text(f"{one.label} ({one.step_id}, visit {one.visit}, tier {one.tier})")
@@ -189,7 +183,6 @@ def gate(one: Gate) -> Table:
 
 
 def call(one: Call) -> Text:
-    """A call as it will be sent, or as it will only be recorded."""
     shown = Text("recorded, not sent: " if one.mode == "shadow" else "sent: ", "" if one.mode == "shadow" else "bold")
     shown.append_text(text(f"{one.method or 'tool'} {one.url or one.tool}"))
     for name, value in one.headers.items():
@@ -200,18 +193,15 @@ def call(one: Call) -> Text:
 
 
 def event(one: Event) -> Text:
-    """An event in a line."""
     who = " ".join(filter(None, (one.step_id, one.decision, one.outcome, one.by)))
     return Text.assemble(f"{one.seq:>5}  {time(one.at)}  ", text(f"{one.type:<14} {who}"))
 
 
 def gate_changed(one: GateChanged) -> Text:
-    """A gate that stands otherwise, in a line."""
     return Text.assemble("    *  ", text(f"gate_changed   {one.gate.step_id}", "yellow"))
 
 
 def templates(found: Iterable[Template]) -> Table:
-    """Templates in a table."""
     table = _table("vertical", "version", "steps", "gates", "title")
     for one in found:
         _row(table, one.vertical, one.version, one.steps, ", ".join(one.gates), one.title)
@@ -219,7 +209,7 @@ def templates(found: Iterable[Template]) -> Table:
 
 
 def template(one: TemplateDetail, graph: Canvas) -> Group:
-    """A template: its steps with their governance, where they lead, an example of its inputs."""
+    """A template: its steps with their governance and successors, and example inputs."""
     table = _table("step", "kind", "tier", "tool", "effect", "decisions", "leads to")
     for node in graph.nodes:
         ways = [edge for edge in graph.edges if edge.source == node.id]
@@ -231,7 +221,6 @@ def template(one: TemplateDetail, graph: Canvas) -> Group:
 
 
 def webhooks(found: Iterable[Webhook]) -> Table:
-    """Webhooks in a table."""
     table = _table("webhook", "url", "events", "state", "failures", "description")
     for one in found:
         state = "enabled" if one.enabled else f"disabled: {one.disabled_reason}"
@@ -240,7 +229,6 @@ def webhooks(found: Iterable[Webhook]) -> Table:
 
 
 def deliveries(found: Iterable[Delivery]) -> Table:
-    """Deliveries in a table."""
     table = _table("delivery", "event", "run", "status", "attempts", "answered", "next", "error")
     for one in found:
         later = "" if one.next_attempt_at is None else time(one.next_attempt_at)
@@ -250,17 +238,14 @@ def deliveries(found: Iterable[Delivery]) -> Table:
 
 
 def status(word: str) -> Text:
-    """A status, in its colour."""
     return text(word, COLORS.get(word, ""))
 
 
 def time(at: datetime) -> str:
-    """A time to the second."""
     return at.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def json_text(value: Any) -> Text:
-    """A JSON value over several lines."""
     lines = json.dumps(value, indent=2, ensure_ascii=False).splitlines()
     return Text("\n").join(text(line) for line in lines)
 

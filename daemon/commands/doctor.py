@@ -25,13 +25,13 @@ def doctor(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look at settings, versions, data folder, keys and database, and say what to do. Changes nothing."""
+    """Check settings, versions, data folder, keys and database, and print advice. Changes nothing."""
     checks = list(environment.variables())
     settings: dict[str, Any] = {}
     try:
         effective = Settings(**given(data_dir=data_dir))
     except ValidationError as error:
-        checks += [problem("settings", sentence, "mend it, or leave it out") for sentence in mistakes(error)]
+        checks += [problem("settings", sentence, "correct or remove it") for sentence in mistakes(error)]
     else:
         settings = without_secrets(effective.model_dump(mode="json"))
         checks += [*environment.versions(), *environment.folder(effective.data_dir)]

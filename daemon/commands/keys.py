@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 
 from actors.ports import StoreFailed
-from daemon.commands.base import AsJson, DataDir, refused, ring_document, settings_of, tell
+from daemon.commands.base import AsJson, DataDir, error_exit, print_result, ring_document, settings_of
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring
 from daemon.keys.rotation import prune as pruned
 from daemon.model import SchemaMismatch
@@ -18,53 +18,52 @@ from daemon.stores.sqlite.connection import DATABASE
 from daemon.stores.sqlite.store import SqliteStore
 
 tokens = typer.Typer(help="The keys that sign tokens.", no_args_is_help=True)
-secrets = typer.Typer(help="The keys that seal stored secrets.", no_args_is_help=True)
+secrets = typer.Typer(help="The keys that encrypt stored secrets.", no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
     app.add_typer(tokens, name="keys")
     app.add_typer(secrets, name="secrets")
 
 
 @tokens.command("rotate")
 def rotate_tokens(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Sign new tokens with a fresh key; tokens signed with earlier ones still count. Needs no restart."""
+    """Sign new tokens with a new key; earlier tokens stay valid. Needs no restart."""
     path, ring = _rotated("tokens", data_dir)
-    said = f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys count"
-    tell(ring_document(path, ring), said, as_json=as_json)
+    said = f"{path}: {ring.current} signs from now on; {len(ring.keys)} keys are valid"
+    print_result(ring_document(path, ring), said, as_json=as_json)
 
 
 @secrets.command("rotate")
 def rotate_secrets(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Seal with a fresh key; a running service wraps the companies' keys anew at once, a stopped one when it starts."""
+    """Encrypt with a new key; the service rewraps the companies' keys at once, or at its next start."""
     path, ring = _rotated("secrets", data_dir)
     said = f"{path}: {ring.current} wraps the companies' keys from now on; {len(ring.keys)} keys are kept"
-    tell(ring_document(path, ring), said, as_json=as_json)
+    print_result(ring_document(path, ring), said, as_json=as_json)
 
 
 @secrets.command("prune")
 def prune(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Drop the earlier keys, unless one still wraps a company's key. The service has to be stopped."""
+    """Delete earlier keys, unless one still wraps a company's key. The service must be stopped."""
     try:
         ring, dropped = asyncio.run(_prune(settings_of(data_dir=data_dir)))
     except (StoreFailed, SchemaMismatch, KeyFileRefused, OSError) as error:
-        raise refused(error) from None
+        raise error_exit(error) from None
     said = f"{dropped} keys dropped; {ring.current} is kept"
-    tell({"dropped": dropped, "current": ring.current}, said, as_json=as_json)
+    print_result({"dropped": dropped, "current": ring.current}, said, as_json=as_json)
 
 
 def _rotated(purpose: KeyPurpose, data_dir: Path | None) -> tuple[Path, KeyRing]:
-    """The file of the keys for this, and what is in it once a fresh one is in use."""
+    """The key file and its ring after rotation."""
     path = key_files(settings_of(data_dir=data_dir))[purpose]
     try:
         return path, change_ring(path, KeyRing.rotated)
     except (KeyFileRefused, OSError) as error:
-        raise refused(error) from None
+        raise error_exit(error) from None
 
 
 async def _prune(settings: Settings) -> tuple[KeyRing, int]:
-    """Drop them in the file; KeyFileRefused as long as one is needed, or where nobody can say."""
+    """Delete earlier keys from the file; KeyFileRefused if one is needed, or if that is unknown."""
     path, database = key_files(settings)["secrets"], settings.data_dir / DATABASE
     if settings.database_url is not None:
         from daemon.stores.postgres.store import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
@@ -72,6 +71,6 @@ async def _prune(settings: Settings) -> tuple[KeyRing, int]:
         async with PostgresStore.open(settings.database_url.get_secret_value()) as shared:
             return await pruned(path, shared)
     if not database.exists():
-        raise KeyFileRefused(f"{database} is not there, so nobody can say which keys are needed")
+        raise KeyFileRefused(f"{database} does not exist, so the needed keys are unknown")
     async with SqliteStore.open(database) as store:
         return await pruned(path, store)

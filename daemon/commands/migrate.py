@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from actors.ports import StoreFailed
-from daemon.commands.base import AsJson, refused, tell
+from daemon.commands.base import AsJson, error_exit, print_result
 from daemon.model import SchemaMismatch
 from daemon.runtime import exit_codes
 from daemon.runtime.clock import utc_now
@@ -23,24 +23,24 @@ The SQLite database stays as it was; do not start a service on it again."""
 
 
 def migrate(
-    source: Annotated[str, typer.Option("--from", help="sqlite: and the data folder of a stopped service.")],
-    target: Annotated[str, typer.Option("--to", help="postgresql:// and the rest of the address of a database.")],
+    source: Annotated[str, typer.Option("--from", help="sqlite:FOLDER, the data folder of a stopped service.")],
+    target: Annotated[str, typer.Option("--to", help="postgresql://… URL of the database.")],
     as_json: AsJson = False,
 ) -> None:
-    """Move a stopped installation to PostgreSQL, compared row by row. It can be called again if it was broken off."""
+    """Move a stopped installation to PostgreSQL, and compare row by row. It can be repeated after an interruption."""
     place = Path(source.removeprefix(SQLITE).removeprefix("//"))
     path = place / DATABASE if place.is_dir() else place
     if not source.startswith(SQLITE) or not path.exists():
-        raise refused(
+        raise error_exit(
             ValueError(f"--from: {source} is not sqlite: and a data folder with a database"), exit_codes.CONFIG
         )
     if not target.startswith(("postgresql://", "postgres://")):
-        raise refused(ValueError("--to: it has to begin with postgresql://"), exit_codes.CONFIG)
+        raise error_exit(ValueError("--to: it has to begin with postgresql://"), exit_codes.CONFIG)
     from daemon.stores import migrate  # noqa: PLC0415 - most commands do without PostgreSQL
 
     steps: list[str] = []
     try:
         asyncio.run(migrate.move(path, target, utc_now, steps.append if as_json else typer.echo))
     except (migrate.MoveRefused, StoreFailed, SchemaMismatch, OSError) as error:
-        raise refused(error, exit_codes.REFUSED) from None
-    tell({"folder": str(path.parent), "steps": steps}, DONE.format(folder=path.parent), as_json=as_json)
+        raise error_exit(error, exit_codes.REFUSED) from None
+    print_result({"folder": str(path.parent), "steps": steps}, DONE.format(folder=path.parent), as_json=as_json)

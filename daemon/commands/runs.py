@@ -14,8 +14,8 @@ from rich.live import Live
 
 from daemon.client import Canvas, Gate, GateChanged, Penstock, Problem, Run
 from daemon.commands import display
-from daemon.commands.base import AsJson, refused
-from daemon.commands.changes import notifying_of_changes
+from daemon.commands.base import AsJson, error_exit
+from daemon.commands.changes import reporting_changes
 from daemon.commands.remote import Token, Url, complete_run, complete_vertical, perform, taken
 from daemon.runtime import exit_codes
 
@@ -26,18 +26,15 @@ Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
     app.add_typer(runs, name="runs")
 
 
 @runs.command("ls")
 def ls(
-    status: Annotated[Status | None, typer.Option(help="Only with this status.")] = None,
-    vertical: Annotated[
-        str | None, typer.Option(help="Only of this template.", autocompletion=complete_vertical)
-    ] = None,
-    parked_at: Annotated[str | None, typer.Option(help="Only parked at this step.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 50,
+    status: Annotated[Status | None, typer.Option(help="Filter by status.")] = None,
+    vertical: Annotated[str | None, typer.Option(help="Filter by template.", autocompletion=complete_vertical)] = None,
+    parked_at: Annotated[str | None, typer.Option(help="Filter by the step of an open gate.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Maximum number.")] = 50,
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
@@ -49,18 +46,18 @@ def ls(
         return await taken(found, limit)
 
     found = perform(url, token, work)
-    display.answer(found, display.runs, as_json=as_json)
+    display.show_result(found, display.runs, as_json=as_json)
 
 
 @runs.command("show")
 def show(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
-    """Show a run: where it stands, what it did, what it asks."""
-    display.answer(perform(url, token, lambda api: api.run(run_id)), display.run, as_json=as_json)
+    """Show a run: its status, steps and open gates."""
+    display.show_result(perform(url, token, lambda api: api.run(run_id)), display.run, as_json=as_json)
 
 
 @runs.command("watch")
 def watch(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
-    """Follow a run until it completes, fails or is cancelled; exit 1 when it fails. Ctrl-C only stops the watching."""
+    """Follow a run until it ends; exit 1 if it fails. Ctrl-C stops only the watching."""
     live = not as_json and sys.stdout.isatty()
     run = perform(url, token, lambda api: _live(api, run_id) if live else _lines(api, run_id, as_json))
     raise typer.Exit(exit_codes.REFUSED if run.status == "failed" else 0)
@@ -70,42 +67,42 @@ def watch(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token 
 def start(
     vertical: Annotated[str, typer.Argument(help="The template's slug.", autocompletion=complete_vertical)],
     inputs: Annotated[str, typer.Option(help="Inputs as JSON; @FILE reads a file, - standard input.")] = "{}",
-    example: Annotated[bool, typer.Option("--example", help="Take the template's example inputs.")] = False,
-    auto: Annotated[bool, typer.Option(help="Let flow what is safe; else every step waits.")] = True,
+    example: Annotated[bool, typer.Option("--example", help="Use the template's example inputs.")] = False,
+    auto: Annotated[bool, typer.Option(help="Run safe steps automatically; else every step waits at a gate.")] = True,
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
 ) -> None:
-    """Start a run; shown once it rests."""
+    """Start a run, and show it when it parks or ends."""
     given = _inputs(inputs)
 
     async def work(api: Penstock) -> Run:
         found = (await api.template(vertical)).inputs if example else given
         return await api.start(vertical, inputs=found, auto_resolve=auto)
 
-    display.answer(perform(url, token, work), display.run, as_json=as_json)
+    display.show_result(perform(url, token, work), display.run, as_json=as_json)
 
 
 @runs.command("resume")
 def resume(
     run_id: RunId,
-    decision: Annotated[str | None, typer.Argument(help="The decision; asked for when it is not given.")] = None,
-    gate: Annotated[str | None, typer.Option(help="The gate; needed where several are open.")] = None,
-    comment: Annotated[str | None, typer.Option(help="Why; kept with the verdict.")] = None,
+    decision: Annotated[str | None, typer.Argument(help="The decision; default: prompt for it.")] = None,
+    gate: Annotated[str | None, typer.Option(help="The gate; required if several are open.")] = None,
+    comment: Annotated[str | None, typer.Option(help="Comment, stored with the verdict.")] = None,
     output: Annotated[
         str | None,
-        typer.Option(help="With done: what the tool answered, as JSON; @FILE reads a file, - standard input."),
+        typer.Option(help="With done: the tool's response as JSON; @FILE reads a file, - standard input."),
     ] = None,
     inputs: Annotated[
         str | None,
-        typer.Option(help="Inputs that are missing at the gate, as JSON; @FILE reads a file, - standard input."),
+        typer.Option(help="Inputs missing at the gate, as JSON; @FILE reads a file, - standard input."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
 ) -> None:
-    """Decide at a gate: shows what is asked and asks again; refused if anything changed since it was shown."""
+    """Decide at a gate: shows the gate and asks for confirmation; refused if the gate has changed since."""
     answered = None if output is None else _json("--output", output)
     brought = None if inputs is None else _inputs(inputs)
     said = partial(Penstock.resume, run_id=run_id, comment=comment, output=answered, inputs=brought)
@@ -120,19 +117,17 @@ def resume(
 
     while True:
         asked = _show(url, token, run_id, gate)
-        with nullcontext() if yes else notifying_of_changes(partial(perform, url, token), run_id, asked):
+        with nullcontext() if yes else reporting_changes(partial(perform, url, token), run_id, asked):
             word = _decision(asked, decision, yes=yes)
         now = perform(url, token, partial(decide, asked=asked, word=word))
         if now is not None:
-            display.answer(now, display.run, as_json=as_json)
+            display.show_result(now, display.run, as_json=as_json)
             return
-        display.ask(
-            display.text("Nothing was decided: the gate has changed meanwhile. It stands like this now.", "bold yellow")
-        )
+        display.ask(display.text("No decision was made: the gate has changed. This is the gate now.", "bold yellow"))
 
 
 def _show(url: str | None, token: str | None, run_id: str, named: str | None) -> Gate:
-    """Show what is asked, and everything that a decision rests on."""
+    """Show a gate with everything a decision depends on."""
 
     async def work(api: Penstock) -> tuple[Run, Canvas]:
         run = await api.run(run_id)
@@ -145,60 +140,59 @@ def _show(url: str | None, token: str | None, run_id: str, named: str | None) ->
 
 
 def _decision(asked: Gate, given: str | None, *, yes: bool) -> str:
-    """The decision that was given or is typed, once it is confirmed."""
     word: str = given or typer.prompt(display.clean(f"Decision ({', '.join(asked.decisions)})"), err=True)
     if word not in asked.decisions:
-        raise refused(
+        raise error_exit(
             ValueError(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}."), exit_codes.REFUSED
         )
     if not yes and not typer.confirm(display.clean(f"{word} at {asked.step_id}?"), err=True):
-        raise refused(ValueError("Nothing was decided."), exit_codes.REFUSED)
+        raise error_exit(ValueError("Nothing was decided."), exit_codes.REFUSED)
     return word
 
 
 @runs.command("cancel")
 def cancel(
     run_id: RunId,
-    reason: Annotated[str | None, typer.Option(help="Why; kept with the run.")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")] = False,
+    reason: Annotated[str | None, typer.Option(help="Reason, stored with the run.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
 ) -> None:
-    """End a run where it stands."""
-    if not yes and not typer.confirm(f"End {run_id} for good?", err=True):
-        raise refused(ValueError("Nothing was ended."), exit_codes.REFUSED)
-    display.answer(perform(url, token, lambda api: api.cancel(run_id, reason=reason)), display.run, as_json=as_json)
+    """Cancel a run."""
+    if not yes and not typer.confirm(f"Cancel {run_id}?", err=True):
+        raise error_exit(ValueError("Nothing was cancelled."), exit_codes.REFUSED)
+    display.show_result(
+        perform(url, token, lambda api: api.cancel(run_id, reason=reason)), display.run, as_json=as_json
+    )
 
 
 @runs.command("retry")
 def retry(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
-    """Go on from the failed step."""
-    display.answer(perform(url, token, lambda api: api.retry(run_id)), display.run, as_json=as_json)
+    """Retry the failed step."""
+    display.show_result(perform(url, token, lambda api: api.retry(run_id)), display.run, as_json=as_json)
 
 
 def _gate(run: Run, named: str | None) -> Gate:
-    """The gate that is meant: the one that is named, or else the only one."""
+    """The named gate, or the only open one."""
     if not run.gates:
-        raise refused(ValueError(f"The run is {run.status}, and asks nothing."), exit_codes.REFUSED)
+        raise error_exit(ValueError(f"The run is {run.status} and has no open gate."), exit_codes.REFUSED)
     found = [gate for gate in run.gates if named in {None, gate.step_id}]
     if len(found) != 1:
-        raise refused(
+        raise error_exit(
             ValueError(f"Name one of its gates with --gate: {', '.join(run.parked_gates)}."), exit_codes.REFUSED
         )
     return found[0]
 
 
 def _inputs(given: str) -> dict[str, Any]:
-    """The inputs that a flag gives."""
     found = _json("--inputs", given)
     if not isinstance(found, dict):
-        raise refused(ValueError("--inputs is no JSON object."), exit_codes.REFUSED)
+        raise error_exit(ValueError("--inputs is no JSON object."), exit_codes.REFUSED)
     return found
 
 
 def _json(flag: str, given: str) -> Any:
-    """The value that a flag gives."""
     try:
         if given == "-":
             given = sys.stdin.read()
@@ -206,13 +200,12 @@ def _json(flag: str, given: str) -> Any:
             given = Path(given[1:]).read_text(encoding="utf-8")
         return json.loads(given)
     except OSError as error:
-        raise refused(error, exit_codes.REFUSED) from None
+        raise error_exit(error, exit_codes.REFUSED) from None
     except ValueError as error:
-        raise refused(ValueError(f"{flag} is no JSON: {error}."), exit_codes.REFUSED) from None
+        raise error_exit(ValueError(f"{flag} is not JSON: {error}."), exit_codes.REFUSED) from None
 
 
 async def _live(api: Penstock, run_id: str) -> Run:
-    """A picture of the run that changes with it."""
     run = await api.run(run_id)
     with Live(display.run(run), auto_refresh=False) as picture:
         if run.status in OVER:
@@ -227,15 +220,15 @@ async def _live(api: Penstock, run_id: str) -> Run:
 
 
 async def _lines(api: Penstock, run_id: str, as_json: bool) -> Run:
-    """A line for each event, from the first."""
+    """Print a line for each event."""
     run = await api.run(run_id)
     async for event in api.follow(run_id):
         if as_json:
             typer.echo(event.model_dump_json(exclude_unset=True))
         elif isinstance(event, GateChanged):
-            display.say(display.gate_changed(event))
+            display.show(display.gate_changed(event))
         else:
-            display.say(display.event(event))
+            display.show(display.event(event))
         if isinstance(event, GateChanged):
             continue
         if event.seq > run.version:

@@ -18,7 +18,6 @@ FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the pass
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
     app.command("register")(register_company)
     app.command()(login)
     app.command()(logout)
@@ -31,7 +30,7 @@ def register_company(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Make a company and its first user, and keep the token for the commands that follow."""
+    """Register a company and its first user, and store the token for later commands."""
     password = _password(password_stdin, again=True)
     session = perform(url, None, lambda api: api.register(email, password, company_name))
     _keep(url, session, as_json)
@@ -43,13 +42,13 @@ def login(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Ask for a token, and keep it for the commands that follow, in a file that only you may read."""
+    """Log in, and store the token for later commands in a file that only you can read."""
     password = _password(password_stdin, again=False)
     _keep(url, perform(url, None, lambda api: api.login(email, password)), as_json)
 
 
 def logout(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
-    """Revoke the token, at once and for good, and forget it."""
+    """Revoke and delete the token."""
 
     async def work(api: Penstock) -> bool:
         known = bool(api.token)
@@ -64,7 +63,7 @@ def logout(as_json: AsJson = False, url: Url = None, token: Token = None) -> Non
     if as_json:
         typer.echo('{"logged_out": %s}' % ("true" if known else "false"))
     else:
-        typer.echo(f"logged out of {address(url)}" if known else f"nobody was logged in at {address(url)}")
+        typer.echo(f"logged out of {address(url)}" if known else f"not logged in at {address(url)}")
 
 
 def _password(from_stdin: bool, *, again: bool) -> str:
@@ -75,7 +74,6 @@ def _password(from_stdin: bool, *, again: bool) -> str:
 
 
 def _keep(url: str | None, session: Session, as_json: bool) -> None:
-    """Keep the token; it is not shown."""
     with answered(address(url)):
         tokens.keep(Remote().tokens_file, address(url), session.token)
     if as_json:

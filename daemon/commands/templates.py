@@ -21,20 +21,19 @@ Vertical = Annotated[str, typer.Argument(help="The template's slug.", autocomple
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to the command line."""
     app.add_typer(templates, name="templates")
 
 
 @templates.command("ls")
 def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
-    """List what the service can run."""
+    """List the templates."""
     found = perform(url, token, lambda api: taken(api.templates(), LISTED_MAX))
-    display.answer(found, display.templates, as_json=as_json)
+    display.show_result(found, display.templates, as_json=as_json)
 
 
 @templates.command("show")
 def show(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
-    """Show a template: its steps, their governance, and an example of its inputs."""
+    """Show a template: its steps, their governance, and example inputs."""
 
     async def work(api: Penstock) -> tuple[TemplateDetail, Canvas]:
         return await api.template(vertical), await api.canvas(vertical)
@@ -44,14 +43,14 @@ def show(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: To
         graph = canvas.model_dump(mode="json", include={"start", "nodes", "edges"})
         typer.echo(json.dumps({**one.model_dump(mode="json"), **graph}, indent=2, ensure_ascii=False))
     else:
-        display.say(display.template(one, canvas))
+        display.show(display.template(one, canvas))
 
 
 @templates.command("check")
 def check(
     files: Annotated[list[Path], typer.Argument(help="Template documents (*.yaml).")], as_json: AsJson = False
 ) -> None:
-    """Say of each document whether it would load, and if not, which rule it breaks and where; asks no service."""
+    """Check whether templates load; prints each broken rule and its place. Needs no service."""
     found = [(file, *_checked(file)) for file in files]
     if as_json:
         typer.echo(json.dumps([{"file": str(file), "sound": sound, "text": text} for file, sound, text in found]))

@@ -14,24 +14,23 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class TokensRefused(Exception):
-    """The file of tokens cannot be used; the text says why."""
+    """The token file cannot be used; the text says why."""
 
 
 def read(path: Path) -> dict[str, str]:
-    """The tokens in a file; none when it is not there."""
     try:
         if path.stat().st_mode & OTHERS:
-            raise TokensRefused(f"{path} can be read by others than its owner: chmod 600 {path}, and log in anew.")
+            raise TokensRefused(f"{path} can be read by others: chmod 600 {path}, and log in again.")
         kept = json.loads(path.read_bytes())
         return {str(url): str(token) for url, token in kept.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError) as error:
-        raise TokensRefused(f"{path} is no readable file of tokens ({error}): remove it, and log in anew.") from error
+        raise TokensRefused(f"{path} is not a valid token file ({error}): remove it, and log in again.") from error
 
 
 def keep(path: Path, url: str, token: str | None) -> None:
-    """Put a token in place of the one for an address, or None for no token; only the owner may read the file."""
+    """Store a token for an address, or delete it with None; only the owner can read the file."""
     tokens = {**read(path), url: token}
     try:
         make_folder(path.parent)

@@ -31,9 +31,9 @@ def variables() -> Iterator[Check]:
     unknown = unknown_variables()
     for name, meant in unknown.items():
         if meant is None:
-            yield warning("settings", f"{name} is no setting", "remove it, unless another program reads it")
+            yield warning("settings", f"{name} is not a setting", "remove it, unless another program reads it")
         else:
-            yield problem("settings", f"{name} is no setting, so it has no effect", f"write {meant}")
+            yield problem("settings", f"{name} is not a setting and has no effect", f"write {meant}")
     if not unknown:
         yield ok("settings", "every PENSTOCK_ variable is a setting")
 

@@ -37,7 +37,7 @@ def verify_export(
             value = json.loads(line)
             sound = canonical(value).encode() + b"\n" == line
         except (ValueError, TypeError, RecursionError) as error:
-            yield Finding("line", f"line {number}", f"it is no JSON: {error}")
+            yield Finding("line", f"line {number}", f"it is not JSON: {error}")
             continue
         if not sound:
             yield Finding("line", f"line {number}", "it is not the canonical JSON of what it says")

@@ -121,9 +121,9 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_variable_with_a_typo_is_a_problem_and_says_what_was_meant(folder: Path) -> None:
     told = see(folder, PENSTOCK_EGRESS_HOST="api.example.com", PENSTOCK_SOMETHING="1")
-    assert told.problems == [("settings", "PENSTOCK_EGRESS_HOST is no setting, so it has no effect")]
+    assert told.problems == [("settings", "PENSTOCK_EGRESS_HOST is not a setting and has no effect")]
     assert [one["hint"] for one in told.checks if one["state"] == "problem"] == ["write PENSTOCK_EGRESS_HOSTS"]
-    assert ("settings", "PENSTOCK_SOMETHING is no setting") in told.of("warning")
+    assert ("settings", "PENSTOCK_SOMETHING is not a setting") in told.of("warning")
 
 
 def test_a_setting_with_a_wrong_value_is_named_without_its_value(folder: Path) -> None:

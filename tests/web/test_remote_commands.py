@@ -162,7 +162,7 @@ async def test_what_is_asked_is_shown_before_it_is_decided(operator: Operator, a
     wrong = await operator.says("runs", "resume", run["id"], "perhaps", "--yes")
     assert (wrong.exit_code, "approved, denied" in wrong.stderr) == (REFUSED, True)
     assert (await operator.reads("runs", "resume", run["id"], "approved", "--yes"))["outcome"] == "closed"
-    assert "asks nothing" in (await operator.says("runs", "resume", run["id"], "approved")).stderr
+    assert "has no open gate" in (await operator.says("runs", "resume", run["id"], "approved")).stderr
 
 
 async def test_what_a_decision_leads_to_is_shown_with_its_grounds_and_told_when_it_changes(
