@@ -215,7 +215,7 @@ async def test_a_decision_on_what_was_shown_decides_nothing_that_came_after(
     await ann.resume(run, "again", "once more")
     go_on.set()
     result = await deciding
-    assert (result.exit_code, "the gate has changed meanwhile" in result.stderr) == (REFUSED, True)
+    assert (result.exit_code, "the gate has changed" in result.stderr) == (REFUSED, True)
     assert result.stderr.count("visit 2") == 1
     now = await ann.run(run)
     assert (now["parked_at"], now["gate"]["visit"]) == ("again", 2)
@@ -234,7 +234,7 @@ async def test_what_came_of_a_call_of_unknown_outcome_is_given_with_the_verdict(
         decided = await operator.reads("runs", "resume", run["id"], "done", "--yes", "--output", given, types=types)
         assert (decided["status"], decided["facts"]["pay"]) == ("completed", {"paid": 7})
     run = await ann.start("line", {"amount": 5})
-    for output, why in (("{", "--output is no JSON"), ("1", "only taken with the decision done")):
+    for output, why in (("{", "--output is not JSON"), ("1", "only taken with the decision done")):
         said = await operator.says("runs", "resume", run["id"], "approved", "--yes", "--output", output)
         assert (said.exit_code, why in said.stderr) == (REFUSED, True), said.output
     assert (await ann.run(run))["parked_at"] == "signoff"
