@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from actors.context import TRACE, concern
+from actors.context import TRACE, set_log_context
 from actors.core.decider import Step, outstanding, step
 from actors.core.messages import Message, Rejected, Start
 from actors.core.run import Run, Visit
@@ -50,7 +50,8 @@ class Envelope:
     """A message on its way to an actor, with what its sender needs; without a message it only wakes the actor.
 
     `template` pins a start; `receipt` makes the record of the answer that is committed with the turn; `faults` counts
-    how often a fault of our own kept it from being applied; `trace` is where its sender stood in a trace.
+    how often a fault of our own kept it from being applied; `trace` is where its sender stood in a trace; `number`
+    counts the messages of its actor.
     """
 
     message: Message | None
@@ -59,6 +60,7 @@ class Envelope:
     receipt: ReceiptMaker | None = None
     faults: int = 0
     trace: str | None = field(default_factory=TRACE.get)
+    number: int = 0
 
     def answer(self, value: Answer | None) -> None:
         """Tell the sender, if there is one who still waits."""
@@ -75,11 +77,8 @@ TakeTurn = Callable[[Envelope], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What every actor of a process shares.
-
-    `shared` says that other processes append to the same journal; `traced` makes turns spans of a trace.
-    """
+class ActorContext:
+    """What every actor of a process shares; `traced` makes turns spans of a trace."""
 
     journal: Journal
     templates: Templates
@@ -88,20 +87,19 @@ class Surroundings:
     feed: Feed
     mailbox_max: int
     steps_max: int
-    shared: bool = False
     traced: Callable[[TakeTurn], TakeTurn] | None = None
 
 
-class Home(Protocol):
-    """Where actors live; they tell it what they cannot handle themselves."""
+class Supervisor(Protocol):
+    """What actors report to."""
 
-    def left(self, actor: Actor) -> None:
+    def on_idle(self, actor: Actor) -> None:
         """The actor's mailbox is empty."""
 
-    def undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
+    def on_undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
         """A message without a waiting sender was not applied."""
 
-    def unseen(self, key: tuple[str, str], error: Exception) -> None:
+    def on_publish_failed(self, key: tuple[str, str], error: Exception) -> None:
         """What a turn has made durable was answered, but could not be performed or published."""
 
 
@@ -109,19 +107,32 @@ class Actor:
     """The live owner of one run: it alone decides, commits, and only then lets anything be seen.
 
     While the mailbox is empty it is an object and no task. After a failure that may have changed the journal it forgets
-    its state; the next message finds it there again.
+    its state; the next message finds it there again. The journal was last asked or appended to when `_covered` messages
+    had been delivered.
     """
 
-    __slots__ = ("_around", "_covered", "_home", "_mailbox", "_task", "_template", "key", "run", "touched")
+    __slots__ = (
+        "_context",
+        "_covered",
+        "_delivered",
+        "_mailbox",
+        "_supervisor",
+        "_task",
+        "_template",
+        "key",
+        "run",
+        "touched",
+    )
 
-    def __init__(self, key: tuple[str, str], around: Surroundings, home: Home) -> None:
+    def __init__(self, key: tuple[str, str], context: ActorContext, supervisor: Supervisor) -> None:
         """Stand for the run `key`, which is (company_id, run_id), without loading it yet."""
         self.key = key
         self.run: Run | None = None
         self.touched = 0.0
-        self._around = around
+        self._context = context
         self._covered = 0
-        self._home = home
+        self._delivered = 0
+        self._supervisor = supervisor
         self._template: Template | None = None
         self._mailbox: deque[Envelope] | None = None
         self._task: asyncio.Task[None] | None = None
@@ -145,8 +156,10 @@ class Actor:
         """Put a message into the mailbox; Overloaded when a sender would have to wait behind too many others."""
         if self._mailbox is None:
             self._mailbox = deque()
-        if envelope.reply is not None and len(self._mailbox) >= self._around.mailbox_max:
+        if envelope.reply is not None and len(self._mailbox) >= self._context.mailbox_max:
             raise Overloaded
+        self._delivered += 1
+        envelope.number = self._delivered
         self._mailbox.append(envelope)
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._work(self._mailbox))
@@ -159,8 +172,8 @@ class Actor:
             self._task.cancel()
 
     async def _work(self, mailbox: deque[Envelope]) -> None:
-        concern(company_id=self.key[0], run_id=self.key[1])
-        turn = self._turn if self._around.traced is None else self._around.traced(self._turn)
+        set_log_context(company_id=self.key[0], run_id=self.key[1])
+        turn = self._turn if self._context.traced is None else self._context.traced(self._turn)
         while mailbox:
             envelope = mailbox.popleft()
             try:
@@ -171,14 +184,14 @@ class Actor:
             except Exception as error:  # noqa: BLE001 - the top of the actor's loop
                 self._failed(envelope, error)
         self._task = self._mailbox = None
-        self._home.left(self)
+        self._supervisor.on_idle(self)
 
     def _failed(self, envelope: Envelope, error: Exception) -> None:
         self._doubt(error)
         if envelope.reply is None:
-            self._home.undelivered(self.key, envelope, error)
+            self._supervisor.on_undelivered(self.key, envelope, error)
         elif envelope.reply.done():
-            self._home.unseen(self.key, error)
+            self._supervisor.on_publish_failed(self.key, error)
         else:
             envelope.fail(error)
 
@@ -191,7 +204,7 @@ class Actor:
 
     async def _turn(self, envelope: Envelope) -> None:
         """One message: decide, make durable, and only then perform, publish and reply."""
-        message, earlier = envelope.message, self._earlier()
+        message = envelope.message
         template = await self._ready(envelope)
         if message is None:
             envelope.answer(None)
@@ -199,11 +212,11 @@ class Actor:
         if template is None:
             envelope.answer(Rejected("not_found", "There is no such run."))
             return
-        connectors = await self._around.tools.connectors(self.key[0])
+        connectors = await self._context.tools.connectors(self.key[0])
         for _ in range(CONFLICTS_MAX):
-            done = step(self.run, message, template, connectors, self._around.steps_max)
+            done = step(self.run, message, template, connectors, self._context.steps_max)
             if isinstance(done, Rejected) or not done.events:
-                if earlier is not None and self.run is earlier:
+                if self._context.journal.shared and envelope.number > self._covered:
                     await self._load()  # what is refused here may be right by what others have committed
                     continue
                 envelope.answer(done)
@@ -221,24 +234,13 @@ class Actor:
             return
         raise StoreFailed("The run is changed elsewhere faster than here.", "not_applied")
 
-    def _earlier(self) -> Run | None:
-        """The run from an earlier turn, where others may have moved it on since this message came."""
-        if not self._around.shared:
-            return None
-        covered, self._covered = self._covered, max(0, self._covered - 1)
-        return None if covered else self.run
-
-    def _cover(self) -> None:
-        """What the journal tells from now on holds for all who wait already."""
-        self._covered = 0 if self._mailbox is None else len(self._mailbox)
-
     async def _append(self, done: Step, envelope: Envelope) -> None:
-        self._cover()
+        self._covered = self._delivered
         receipt = None if envelope.receipt is None else envelope.receipt(done.run, done.rejected)
         if done.effects:
             reach("before-intent")
         try:
-            await self._around.journal.append(Commit(done.run, done.events, done.run.resting, receipt))
+            await self._context.journal.append(Commit(done.run, done.events, done.run.resting, receipt))
         except asyncio.CancelledError:
             envelope.fail(StoreFailed("The service stopped while this was being written.", "unknown"))
             raise
@@ -251,13 +253,13 @@ class Actor:
         self.run = done.run
         try:
             if done.run.ended is not None:
-                self._around.effects.forget(*self.key)
+                self._context.effects.forget(*self.key)
             elif done.effects:
                 reach("before-perform")
-                self._around.effects.perform(done.effects, recovered=False)
+                self._context.effects.perform(done.effects, recovered=False)
         finally:
             reach("before-publish")
-            self._around.feed.publish(done.run, done.events)
+            self._context.feed.publish(done.run, done.events)
 
     async def _ready(self, envelope: Envelope) -> Template | None:
         """The run's template, the run being loaded first where it is not; None when there is no such run."""
@@ -271,16 +273,16 @@ class Actor:
     async def _load(self) -> None:
         """Take the run from the journal, and see to what it still wants done."""
         reach("before-activation")
-        self._cover()
-        run = await self._around.journal.load(*self.key)
+        self._covered = self._delivered
+        run = await self._context.journal.load(*self.key)
         if run is None:
             self.run = self._template = None
             return
-        self._template = await self._around.templates.pinned(run.template_digest)
+        self._template = await self._context.templates.pinned(run.template_digest)
         self.run = _interned(run, self._template)
         effects = outstanding(self.run, self._template)
         if effects:
-            self._around.effects.perform(effects, recovered=True)
+            self._context.effects.perform(effects, recovered=True)
 
 
 def _interned(run: Run, template: Template) -> Run:

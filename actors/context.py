@@ -1,4 +1,4 @@
-"""What the work at hand concerns: ids that whoever tells of it, as the log does, need not be handed."""
+"""The context of the work at hand: the ids that log lines and spans carry."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from types import MappingProxyType
 
-ABOUT: ContextVar[Mapping[str, object]] = ContextVar("about", default=MappingProxyType({}))
+LOG_CONTEXT: ContextVar[Mapping[str, object]] = ContextVar("log_context", default=MappingProxyType({}))
 TRACE: ContextVar[str | None] = ContextVar("trace", default=None)
 """Where the work at hand stands in a trace, as a W3C `traceparent`; None where no traces are made."""
 
 
-def concern(**ids: object) -> None:
-    """From here on this task is about these, and nothing else; so is each task that it starts, until that says more."""
-    ABOUT.set(ids)
+def set_log_context(**ids: object) -> None:
+    """Replace the ids of this task, and of each task that it starts from now on."""
+    LOG_CONTEXT.set(ids)

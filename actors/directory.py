@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from actors.actor import Actor, Answer, Envelope, ReceiptMaker, Stopped, Surroundings
+from actors.actor import Actor, ActorContext, Answer, Envelope, ReceiptMaker, Stopped
 from actors.core.messages import CallFailed, CallReturned, Failure
 from actors.failpoints import reach
 from actors.ports import StoreFailed
@@ -31,14 +31,14 @@ class Directory:
 
     def __init__(
         self,
-        around: Surroundings,
+        context: ActorContext,
         *,
         idle_s: float,
         report: Callable[[tuple[str, str], Exception], None],
         repeat_s: float = REPEAT_S,
     ) -> None:
         """Begin empty."""
-        self._around = around
+        self._context = context
         self._idle_s = idle_s
         self._report = report
         self._actors: dict[tuple[str, str], Actor] = {}
@@ -59,7 +59,7 @@ class Directory:
 
     def live(self, company_id: str, run_id: str) -> Run | None:
         """The run as last committed, if its actor is live and has it, and nobody else can have committed since."""
-        actor = None if self._around.shared else self._actors.get((company_id, run_id))
+        actor = None if self._context.journal.shared else self._actors.get((company_id, run_id))
         return None if actor is None else actor.run
 
     def under_way(self, key: tuple[str, str]) -> bool:
@@ -100,7 +100,7 @@ class Directory:
 
     async def recover(self) -> int:
         """Take up every run that is not at rest and that nobody sees to, so that it goes on; returns how many."""
-        keys = await self._around.journal.claim()
+        keys = await self._context.journal.claim()
         for start in range(0, len(keys), RECOVER_MAX):
             await asyncio.gather(*(self.wake(key) for key in keys[start : start + RECOVER_MAX]))
         return len(keys)
@@ -141,7 +141,7 @@ class Directory:
         self._resting.clear()
         self._stopped = True
 
-    def left(self, actor: Actor) -> None:
+    def on_idle(self, actor: Actor) -> None:
         """An actor's mailbox is empty: one without a run is forgotten at once, one at rest when it has been idle.
 
         Those at rest stand in the order in which they were left, apart from those that wait for something else: a look
@@ -155,7 +155,7 @@ class Directory:
             elif actor.idle:
                 self._resting[actor.key] = actor
 
-    def undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
+    def on_undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
         """What nobody waits for was not applied: it is reported and comes again.
 
         A fault of the store is waited out. A fault of our own may never pass: after a few tries, each later than the
@@ -174,9 +174,9 @@ class Directory:
         self._repeats[key] = self._repeats.get(key, 0) + 1
         asyncio.get_running_loop().call_later(delay_s, self._repeat, key, again)
 
-    def unseen(self, key: tuple[str, str], error: Exception) -> None:
+    def on_publish_failed(self, key: tuple[str, str], error: Exception) -> None:
         """Report it, and wake the run so that it finds in the journal what it still wants done."""
-        self.undelivered(key, Envelope(None), error)
+        self.on_undelivered(key, Envelope(None), error)
 
     def _repeat(self, key: tuple[str, str], envelope: Envelope) -> None:
         self._repeats[key] -= 1
@@ -196,12 +196,12 @@ class Directory:
             await reply
             reach("recovery-half-way")
         except Exception as error:  # noqa: BLE001 - one broken run must not stop the service
-            self.undelivered(key, Envelope(None), error)
+            self.on_undelivered(key, Envelope(None), error)
 
     def _actor(self, key: tuple[str, str]) -> Actor:
         actor = self._actors.get(key)
         if actor is None:
-            actor = self._actors[key] = Actor(key, self._around, self)
+            actor = self._actors[key] = Actor(key, self._context, self)
         return actor
 
 

@@ -74,6 +74,10 @@ class Commit(Struct, frozen=True):
 class Journal(Protocol):
     """The durable history of runs."""
 
+    @property
+    def shared(self) -> bool:
+        """Whether other processes append to it, too."""
+
     async def append(self, commit: Commit) -> None:
         """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
 

@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from actors.context import ABOUT
+from actors.context import LOG_CONTEXT
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -62,7 +62,9 @@ class DnsResolver(AbstractResolver):
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def _found(self, host: str, port: int, family: socket.AddressFamily) -> list[Any]:
-        share = self._shares.setdefault(str(ABOUT.get().get("company_id", "")), asyncio.Semaphore(self._share_max))
+        share = self._shares.setdefault(
+            str(LOG_CONTEXT.get().get("company_id", "")), asyncio.Semaphore(self._share_max)
+        )
         await share.acquire()
         loop = asyncio.get_running_loop()
 

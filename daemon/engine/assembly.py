@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import structlog
 
-from actors.actor import Surroundings
+from actors.actor import ActorContext
 from actors.core.messages import Outcome
 from actors.directory import Directory
 from actors.failpoints import reach
@@ -87,7 +87,7 @@ def build_engine(
     if shared is not None:
         journal = own = SharedJournal(shared)
         effects = OwnEffects(own, dispatcher)
-    around = Surroundings(
+    context = ActorContext(
         journal if tracer is None else TracedJournal(journal, tracer),
         catalog,
         connector_service,
@@ -95,10 +95,9 @@ def build_engine(
         feed,
         settings.mailbox_max,
         settings.steps_max,
-        shared=shared is not None,
         traced=None if tracer is None else turns(tracer),
     )
-    directory = Directory(around, idle_s=settings.run_idle_s, report=_report)
+    directory = Directory(context, idle_s=settings.run_idle_s, report=_report)
     deliverer = Deliverer(store, dispatcher.notify, utc_now)
     connector_service.subscribe(feed.connectors_changed)
     feed.tell(lambda run, _: deliverer.committed(run.company_id))

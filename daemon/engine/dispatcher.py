@@ -13,7 +13,7 @@ from typing import Any, Protocol, assert_never
 
 import structlog
 
-from actors.context import TRACE, concern
+from actors.context import TRACE, set_log_context
 from actors.core.calls import Connector
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, Effect, Outcome, Wake
 from actors.core.template import ConditionFailed
@@ -195,7 +195,7 @@ class Dispatcher:
 
     async def _fly(self, flight: InFlightCall) -> None:
         call = flight.call
-        concern(company_id=call.company_id, run_id=call.run_id, step_id=call.step_id, visit=call.visit)
+        set_log_context(company_id=call.company_id, run_id=call.run_id, step_id=call.step_id, visit=call.visit)
         if TRACE.get() is None:  # taken up again after a restart
             TRACE.set(call.traceparent)
         try:

@@ -22,6 +22,8 @@ LOOKS_S = (0.0, 2.0, 10.0)
 class SharedJournal:
     """The journal of a daemon's actors, which remembers for a moment whose the outstanding work of a run is."""
 
+    shared = True
+
     def __init__(self, store: SharedStore) -> None:
         """Begin with nothing outstanding."""
         self._store = store

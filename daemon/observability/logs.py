@@ -13,7 +13,7 @@ import structlog
 from aiohttp.http_exceptions import HttpProcessingError
 from structlog.typing import EventDict, Processor
 
-from actors.context import ABOUT
+from actors.context import LOG_CONTEXT
 
 MASK = "***"
 DEPTH_MAX = 8
@@ -68,7 +68,7 @@ def configure(level: str) -> None:
 
 def about(_logger: Any, _method: str, line: EventDict) -> EventDict:
     """A line with the ids of what it is about, where it does not give them itself."""
-    for name, value in ABOUT.get().items():
+    for name, value in LOG_CONTEXT.get().items():
         line.setdefault(name, value)
     return line
 

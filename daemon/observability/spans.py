@@ -15,7 +15,7 @@ from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-from actors.context import ABOUT, TRACE
+from actors.context import LOG_CONTEXT, TRACE
 from daemon.observability.tracing import Kind, Value
 
 PATH = "/v1/traces"
@@ -72,7 +72,7 @@ class OtelTracer:
             raise
         finally:
             TRACE.reset(token)
-            for one, value in ABOUT.get().items():
+            for one, value in LOG_CONTEXT.get().items():
                 noted.note(f"penstock.{one}", value if isinstance(value, int) else str(value))
             span.end()
 

@@ -85,6 +85,10 @@ class TracedJournal:
     journal: Journal
     tracer: Tracer
 
+    @property
+    def shared(self) -> bool:
+        return self.journal.shared
+
     async def append(self, commit: Commit) -> None:
         """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
         with self.tracer.span("commit", "internal", TRACE.get()) as span:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Generic, TypeAlias, TypeVar
 
-from actors.context import concern
+from actors.context import set_log_context
 
 R = TypeVar("R")
 LOADS_MAX = 64
@@ -79,7 +79,7 @@ class Loads(Generic[R]):
     async def _answer(self, group: Sequence[tuple[Key, asyncio.Future[R | None]]]) -> None:
         """Answer a group; where that fails, one by one, so that one run that cannot be read fails alone."""
         # What is read for many is not about the one who asked first.
-        concern(**dict(zip(("company_id", "run_id"), group[0][0], strict=True)) if len(group) == 1 else {})
+        set_log_context(**dict(zip(("company_id", "run_id"), group[0][0], strict=True)) if len(group) == 1 else {})
         try:
             runs = await self._read(list({key for key, _ in group}))
         except Exception as failed:  # noqa: BLE001 - the top of this loop: whatever it was, all are answered

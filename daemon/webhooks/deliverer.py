@@ -15,7 +15,7 @@ from typing import Protocol
 
 import structlog
 
-from actors.context import TRACE, concern
+from actors.context import TRACE, set_log_context
 from actors.ports import StoreFailed
 from daemon.model import Recorded
 from daemon.model.audit_events import Logged
@@ -156,7 +156,7 @@ class Deliverer:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _work(self, key: Key) -> None:
-        concern(company_id=key[0])
+        set_log_context(company_id=key[0])
         TRACE.set(None)  # it is about all that has happened, and not only what it was called for
         try:
             while key in self._asked and not self._draining:

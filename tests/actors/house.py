@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from actors.actor import Answer, Surroundings
+from actors.actor import ActorContext, Answer
 from actors.core.calls import Connector
 from actors.core.decider import STEPS_MAX, Step
 from actors.core.messages import Call, CallReturned, Cancel, Command, Effect, Event, Outcome, Resume, Start, Wake
@@ -124,6 +124,8 @@ class Hands:
 
 class Slow:
     """A journal whose appends wait for the test to let them go, or fail as the test says; all else is the store's."""
+
+    shared = False
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -290,6 +292,6 @@ async def house(store: Store, *, entries: Iterable[Entry] = ENTRIES.values(), **
     await catalog.open()
     connector_service = ConnectorService(store, Vault(KeyRing("", {}).rotated(), store, utc_now), utc_now)
     bounds = {"mailbox_max": 1_000, "steps_max": STEPS_MAX, **how}
-    around = Surroundings(journal, catalog, connector_service, hands, feed, **bounds)
-    directory = Directory(around, idle_s=0, report=lambda key, error: reported.append((key, error)), repeat_s=0)
+    context = ActorContext(journal, catalog, connector_service, hands, feed, **bounds)
+    directory = Directory(context, idle_s=0, report=lambda key, error: reported.append((key, error)), repeat_s=0)
     return House(store, journal, catalog, connector_service, hands, feed, timers, directory, reported)

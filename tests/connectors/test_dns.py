@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from actors.context import concern
+from actors.context import set_log_context
 from daemon.connectors.dns import DnsResolver
 
 PATIENCE_S = 20.0
@@ -59,7 +59,7 @@ async def lookups(deaf: Deaf) -> AsyncIterator[DnsResolver]:
 
 
 async def ask(lookups: DnsResolver, company: str, host: str) -> list[str]:
-    concern(company_id=company)
+    set_log_context(company_id=company)
     return [one["host"] for one in await lookups.resolve(host, 80)]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from actors.context import ABOUT, concern
+from actors.context import LOG_CONTEXT, set_log_context
 from daemon.observability.logs import about, masked
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl"
@@ -19,7 +19,7 @@ SAYS = """
 import asyncio, logging, sys, warnings, structlog
 from aiohttp.http_exceptions import BadHttpMessage
 from daemon.observability import logs
-from actors.context import concern
+from actors.context import set_log_context
 logs.configure(*sys.argv[1:] or ["info"])
 log = structlog.get_logger("penstock")
 log.debug("unheard")
@@ -36,7 +36,7 @@ except BadHttpMessage:
     logging.getLogger("aiohttp.server").exception("a caller's fault")
 warnings.warn("about s3cr3t: no")
 async def work():
-    concern(company_id="acme", run_id="run-1")
+    set_log_context(company_id="acme", run_id="run-1")
     await asyncio.create_task(tell())
 async def tell():
     log.info("inside", step_id="a")
@@ -131,18 +131,18 @@ def test_objects_are_masked_in_their_own_words() -> None:
 
 
 def test_a_line_has_the_ids_of_what_it_is_about_unless_it_gives_its_own() -> None:
-    before = ABOUT.set({})
+    before = LOG_CONTEXT.set({})
     try:
-        concern(company_id="acme", run_id="run-1")
+        set_log_context(company_id="acme", run_id="run-1")
         assert about(None, "info", {"event": "x", "run_id": "run-2"}) == {
             "event": "x",
             "company_id": "acme",
             "run_id": "run-2",
         }
-        concern(request_id="r")
+        set_log_context(request_id="r")
         assert about(None, "info", {"event": "x"}) == {"event": "x", "request_id": "r"}
     finally:
-        ABOUT.reset(before)
+        LOG_CONTEXT.reset(before)
 
 
 def test_every_line_for_machines_is_one_json_object_and_shows_no_secret() -> None:

@@ -130,6 +130,8 @@ def _settled(work: Work, transaction: Transaction) -> tuple[Any, Exception | Non
 class SimStore:
     """The journal of one process, over the service's own group commit; it notices when two actors share a run."""
 
+    shared = False
+
     def __init__(self, process: Process, batch_max: int) -> None:
         self._process = process
         self._busy: set[Key] = set()

@@ -31,7 +31,7 @@ def double_accept() -> Sequence[Plant]:
 
     async def check_then_await(self: Directory, key: Key, *args: Any, **how: Any) -> Any:
         if key not in self._actors:
-            actor = Actor(key, self._around, self)
+            actor = Actor(key, self._context, self)
             await asyncio.sleep(0)
             self._actors[key] = actor
         return await ask(self, key, *args, **how)
@@ -55,7 +55,7 @@ def effect_before_commit() -> Sequence[Plant]:
     append = Actor._append
 
     async def hasty(self: Actor, done: Step, envelope: Envelope) -> None:
-        self._around.effects.perform(done.effects, recovered=False)
+        self._context.effects.perform(done.effects, recovered=False)
         await append(self, done, envelope)
 
     return [(Actor, "_append", hasty)]
@@ -66,7 +66,7 @@ def publish_before_commit() -> Sequence[Plant]:
     append = Actor._append
 
     async def hasty(self: Actor, done: Step, envelope: Envelope) -> None:
-        self._around.feed.publish(done.run, done.events)
+        self._context.feed.publish(done.run, done.events)
         await append(self, done, envelope)
 
     return [(Actor, "_append", hasty)]
@@ -144,9 +144,9 @@ def unbounded_mailbox() -> Sequence[Plant]:
     deliver = Actor.deliver
 
     def greedy(self: Actor, envelope: Envelope) -> None:
-        mailbox_max, self._around = self._around.mailbox_max, replace(self._around, mailbox_max=10**6)
+        mailbox_max, self._context = self._context.mailbox_max, replace(self._context, mailbox_max=10**6)
         deliver(self, envelope)
-        self._around = replace(self._around, mailbox_max=mailbox_max)
+        self._context = replace(self._context, mailbox_max=mailbox_max)
 
     return [(Actor, "deliver", greedy)]
 
@@ -172,7 +172,7 @@ def outcome_lost() -> Sequence[Plant]:
     def resigned(self: Directory, key: Key, _envelope: Envelope, error: Exception) -> None:
         self._report(key, error)
 
-    return [(Directory, "undelivered", resigned)]
+    return [(Directory, "on_undelivered", resigned)]
 
 
 def settled_call_sent_again() -> Sequence[Plant]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from actors.actor import Actor, Answer, Envelope, ReceiptMaker, Surroundings
+from actors.actor import Actor, ActorContext, Answer, Envelope, ReceiptMaker
 from actors.core.messages import Command, Effect, Event, Outcome, Wake
 from actors.core.run import Run
 from actors.core.template import Template
@@ -71,12 +71,12 @@ class WatchedDirectory(Directory):
 
     process: Process
 
-    def left(self, actor: Actor) -> None:
-        super().left(actor)
+    def on_idle(self, actor: Actor) -> None:
+        super().on_idle(actor)
         self.process.world.witness.left(self.process, actor)
 
-    def undelivered(self, key: Key, envelope: Envelope, error: Exception) -> None:
-        super().undelivered(key, envelope, error)
+    def on_undelivered(self, key: Key, envelope: Envelope, error: Exception) -> None:
+        super().on_undelivered(key, envelope, error)
         if isinstance(error, StoreFailed) and error.outcome == "not_applied":
             self.process.repeats[key] = self.process.world.loop.time() + REPEAT_S
 
@@ -127,7 +127,7 @@ class Process:
             clock=Clock(world.loop.time, asyncio.sleep, world.rng.random),
         )
         self.dispatcher.process = self
-        around = Surroundings(
+        context = ActorContext(
             self.store,
             Templates(world),
             self.connector_service,
@@ -136,7 +136,7 @@ class Process:
             mix.mailbox_max,
             mix.steps_max,
         )
-        self.directory = WatchedDirectory(around, idle_s=mix.idle_s, report=self._report, repeat_s=REPEAT_S)
+        self.directory = WatchedDirectory(context, idle_s=mix.idle_s, report=self._report, repeat_s=REPEAT_S)
         self.directory.process = self
 
     # ------------------------------------------------------------------------------------------------- life and death

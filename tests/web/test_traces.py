@@ -248,8 +248,8 @@ class TestWithoutACollectorThatAnswers:
         await one.open()
         try:
             assert one.services.tracer is None
-            assert one.services.directory._around.traced is None
-            assert not isinstance(one.services.directory._around.journal, TracedJournal)
+            assert one.services.directory._context.traced is None
+            assert not isinstance(one.services.directory._context.journal, TracedJournal)
             assert TRACE.get() is None
         finally:
             await one.close()

@@ -42,6 +42,8 @@ class _Kept:
 class MemoryStore(MemoryTelling):
     """All that is durable elsewhere, for as long as the process lives."""
 
+    shared = False
+
     failed = False
 
     def __init__(self, clock: Callable[[], datetime] = utc_now) -> None:

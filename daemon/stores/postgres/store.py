@@ -56,6 +56,8 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
 
     failed = False
 
+    shared = True
+
     def __init__(
         self, url: str, lease: Lease, hints: Hints, clock: Callable[[], datetime], metrics: Metrics | None
     ) -> None:

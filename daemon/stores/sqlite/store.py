@@ -56,6 +56,8 @@ _log = structlog.get_logger()
 class SqliteStore(SqliteTelling):
     """The durable store of one process; make it with `SqliteStore.open`."""
 
+    shared = False
+
     def __init__(
         self,
         writer: Writer[sqlite3.Connection],

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from actors.context import concern
+from actors.context import set_log_context
 from daemon.identity.accounts import NotAuthenticated, Principal
 from daemon.web import cookies
 from daemon.web.middleware.request_id import request_id_of
@@ -31,7 +31,7 @@ def auth(services: Services, check: Callable[[web.Request], None]) -> Middleware
         path = request.path
         if not (path in _OPEN or path.rstrip("/") in _OPEN or path.startswith(ASSETS)):
             principal = request[PRINCIPAL] = services.identity.principal(_token(request))
-            concern(request_id=request_id_of(request), company_id=principal.company_id)
+            set_log_context(request_id=request_id_of(request), company_id=principal.company_id)
         check(request)
         return await handler(request)
 

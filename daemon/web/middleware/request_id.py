@@ -7,7 +7,7 @@ import re
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from actors.context import concern
+from actors.context import set_log_context
 from daemon.runtime.ids import new_id
 from daemon.web.problems import SERVER
 
@@ -23,7 +23,7 @@ def request_id_of(request: web.Request) -> str:
 async def request_id(request: web.Request, handler: Handler) -> web.StreamResponse:
     given = request.headers.get("X-Request-ID", "")
     request[REQUEST_ID] = given if _ID.fullmatch(given) else new_id()
-    concern(request_id=request[REQUEST_ID])
+    set_log_context(request_id=request[REQUEST_ID])
     return await handler(request)
 
 
