@@ -8,7 +8,7 @@ from itertools import groupby
 from aiohttp import HttpVersion11, web
 from aiohttp.typedefs import Middleware
 
-from daemon.web import docs_page, page
+from daemon.web import page
 from daemon.web.bodies import INCOMING_BODIES, IncomingBodies
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyStore
 from daemon.web.middleware.access_log import access_log
@@ -17,6 +17,7 @@ from daemon.web.middleware.auth import auth
 from daemon.web.middleware.errors import errors
 from daemon.web.middleware.request_id import name_response, request_id
 from daemon.web.middleware.tracing import tracing
+from daemon.web.openapi import docs_page
 from daemon.web.operations import Handler
 from daemon.web.query_parameters import check_query
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from daemon.web.openapi import document
+from daemon.web.openapi.document import document
 
 ROOT = Path(__file__).parents[2]
 KEPT = ROOT / "docs" / "openapi.json"

@@ -16,7 +16,7 @@ from hypothesis import settings as examples
 from hypothesis.strategies import DataObject, SearchStrategy
 
 from daemon.settings import Settings
-from daemon.web.openapi import document
+from daemon.web.openapi.document import document
 from tests.web.support import Answer, Person, assert_problem
 
 DOCUMENT = document("0")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, TypeAdapter
 from daemon.contract.events import EVENT_TYPES, EventType
 from daemon.contract.runs import Run, RunSummary
 from daemon.contract.templates import Canvas
-from daemon.web.openapi import document
+from daemon.web.openapi.document import document
 from daemon.web.routes import ROUTES
 from tests.web.kept import KEPT, version, written
 from tests.web.support import House, Person

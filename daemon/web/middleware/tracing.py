@@ -9,7 +9,7 @@ from daemon.observability.tracing import Tracer
 from daemon.web.bodies import sent_traceparent
 from daemon.web.middleware.access_log import route_of
 from daemon.web.middleware.auth import HEALTH
-from daemon.web.parameters import ID
+from daemon.web.openapi.parameters import ID
 
 OTHER = "_OTHER"
 _FAULT = 500

@@ -17,11 +17,10 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import etag, invalid
 from daemon.web.resources.run_json import gate_json
-from daemon.web.resources.runs import find
+from daemon.web.resources.runs import as_read, find
 from daemon.web.responses import from_cursor, list_response, next_page, page_response, within_bytes
 from daemon.web.services import SERVICES
 from daemon.web.sse import BEAT, frame, notice, soon, stream, wants_stream
-from daemon.web.standing import as_read
 
 PAGE = 200
 _SEQ = re.compile(r"[0-9]{1,18}")

@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import web
 
 from daemon.runtime.json_codec import dumps
-from daemon.web.openapi import document
+from daemon.web.openapi.document import document
 from daemon.web.problems import codes
 from daemon.web.responses import JSON
 from daemon.web.services import SERVICES

@@ -1,0 +1,147 @@
+"""The way of a command from its request to the run's actor and back to the response."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial, wraps
+from typing import Any, TypeAlias
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from actors.core.messages import Command, Rejected
+from actors.core.run import Run
+from actors.core.template import Template
+from actors.ports import Receipt, StoreFailed
+from daemon.runtime.json_codec import dumps
+from daemon.web.bodies import prefer
+from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
+from daemon.web.middleware.admission import slot_released
+from daemon.web.middleware.request_id import request_id_of
+from daemon.web.problems import not_found, problem_of
+from daemon.web.resources.run_json import run_json
+from daemon.web.response_cache import RESPONSE_CACHE
+from daemon.web.responses import StoredResponse, problem_response, run_response
+from daemon.web.services import SERVICES, Services
+
+
+@dataclass(slots=True)
+class RunCommand:
+    """A command, and the run that it is for."""
+
+    run_key: tuple[str, str]
+    message: Command
+    template: Template | None = None
+
+
+class Responder:
+    """Makes the response to a command: how long its caller waits for the run to rest, and the status then."""
+
+    def __init__(self, request: web.Request, wait_s: float | None) -> None:
+        self.wait_s = wait_s
+        self._request_id = request_id_of(request)
+        self._created = "run_id" not in request.match_info
+
+    def respond(self, run: Run, rejected: Rejected | None) -> StoredResponse | None:
+        """The response to what was decided; None where the caller waits for the run to rest."""
+        if rejected is not None:
+            return self.refused(rejected)
+        if self.wait_s is None or run.resting:
+            return self.run(run, dumps(run_json(run)))
+        return None
+
+    def run(self, run: Run, body: bytes) -> StoredResponse:
+        """The run: 202 while it still executes, or when nobody waited for it."""
+        status = 202 if self.wait_s is None or run.status == "executing" else 201 if self._created else 200
+        return run_response(run, body, status, created=self._created)
+
+    def refused(self, rejected: Rejected) -> StoredResponse:
+        return problem_response(problem_of(rejected), self._request_id)
+
+
+Build: TypeAlias = Callable[[web.Request, dict[str, Any]], Awaitable[RunCommand]]
+Wait: TypeAlias = Callable[[web.Request], float | None]
+
+
+def default_wait(request: web.Request) -> float:
+    return request.app[SERVICES].settings.wait_s
+
+
+def _preferred_wait(request: web.Request) -> float | None:
+    return prefer(request, default_wait(request))
+
+
+async def _dispatch(
+    build: Build, wait: Wait, request: web.Request, body: dict[str, Any], key: IdempotencyKey | None
+) -> StoredResponse:
+    """Have the run's actor decide on a command; the receipt is committed together with the decision."""
+    command, responder = await build(request, body), Responder(request, wait(request))
+    responses: list[StoredResponse | None] = []
+
+    def receipt(run: Run, rejected: Rejected | None) -> Receipt:
+        """Called again after a version conflict: the decision made last is the one that counts."""
+        assert key is not None  # noqa: S101 - made only for requests with a key
+        responses.append(responder.respond(run, rejected))
+        return key.receipt(responses[-1], run.id)
+
+    directory, maker = request.app[SERVICES].directory, None if key is None else receipt
+    decided = await directory.ask(command.run_key, command.message, template=command.template, receipt=maker)
+    if isinstance(decided, Rejected):  # nothing is committed
+        refusal = responder.refused(decided)
+        if key is not None and decided.code != "not_found":
+            await request.app[IDEMPOTENCY].refuse(key.receipt(refusal, command.run_key[1]))
+        return refusal
+    response = responses[-1] if responses else responder.respond(decided.run, decided.rejected)
+    return response or await _settle(request.app, responder, decided.run, key)
+
+
+async def _finish(wait: Wait, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    """Answer a command that was applied before a restart and never answered."""
+    run = await _current(request.app[SERVICES], (receipt.company_id, receipt.run_id or ""))
+    if run is None:
+        raise not_found()
+    return await _settle(request.app, Responder(request, wait(request)), run, key)
+
+
+async def _settle(app: web.Application, responder: Responder, run: Run, key: IdempotencyKey | None) -> StoredResponse:
+    """Wait for the run to rest, answer, and keep the answer."""
+    if responder.wait_s is not None and not run.resting:
+        run = await _rested(app[SERVICES], run, responder.wait_s)
+    response = responder.run(run, app[RESPONSE_CACHE].body(run))
+    if key is not None:
+        try:
+            await app[IDEMPOTENCY].keep(key.receipt(response, run.id))
+        except StoreFailed as failed:  # the response could not be kept, but what it says has happened
+            raise StoreFailed(str(failed), "unknown") from failed
+    return response
+
+
+def command(*, optional: bool = False, wait: Wait = _preferred_wait) -> Callable[[Build], Handler]:
+    """Make a handler of a function that makes a command of a request; an `optional` body may be missing."""
+
+    def around(build: Build) -> Handler:
+        return wraps(build)(idempotent(partial(_finish, wait), optional=optional)(partial(_dispatch, build, wait)))
+
+    return around
+
+
+async def _rested(services: Services, run: Run, wait_s: float) -> Run:
+    """The run once it rests, or as it is when the wait or the service ends."""
+    key = (run.company_id, run.id)
+    with slot_released(), services.feed.follow(*key) as follower:
+        run = await _current(services, key) or run
+        try:
+            async with asyncio.timeout(wait_s):
+                while not run.resting:
+                    later, _ = await follower.next()
+                    run = later if later is not None and later.version >= run.version else run
+        except (TimeoutError, EOFError):
+            return run
+    return run
+
+
+async def _current(services: Services, key: tuple[str, str]) -> Run | None:
+    """The run as committed last: from its actor if that is live, else from the store, without waking it."""
+    return services.directory.live(*key) or await services.store.load(*key)
