@@ -1,4 +1,4 @@
-"""A typed client of the service's API, for the command line and for whoever imports it: see docs/guides/client.md."""
+"""A typed client of the service's API: see docs/guides/client.md."""
 
 from daemon.client.api import Penstock
 from daemon.client.errors import Problem, Unreachable

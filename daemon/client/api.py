@@ -28,8 +28,9 @@ EVENTS = TypeAdapter(list[Event])
 class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
     """A service, as the holder of a token sees it: `async with Penstock(address, token) as api: …`.
 
-    Whatever changes something carries an Idempotency-Key, and is repeated under it when the connection is lost and on
-    429 and 503, as patiently as `patience` says. Problem is raised for a refusal, Unreachable where no answer comes.
+    A request that changes something carries an Idempotency-Key. It is repeated under that key when
+    the connection is lost and on 429 and 503, as often as `patience` says. Problem is raised for a
+    refusal, Unreachable where no response comes.
     """
 
     async def __aenter__(self) -> Self:
@@ -43,7 +44,7 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
 
     @property
     def token(self) -> str:
-        """The token that goes with each request: the one that was given, or of the last log-in; empty for none."""
+        """The token of each request: as given, or of the last log-in; empty for none."""
         return self._transport.token
 
     async def register(
@@ -129,7 +130,7 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
         wait_s: int | None = None,
         key: str | None = None,
     ) -> Run:
-        """Decide at a gate. With the `digest` that was shown, it is refused if what is asked has changed since.
+        """Decide at a gate; with the `digest` that was shown, refused if it has changed since.
 
         `inputs` are of those that the gate names in `missing`.
         """
@@ -154,11 +155,11 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
         return self._all(path("process-runs", run_id, "events"), EVENTS, {"after": str(after)})
 
     def watch(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
-        """The history of a run as it grows, until the run has ended; it goes on over lost connections."""
+        """Follow a run's events until it has ended; goes on over lost connections."""
         return _events(self.follow(run_id, after=after))
 
     def follow(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event | GateChanged]:
-        """As `watch`, and each open gate that stands otherwise meanwhile, since a connector behind it has changed."""
+        """As `watch`, and each open gate that changes because a connector did."""
         return follow_run(self._transport, path("process-runs", run_id, "events"), after)
 
     async def _log_in(self, address: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Session:

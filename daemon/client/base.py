@@ -1,4 +1,4 @@
-"""What every part of the client needs: requests whose responses are models, and lists over all pages."""
+"""The base of the client: requests whose responses are models, and lists over all pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TIMEOUT_S = 75.0
 
 
 class BaseClient:
-    """Speaks to the service at an address; ValueError when it is none. `timeout_s` bounds each attempt."""
+    """Speaks to the service at an address; `timeout_s` bounds each attempt."""
 
     def __init__(
         self, base_url: str, token: str = "", *, patience: Patience | None = None, timeout_s: float = TIMEOUT_S
@@ -71,6 +71,6 @@ class BaseClient:
 
 
 def _next_page(response: ApiResponse) -> Mapping[str, str] | None:
-    """The query of the next page; its path is ours, so that a proxy may have put another in front of it."""
+    """The query of the next page; not its path, which a proxy may have changed."""
     found = _NEXT.search(response.headers.get("Link", ""))
     return None if found is None else dict(parse_qsl(urlsplit(found[1]).query))

@@ -25,7 +25,7 @@ class ConnectorsClient(BaseClient):
         return await self._get(Connector, "connectors", tool_id)
 
     async def put_connector(self, tool_id: str, target: Target, auth_token: str | None = None) -> Connector:
-        """Bind a tool. Without a secret the stored one stays, as long as scheme, host and port do."""
+        """Bind a tool. Without a secret the stored one stays while scheme, host and port do."""
         return await self._put(Connector, "connectors", tool_id, body=_body(target, auth_token))
 
     async def delete_connector(self, tool_id: str) -> None:

@@ -12,7 +12,7 @@ MEMBERS = ("type", "title", "status", "detail", "code", "request_id", "retryable
 
 @dataclass(slots=True, eq=False)
 class Problem(Exception):
-    """A refusal in the contract's terms (RFC 9457); what a code has beyond the common members is in `more`."""
+    """A refusal (RFC 9457); `more` has the members beyond the common ones."""
 
     status: int
     code: str
@@ -35,7 +35,7 @@ class Problem(Exception):
 
     @classmethod
     def of(cls, status: int, headers: Mapping[str, str], raw: bytes) -> Problem:
-        """The problem in an answer; one that holds none comes from something between the caller and the service."""
+        """The problem in a response; one without comes from a proxy."""
         asked = headers.get("Retry-After", "")
         after_s = float(asked) if asked.isdecimal() else None
         try:
@@ -49,4 +49,4 @@ class Problem(Exception):
 
 
 class Unreachable(Exception):
-    """No whole answer came, however often it was asked for; a change may have been made all the same."""
+    """No whole response came; a change may have been made all the same."""

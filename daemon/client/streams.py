@@ -1,4 +1,4 @@
-"""What happens, as it happens, over connections that come and go, without a gap and without a repeat."""
+"""Event streams over connections that come and go, without a gap and without a repeat."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One event as it is sent; without data it only says how far the stream has come, without an id it is no event."""
+    """A server-sent event: without data it is a position only, without an id no event."""
 
     id: str
     name: str
@@ -34,7 +34,7 @@ class Frame:
 
 
 async def follow_run(transport: Transport, path: str, after: int) -> AsyncIterator[Event | GateChanged]:
-    """Every event of a run behind a place, and each change of an open gate meanwhile, until the run has ended."""
+    """The events of a run after a number, and changes of its open gates, until it has ended."""
     reader = Reader(str(after))
     async for frame in _followed(transport, path, reader):
         if not frame.id:
@@ -58,7 +58,7 @@ async def follow_company(transport: Transport, path: str, after: str | None) -> 
 
 
 async def _followed(transport: Transport, path: str, reader: Reader) -> AsyncIterator[Frame]:
-    """The frames of a stream and of those that go on from it; patience begins anew with each sign of life."""
+    """The frames of a stream, over reconnections; attempts count anew after each sign of life."""
     tried = 0
     while True:
         failure: Problem | Unreachable
@@ -92,7 +92,7 @@ def _request(path: str, last_id: str | None) -> ApiRequest:
 
 
 async def _frames(response: aiohttp.ClientResponse) -> AsyncIterator[Frame | None]:
-    """The frames of one connection; None for a line that only says that the service is still there."""
+    """The frames of one connection; None for a heartbeat."""
     place, title, data = "", "", list[bytes]()
     async for line in lines(response):
         name, _, text = line.rstrip(b"\r").partition(b":")

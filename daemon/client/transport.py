@@ -44,7 +44,7 @@ class Patience:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
     def pause_s(self, tried: int, asked_s: float | None = None) -> float | None:
-        """How long to wait after so many attempts, a little more than was asked for; None to give up."""
+        """The pause after so many attempts, with jitter; None to give up."""
         if tried >= self.tries_max:
             return None
         wait_s = min(self.longest_s, self.first_s * 2 ** (tried - 1)) if asked_s is None else asked_s
@@ -54,7 +54,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class ApiRequest:
-    """A request; `repeatable` says whether it may be repeated when nobody knows whether it arrived."""
+    """A request; `repeatable` ones are sent again when it is unknown whether they arrived."""
 
     method: str
     path: str
@@ -106,7 +106,7 @@ async def lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 class Transport:
-    """A connection to one service; the token goes to no other address, redirects are not followed."""
+    """Connections to one service; the token goes nowhere else, redirects are not followed."""
 
     def __init__(self, base_url: str, token: str, patience: Patience, timeout_s: float) -> None:
         """Nothing is sent before it is entered."""
@@ -156,7 +156,7 @@ class Transport:
 
     @asynccontextmanager
     async def stream(self, request: ApiRequest) -> AsyncIterator[aiohttp.ClientResponse]:
-        """A response that is read while it comes, as long as it is not silent; Problem from 300 on."""
+        """A response that is read while it comes; Problem from 300 on."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENCE_S)
         async with self._request(request, timeout) as response:
             if response.status >= HTTPStatus.MULTIPLE_CHOICES:

@@ -27,7 +27,7 @@ class WebhooksClient(BaseClient):
         return self._all("/events", EVENTS, {"after": after})
 
     def listen(self, *, after: str | None = None) -> AsyncIterator[CompanyEvent]:
-        """The events of all runs from now on, or behind the `id` of an event; goes on over lost connections."""
+        """Follow the events of all runs from now on, or after the `id` of an event."""
         return follow_company(self._transport, "/events", after)
 
     def webhooks(self) -> AsyncIterator[Webhook]:
@@ -39,7 +39,7 @@ class WebhooksClient(BaseClient):
     async def add_webhook(
         self, url: str, *, events: Sequence[str] | None = None, description: str | None = None, key: str | None = None
     ) -> NewWebhook:
-        """Have events sent to a URL, all or those of these types; only this response has the secret."""
+        """Have events sent to a URL; this response alone has the secret that signs them."""
         return await self._post(NewWebhook, "/webhooks/", _body(url, events, description), key=key)
 
     async def put_webhook(

@@ -1,1 +1,1 @@
-"""What callers send and receive, as models: the one definition for the service, the client and OpenAPI."""
+"""Models of requests and responses, which service, client and OpenAPI share."""

@@ -23,14 +23,14 @@ class Empty(Request):
 
 
 def closed(schema: dict[str, Any]) -> None:
-    """Leave `additionalProperties` out of the contract: clients accept new members, none are promised."""
+    """Drop `additionalProperties`: clients accept new members, none are promised."""
     schema.pop("additionalProperties", None)
 
 
 class Response(BaseModel):
     """A part of a response. Members that a newer service adds are kept.
 
-    A default is for the client, which may read the response of an older service; this one sends every member.
+    Defaults are for a client that reads the response of an older service; this one sends all.
     """
 
     model_config = ConfigDict(
@@ -39,5 +39,5 @@ class Response(BaseModel):
 
     @classmethod
     def view(cls, source: object, **computed: Any) -> dict[str, Any]:
-        """The members of this response, taken from the attributes of `source` but for the computed ones."""
+        """The members of this response: attributes of `source`, but for the computed ones."""
         return {name: computed[name] if name in computed else getattr(source, name) for name in cls.model_fields}

@@ -74,7 +74,7 @@ class CompanyEvent(Response):
 
 
 class GateChanged(Response):
-    """An open gate that changed because its connectors did. It is sent on streams only, without an id."""
+    """An open gate changed because a connector did; sent on streams only, without an id."""
 
     type: Literal["gate_changed"] = "gate_changed"
     run_id: str

@@ -87,7 +87,10 @@ class ConnectorPin(Response):
 
 
 class PlannedCall(Response):
-    """An irreversible call that `decisions` at a gate can lead to before the next human; `call` where it is known."""
+    """An irreversible call that `decisions` at a gate can lead to before the next human.
+
+    `call` is the call itself where its content is known.
+    """
 
     step_id: str
     label: str
@@ -99,7 +102,10 @@ class PlannedCall(Response):
 
 
 class Gate(Response):
-    """What a human is asked. Send `step_id` back as `gate`, and `digest` to be refused if anything has changed."""
+    """What a human is asked.
+
+    A verdict names `step_id` as `gate`; with `digest` it is refused if anything has changed.
+    """
 
     step_id: str
     label: str

@@ -47,7 +47,7 @@ def _url(value: str) -> str:
         raise ValueError("is no URL") from None
 
 
-# JSON Schema's regular expressions have no \A and no \Z, so a pattern that Python checks is written for it again.
+# Regular expressions of JSON Schema have no \A and no \Z, so its patterns are written apart.
 Email = Annotated[
     str, AfterValidator(_email), Field(json_schema_extra={"pattern": f"^{EMAIL.pattern}$", "maxLength": 254})
 ]

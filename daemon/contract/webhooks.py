@@ -38,7 +38,7 @@ class Webhook(Response):
 
 
 class NewWebhook(Webhook):
-    """A new webhook, with the secret that signs its notifications. The secret is not shown again."""
+    """A new webhook, with the secret that signs its notifications; it is not shown again."""
 
     secret: str = Field(repr=False)
 

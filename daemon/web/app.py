@@ -55,7 +55,7 @@ def application(services: Services) -> web.Application:
 
 
 def _add_routes(router: web.UrlDispatcher) -> None:
-    """Add one aiohttp resource for each address; a list answers with and without its trailing slash."""
+    """Add an aiohttp resource for each address: for a list with and without trailing slash."""
     for path, group in groupby(ROUTES, operator.itemgetter(1)):
         routes = tuple(group)
         is_list = any(endpoint.operation.is_list for _, _, endpoint in routes)
@@ -74,7 +74,7 @@ def _add(resource: web.Resource, method: str, handler: Handler) -> None:
 
 
 async def _expect(request: web.Request) -> None:
-    """Let a caller who waits for it send the body; other expectations are passed over (RFC 9110, 10.1.1)."""
+    """Answer `Expect: 100-continue`; other expectations are ignored (RFC 9110, 10.1.1)."""
     if request.headers["Expect"].lower() == "100-continue" and request.version >= HttpVersion11:
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         request.writer.output_size = 0  # of the answer nothing is sent yet

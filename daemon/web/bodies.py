@@ -1,4 +1,4 @@
-"""Reading what callers send: bodies, headers and query parameters, each refused in the contract's form."""
+"""Read and check the bodies, headers and query parameters of requests."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def read(request: web.Request, model: type[B]) -> B:
 
 
 async def read_object(request: web.Request, *, optional: bool = False) -> dict[str, Any]:
-    """The JSON object in the body, its members unchecked; where it is `optional`, none is an empty object."""
+    """The JSON object in the body, unchecked; an `optional` one that is missing is empty."""
     raw = await _raw(request, request.app[SERVICES].settings.body_timeout_s)
     if not raw and optional:
         return {}
@@ -114,7 +114,7 @@ def has_already(request: web.Request, tag: str) -> bool:
 
 
 def traceparent(request: web.Request) -> str | None:
-    """Where the request stands in a trace: our own span where traces are made, else its caller's."""
+    """The trace context of the request: our span if there is one, else its caller's."""
     return TRACE.get() or sent_traceparent(request)
 
 
@@ -147,7 +147,10 @@ def number(request: web.Request, name: str, default: int) -> int:
 
 
 class IncomingBodies:
-    """The bodies that have arrived in part: so many bytes of all together, and of one company at most what is free."""
+    """Bounds the bytes of bodies that have arrived in part.
+
+    One company holds at most as many as are free for the others.
+    """
 
     def __init__(self, bytes_max: int) -> None:
         """Begin with none."""
@@ -155,7 +158,7 @@ class IncomingBodies:
         self._held: Counter[str] = Counter()
 
     async def read(self, request: web.Request, bytes_max: int) -> bytes:
-        """The whole body; 503 when there is no room for what has arrived of it, 413 when it is larger than that."""
+        """The whole body; 503 when there is no room for it, 413 when it is too large."""
         company_id, body = company_of(request), bytearray()
         try:
             while chunk := await request.content.readany():

@@ -20,8 +20,8 @@ KEYED = ("Idempotency-Key",)
 class Operation:
     """Decorates a handler. Its name is the operation's id, its docstring the description.
 
-    `problems` are statuses of refusals beyond those that follow from the path, the query and the body. `also` are
-    further statuses that have the same response; `stream` says that it can be had as server-sent events.
+    `problems` are statuses of refusals beyond those that follow from path, query and body. `also`
+    are further statuses with the same response. A `stream` can be read as server-sent events.
     """
 
     summary: str

@@ -74,7 +74,7 @@ async def _serve(request: web.Request, name: str, keep: str) -> web.Response:
 
 @cache
 def _files() -> dict[str, File]:
-    """Every built file by its address; to compress them takes longer than to serve hundreds, so it is done once."""
+    """Every built file by its address, compressed once."""
     root = resources.files("daemon.web") / "static"
     return {name: _file(name, one.read_bytes()) for name, one in _walk(root, "")}
 

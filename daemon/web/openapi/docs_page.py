@@ -48,7 +48,7 @@ async def page(request: web.Request) -> web.Response:
     return web.Response(text=html, content_type="text/html", headers=headers)
 
 
-# To make the document takes as long as hundreds of requests, so it is made once, and beside the event loop.
+# Making the document takes as long as hundreds of requests: once, and in a thread.
 @cache
 def _written(version: str) -> bytes:
     return dumps(document(version))

@@ -203,7 +203,7 @@ def _headers(*names: str) -> dict[str, Any]:
 
 
 def _schema(model: Any, schemas: dict[str, Any]) -> dict[str, Any]:
-    """A reference to the schema of a model; the schema, and what that refers to, go among the schemas."""
+    """A reference to the schema of a model, which is added to `schemas` with all it refers to."""
     is_request = isinstance(model, type) and issubclass(model, Request)
     schema = TypeAdapter(model).json_schema(ref_template=REF, mode="validation" if is_request else "serialization")
     found = schema.pop("$defs", {})
@@ -229,6 +229,6 @@ def _notification(event_type: str) -> dict[str, Any]:
 
 @cache
 def _examples() -> dict[str, Any]:
-    """An example of each model that is a body, by its name; of other bodies by the id of their operation."""
+    """Examples of bodies, by the name of the model or else the id of the operation."""
     found: dict[str, Any] = json.loads((resources.files("daemon.contract") / "examples.json").read_bytes())
     return found

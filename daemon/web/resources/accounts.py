@@ -32,7 +32,7 @@ PATH = "/auth/register"
     "Register a company", contract.Session, 201, contract.Registration, headers=KEYED, problems=(409, 429), public=True
 )
 async def register(request: web.Request) -> web.Response:
-    """Makes a company and its first user, its owner, and logs that user in. An e-mail address has one account."""
+    """Makes a company and its owner, and logs the owner in. An e-mail address has one account."""
     services, of_page = request.app[SERVICES], cookies.of_page(request)
     await request.app[RATE_LIMITS].registration(request)
     raw = await read_object(request)
@@ -59,7 +59,10 @@ async def register(request: web.Request) -> web.Response:
 
 @Operation("Log in", contract.Session, request=contract.Login, problems=(401, 429), public=True)
 async def log_in(request: web.Request) -> web.Response:
-    """Gives a token for an e-mail address and its password. Both being wrong, or one of them, look the same."""
+    """Gives a token for an e-mail address and its password.
+
+    An unknown address and a wrong password look the same.
+    """
     services, of_page = request.app[SERVICES], cookies.of_page(request)
     body = await read(request, contract.Login)
     await request.app[RATE_LIMITS].login(request, body.email)
@@ -88,7 +91,7 @@ async def get_account(request: web.Request) -> web.Response:
 
 async def _register(services: Services, body: contract.Registration, key: IdempotencyKey | None) -> Session:
     def receipt(session: Session) -> Receipt | None:
-        """What is kept of the session: all but the token, which can be signed again from its claims."""
+        """Keeps all of the session but the token, which is signed again from its claims."""
         if key is None:
             return None
         claims, key_id = services.identity.claims(session.token)

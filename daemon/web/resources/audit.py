@@ -48,7 +48,7 @@ async def get_audit_keys(request: web.Request) -> web.Response:
 
 @Operation("List the company's log", list[contract.ChainedEvent], query=PAGED, problems=(403,))
 async def list_audit_log(request: web.Request) -> web.Response:
-    """Log-ins and changes of connectors and webhooks, newest first, each with its place in the hash chain."""
+    """Log-ins and changes of connectors and webhooks in their hash chain, newest first."""
     company_id = _auditor(request)
     limit, before = page_limit(request), from_number(request, "log")
     # One commit more than events are shown: its head is what the others are chained to.
@@ -75,7 +75,10 @@ def _newest(company_id: str, found: Sequence[Entry], limit: int, before: int | N
 
 @Operation("Get the evidence of a run", contract.RunAudit, query=PAGED)
 async def get_run_audit(request: web.Request) -> web.Response:
-    """The hash chain of a run, and the proof that a checkpoint covers it; all of it without `limit` and `cursor`."""
+    """The hash chain of a run, and the proof that a checkpoint covers it.
+
+    Without `limit` and `cursor` it is not paged.
+    """
     found = await find(request)
     page = _page(request, found.id)
     proven = await _proven(request, found, page)

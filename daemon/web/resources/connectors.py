@@ -91,20 +91,23 @@ async def list_connector_changes(request: web.Request) -> web.Response:
 
 @Operation("Test a connector", contract.ConnectorTestResult, request=contract.ConnectorDefinition)
 async def test_connector(request: web.Request) -> web.Response:
-    """Makes one call that touches no run. The stored secret is sent only to the stored connector's own origin."""
+    """Makes one call that touches no run.
+
+    The stored secret is sent only to the stored connector's own origin.
+    """
     services, principal = request.app[SERVICES], principal_of(request)
     tool_id = _tool_id(request)
     body = await read(request, contract.ConnectorDefinition)
-    trial = _connector(tool_id, body)
+    connector = _connector(tool_id, body)
     if "auth_type" not in body.model_fields_set:
-        trial = _as_stored(trial, await services.connector_service.stored(principal.company_id, tool_id))
-    _checked(trial, services.url_policy)
-    _secret_checked(trial, body.auth_token)
+        connector = _as_stored(connector, await services.connector_service.stored(principal.company_id, tool_id))
+    _checked(connector, services.url_policy)
+    _secret_checked(connector, body.auth_token)
     with slot_released():
-        refusal = await services.url_policy.refusal(trial.base_url)
+        refusal = await services.url_policy.refusal(connector.base_url)
         if refusal is not None:
             raise invalid(("/base_url", refusal))
-        result = await services.dispatcher.test_connector(principal.company_id, trial, body.auth_token)
+        result = await services.dispatcher.test_connector(principal.company_id, connector, body.auth_token)
     return json_response(result)
 
 
@@ -125,11 +128,11 @@ def _connector(tool_id: str, body: contract.ConnectorDefinition) -> Connector:
     return Connector(tool_id=tool_id, version=0, **fields)
 
 
-def _as_stored(trial: Connector, stored: StoredConnector | None) -> Connector:
-    """The trial, identified as the stored connector is; whether its secret may go there is for the tester to say."""
+def _as_stored(connector: Connector, stored: StoredConnector | None) -> Connector:
+    """The connector to test, with the authentication of the stored one."""
     if stored is None:
-        return trial
-    return replace(trial, auth_type=stored.connector.auth_type, auth_header=stored.connector.auth_header)
+        return connector
+    return replace(connector, auth_type=stored.connector.auth_type, auth_header=stored.connector.auth_header)
 
 
 def _secret_checked(connector: Connector, secret: str | None) -> None:

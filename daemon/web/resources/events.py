@@ -32,8 +32,8 @@ _SEQ = re.compile(r"[0-9]{1,18}")
 async def list_run_events(request: web.Request) -> web.StreamResponse:
     """The history of a run, oldest first.
 
-    With `Accept: text/event-stream` it is streamed live; there `gate_changed` (GateChanged), which has no id, says that
-    an open gate has changed because a connector did.
+    With `Accept: text/event-stream` it is streamed live. There `gate_changed` (GateChanged), which
+    has no id, says that an open gate has changed because a connector did.
     """
     run = await find(request)
     if wants_stream(request):
@@ -53,7 +53,10 @@ async def list_run_events(request: web.Request) -> web.StreamResponse:
     stream=True,
 )
 async def list_events(request: web.Request) -> web.StreamResponse:
-    """What happened in all runs of the company, oldest first; live with `Accept: text/event-stream`."""
+    """The events of all runs of the company, oldest first.
+
+    With `Accept: text/event-stream` they are streamed live.
+    """
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     after = _after(request)
     if wants_stream(request):
@@ -72,7 +75,7 @@ async def _of_company(
 ) -> AsyncGenerator[bytes, None]:
     """What happens in a company behind a place, without an end.
 
-    The first frame says where it begins: a reader who is cut off before there was an event goes on from there.
+    The first frame says where it begins, so that a reader who is cut off early goes on from there.
     """
     store, sent = request.app[SERVICES].store, begun
     yield b"id: %s\n\n" % str(begun).encode()
@@ -88,7 +91,7 @@ async def _of_company(
 
 
 class OfRun:
-    """The history of a run as server-sent events: what is recorded first, then what comes, without a gap."""
+    """Streams the events of a run: first those recorded, then new ones, without a gap."""
 
     def __init__(self, request: web.Request, company_id: str, run_id: str) -> None:
         """Begin behind the event that the reader has seen last."""
@@ -100,7 +103,7 @@ class OfRun:
         self._gates: dict[tuple[str, int], str] = {}
 
     async def serve(self) -> web.StreamResponse:
-        """Send until nothing more can come or the reader has gone; 204 when there will never be more."""
+        """Stream until the run has ended or the reader has gone; 204 when it has ended before."""
         with self._services.feed.follow(*self._key) as follower:
             run = await find(self._request)
             self._ended = run.ended is not None
@@ -132,11 +135,11 @@ class OfRun:
 
     @property
     def _is_over(self) -> bool:
-        """Whether nothing more can come; a call that was out when its run was ended is still waited for."""
+        """Whether no more events can come; a call in flight may outlast its run."""
         return self._ended and not self._services.dispatcher.is_on_wire(*self._key)
 
     async def _changed_gates(self) -> bytes:
-        """The frames of the open gates that stand otherwise than was told last; they are no part of the history."""
+        """Frames of the open gates that have changed since they were sent last."""
         committed = await find(self._request)
         run, tag = await as_read(self._services, committed)
         frames = []

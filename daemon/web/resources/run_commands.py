@@ -37,7 +37,7 @@ class RunCommand:
 
 
 class Responder:
-    """Makes the response to a command: how long its caller waits for the run to rest, and the status then."""
+    """Makes the response to a command, for a caller who waits at most `wait_s`."""
 
     def __init__(self, request: web.Request, wait_s: float | None) -> None:
         self.wait_s = wait_s
@@ -76,7 +76,7 @@ def _preferred_wait(request: web.Request) -> float | None:
 async def _dispatch(
     build: Build, wait: Wait, request: web.Request, body: dict[str, Any], key: IdempotencyKey | None
 ) -> StoredResponse:
-    """Have the run's actor decide on a command; the receipt is committed together with the decision."""
+    """Let the run's actor decide; the receipt is committed with the decision."""
     command, responder = await build(request, body), Responder(request, wait(request))
     responses: list[StoredResponse | None] = []
 
@@ -119,7 +119,7 @@ async def _settle(app: web.Application, responder: Responder, run: Run, key: Ide
 
 
 def command(*, optional: bool = False, wait: Wait = _preferred_wait) -> Callable[[Build], Handler]:
-    """Make a handler of a function that makes a command of a request; an `optional` body may be missing."""
+    """Make a handler of a function that builds a command from a request."""
 
     def around(build: Build) -> Handler:
         return wraps(build)(idempotent(partial(_finish, wait), optional=optional)(partial(_dispatch, build, wait)))
@@ -143,5 +143,5 @@ async def _rested(services: Services, run: Run, wait_s: float) -> Run:
 
 
 async def _current(services: Services, key: tuple[str, str]) -> Run | None:
-    """The run as committed last: from its actor if that is live, else from the store, without waking it."""
+    """The run as committed last, from its live actor or else from the store."""
     return services.directory.live(*key) or await services.store.load(*key)

@@ -1,6 +1,6 @@
 """Runs and gates as JSON objects, with the members that `daemon.contract.runs` defines.
 
-They are written by hand: to make the models first takes four times as long, and every response to a command is a run.
+Written by hand: making the models first takes four times as long, and each command answers a run.
 """
 
 from __future__ import annotations

@@ -33,7 +33,10 @@ SUMMARY = "summary"
 )
 @command()
 async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
-    """Starts a run, which goes on by itself until a human is needed. 202 while it still executes when the wait ends."""
+    """Starts a run, which goes on by itself until a human is needed.
+
+    202 says that it still executed when the wait ended.
+    """
     services, principal, body = request.app[SERVICES], principal_of(request), parse(contract.StartRun, raw)
     await services.catalog.keep()
     entry = services.catalog.current(body.vertical)
@@ -66,8 +69,8 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """Gives a verdict at an open gate, and the run goes on.
 
-    A gate is decided once: of several verdicts the first counts, and the others are refused (409). A verdict that
-    carries the `digest` of the gate is refused (412) when anything has changed since it was shown.
+    A gate is decided once: of several verdicts the first counts, the others are refused (409). A
+    verdict with the gate's `digest` is refused (412) if anything has changed since it was shown.
     """
     principal, run_key, body = principal_of(request), _run_key(request), parse(contract.ResumeRun, raw)
     message = Resume(
@@ -122,7 +125,10 @@ async def get_run(request: web.Request) -> web.Response:
     "List runs", list[contract.Run | contract.RunSummary], query=("status", "vertical", "parked_at", "view", *PAGED)
 )
 async def list_runs(request: web.Request) -> web.Response:
-    """All runs of the company, newest first. `view=summary` leaves `inputs`, `facts` and `trace` out."""
+    """All runs of the company, newest first.
+
+    `view=summary` leaves `inputs`, `facts` and `trace` out.
+    """
     services, principal = request.app[SERVICES], principal_of(request)
     limit, status = page_limit(request), request.query.get("status")
     if status is not None and status not in contract.STATUSES:
@@ -167,7 +173,7 @@ def _run_key(request: web.Request) -> tuple[str, str]:
 
 
 async def as_read(services: Services, run: Run) -> tuple[Run, str]:
-    """The run with its open gates as its connectors stand now, and its entity tag; nothing is written."""
+    """The run with its open gates as connectors are now, and its entity tag."""
     connectors = await services.connector_service.connectors(run.company_id) if run.parked else {}
     if unchanged(run, connectors):
         return run, tag(run, ())

@@ -35,7 +35,10 @@ async def _created_before(request: web.Request, _: IdempotencyKey, receipt: Rece
 @Operation("Create a webhook", contract.NewWebhook, 201, contract.WebhookDefinition, headers=KEYED)
 @idempotent(_created_before)
 async def create_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
-    """Has the events of all runs sent to a URL from now on. The secret that signs them is shown this once."""
+    """Has the events of all runs sent to a URL from now on.
+
+    The secret that signs them is shown this once.
+    """
     services, body = request.app[SERVICES], parse(contract.WebhookDefinition, raw)
     await _check(services, body.url)
     return await _created(services, _wanted(principal_of(request), body), key)
