@@ -15,7 +15,7 @@ export interface paths {
         put?: never;
         /**
          * Register a company
-         * @description Makes a company and its first user, its owner, and logs that user in. An e-mail address has one account.
+         * @description Makes a company and its owner, and logs the owner in. An e-mail address has one account.
          */
         post: operations["register"];
         delete?: never;
@@ -35,7 +35,9 @@ export interface paths {
         put?: never;
         /**
          * Log in
-         * @description Gives a token for an e-mail address and its password. Both being wrong, or one of them, look the same.
+         * @description Gives a token for an e-mail address and its password.
+         *
+         *     An unknown address and a wrong password look the same.
          */
         post: operations["log_in"];
         delete?: never;
@@ -179,8 +181,8 @@ export interface paths {
          * Decide at a gate
          * @description Gives a verdict at an open gate, and the run goes on.
          *
-         *     A gate is decided once: of several verdicts the first counts, and the others are refused (409). A verdict that
-         *     carries the `digest` of the gate is refused (412) when anything has changed since it was shown.
+         *     A gate is decided once: of several verdicts the first counts, the others are refused (409). A
+         *     verdict with the gate's `digest` is refused (412) if anything has changed since it was shown.
          */
         post: operations["resume_run"];
         delete?: never;
@@ -198,13 +200,17 @@ export interface paths {
         };
         /**
          * List runs
-         * @description All runs of the company, newest first. `view=summary` leaves `inputs`, `facts` and `trace` out.
+         * @description All runs of the company, newest first.
+         *
+         *     `view=summary` leaves `inputs`, `facts` and `trace` out.
          */
         get: operations["list_runs"];
         put?: never;
         /**
          * Start a run
-         * @description Starts a run, which goes on by itself until a human is needed. 202 while it still executes when the wait ends.
+         * @description Starts a run, which goes on by itself until a human is needed.
+         *
+         *     202 says that it still executed when the wait ended.
          */
         post: operations["start_run"];
         delete?: never;
@@ -264,8 +270,8 @@ export interface paths {
          * List the events of a run
          * @description The history of a run, oldest first.
          *
-         *     With `Accept: text/event-stream` it is streamed live; there `gate_changed` (GateChanged), which has no id, says that
-         *     an open gate has changed because a connector did.
+         *     With `Accept: text/event-stream` it is streamed live. There `gate_changed` (GateChanged), which
+         *     has no id, says that an open gate has changed because a connector did.
          */
         get: operations["list_run_events"];
         put?: never;
@@ -285,7 +291,9 @@ export interface paths {
         };
         /**
          * Get the evidence of a run
-         * @description The hash chain of a run, and the proof that a checkpoint covers it; all of it without `limit` and `cursor`.
+         * @description The hash chain of a run, and the proof that a checkpoint covers it.
+         *
+         *     Without `limit` and `cursor` it is not paged.
          */
         get: operations["get_run_audit"];
         put?: never;
@@ -365,7 +373,7 @@ export interface paths {
         };
         /**
          * List the company's log
-         * @description Log-ins and changes of connectors and webhooks, newest first, each with its place in the hash chain.
+         * @description Log-ins and changes of connectors and webhooks in their hash chain, newest first.
          */
         get: operations["list_audit_log"];
         put?: never;
@@ -457,7 +465,9 @@ export interface paths {
         put?: never;
         /**
          * Test a connector
-         * @description Makes one call that touches no run. The stored secret is sent only to the stored connector's own origin.
+         * @description Makes one call that touches no run.
+         *
+         *     The stored secret is sent only to the stored connector's own origin.
          */
         post: operations["test_connector"];
         delete?: never;
@@ -475,7 +485,9 @@ export interface paths {
         };
         /**
          * List the events of all runs
-         * @description What happened in all runs of the company, oldest first; live with `Accept: text/event-stream`.
+         * @description The events of all runs of the company, oldest first.
+         *
+         *     With `Accept: text/event-stream` they are streamed live.
          */
         get: operations["list_events"];
         put?: never;
@@ -501,7 +513,9 @@ export interface paths {
         put?: never;
         /**
          * Create a webhook
-         * @description Has the events of all runs sent to a URL from now on. The secret that signs them is shown this once.
+         * @description Has the events of all runs sent to a URL from now on.
+         *
+         *     The secret that signs them is shown this once.
          */
         post: operations["create_webhook"];
         delete?: never;
@@ -1134,7 +1148,9 @@ export interface components {
         };
         /**
          * Gate
-         * @description What a human is asked. Send `step_id` back as `gate`, and `digest` to be refused if anything has changed.
+         * @description What a human is asked.
+         *
+         *     A verdict names `step_id` as `gate`; with `digest` it is refused if anything has changed.
          */
         Gate: {
             step_id: string;
@@ -1157,7 +1173,7 @@ export interface components {
         };
         /**
          * GateChanged
-         * @description An open gate that changed because its connectors did. It is sent on streams only, without an id.
+         * @description An open gate changed because a connector did; sent on streams only, without an id.
          */
         GateChanged: {
             /** @constant */
@@ -1204,7 +1220,7 @@ export interface components {
         };
         /**
          * NewWebhook
-         * @description A new webhook, with the secret that signs its notifications. The secret is not shown again.
+         * @description A new webhook, with the secret that signs its notifications; it is not shown again.
          */
         NewWebhook: {
             id: string;
@@ -1261,7 +1277,9 @@ export interface components {
         };
         /**
          * PlannedCall
-         * @description An irreversible call that `decisions` at a gate can lead to before the next human; `call` where it is known.
+         * @description An irreversible call that `decisions` at a gate can lead to before the next human.
+         *
+         *     `call` is the call itself where its content is known.
          */
         PlannedCall: {
             step_id: string;
