@@ -34,8 +34,6 @@ _log = structlog.get_logger()
 
 
 class SignalRule(Protocol):
-    """A compiled signal_rule."""
-
     def value(self, status: int, body: Any) -> Any:
         """The signal in a response; ConditionFailed when there is none."""
 
@@ -62,7 +60,7 @@ class InFlightCall:
 
     @property
     def maybe_sent(self) -> bool:
-        """Whether the far side may have got the call, in this life of the service or in the one before."""
+        """Whether the server may have received the call, in this process or in an earlier one."""
         return self.sent or self.recovered
 
 
@@ -86,7 +84,7 @@ class Dispatcher:
         limits: CallLimits = CallLimits(),  # noqa: B008 - frozen
         clock: Clock = Clock(),  # noqa: B008 - frozen
     ) -> None:
-        """Send with `http`, open secrets with `vault`; `post` takes (company_id, run_id, outcome)."""
+        """`post` takes (company_id, run_id, outcome)."""
         self._http, self._rule = http, rule
         self._post, self._wake, self._now = post, wake, now
         self._cleared = SendCheck(vault, shelf)
@@ -106,24 +104,24 @@ class Dispatcher:
         self._draining = False
 
     def __len__(self) -> int:
-        """How many calls are in flight or wait to be."""
+        """The number of calls in flight or queued."""
         return sum(len(flights) for flights in self._flights.values())
 
     @property
     def runs(self) -> set[tuple[str, str]]:
-        """The runs that have a call in flight, or one that waits to be."""
+        """The runs with calls in flight or queued."""
         return set(self._flights)
 
     def under_way(self, call: Call) -> bool:
-        """Whether that call is in flight, or waits to be."""
+        """Whether the call is in flight or queued."""
         return call.key in self._flights.get((call.company_id, call.run_id), ())
 
     def is_on_wire(self, company_id: str, run_id: str) -> bool:
-        """Whether a call of that run is on the wire, so that something will come of it even where the run has ended."""
+        """Whether a call of the run is on the wire, so that its outcome follows even after the run has ended."""
         return any(flight.on_wire for flight in self._flights.get((company_id, run_id), {}).values())
 
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
-        """See to it that each of a run's outstanding effects is under way, once per key; never blocks."""
+        """Start each outstanding effect of a run once per key; never blocks."""
         keys = {effect.key for effect in effects}
         for run in {(effect.company_id, effect.run_id) for effect in effects}:
             self._moved_on(run, keys)
@@ -137,7 +135,7 @@ class Dispatcher:
                     assert_never(effect)
 
     def forget(self, company_id: str, run_id: str) -> None:
-        """Begin nothing more for a run; an attempt that is on the wire ends, and its outcome is posted."""
+        """Start nothing more for a run; an attempt on the wire ends, and its outcome is posted."""
         self._answered.pop((company_id, run_id), None)
         for flight in self._flights.get((company_id, run_id), {}).values():
             flight.halted = True
@@ -162,7 +160,7 @@ class Dispatcher:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def test_connector(self, company_id: str, trial: Connector, secret: str | None = None) -> dict[str, Any]:
-        """Try a connector without any run; says how it went and never fails because of the target."""
+        """Test a connector without a run; never fails because of the server."""
         return await self._trials.test(company_id, trial, secret)
 
     async def notify(self, notice: WebhookMessage) -> HttpResponse:
@@ -170,7 +168,7 @@ class Dispatcher:
         return await self._notices.send(notice)
 
     def _moved_on(self, run: tuple[str, str], outstanding: set[str]) -> None:
-        """Forget the answered keys that the run does not ask for any more."""
+        """Forget answered keys that are no longer outstanding."""
         if run in self._answered:
             self._answered[run] &= outstanding
             if not self._answered[run]:
@@ -218,7 +216,7 @@ class Dispatcher:
             self._answered.popitem(last=False)
 
     def _refused(self, flight: InFlightCall) -> Outcome | None:
-        """What may not be sent, whatever the connector says."""
+        """The failure of a call that must not be sent, whatever its connector."""
         call = flight.call
         if call.request.mode != "live":
             return refused(call, "not_live", "A shadowed call is never sent.", at=self._now())
@@ -228,7 +226,7 @@ class Dispatcher:
         return None
 
     async def _made(self, flight: InFlightCall) -> Outcome | None:
-        """Make the call as soon as the store says how; it is asked before each attempt, when nothing is on its way."""
+        """Make the call, and wait while the store fails; the store is read before each attempt."""
         while True:
             try:
                 return await self._tried(flight)
@@ -239,7 +237,7 @@ class Dispatcher:
             await self._clock.sleep(self._limits.store_pause_s)
 
     async def _tried(self, flight: InFlightCall) -> Outcome | None:
-        """Make the call, as often as that is safe; None when a drain cut it off between two attempts."""
+        """Make the call with retries; None when a drain stopped it between two attempts."""
         call = flight.call
         try:
             connector, secret = await self._cleared.of(call.company_id, call.request)
@@ -278,7 +276,7 @@ class Dispatcher:
             flight.trying = flight.on_wire = False
 
     def _signal(self, connector: Connector, answer: HttpResponse) -> Any:
-        """What the signal rule makes of an answer; a rule without a clear answer is a hit."""
+        """The signal of a response; a rule that fails counts as a hit."""
         if connector.signal_rule is None:
             return None
         try:
@@ -287,7 +285,7 @@ class Dispatcher:
             return True
 
     def _broken(self, call: Call, error: Exception) -> Outcome:
-        """A fault of our own: the run must not wait for ever, and nobody knows how far the call came."""
+        """The outcome after an internal error; a call that may not be repeated is unknown."""
         where = extract_tb(error.__traceback__)[-1]
         _log.error("call_crashed", error=type(error).__name__, where=f"{where.filename}:{where.lineno}")
         detail = "The call broke inside the service."

@@ -13,14 +13,13 @@ FOLLOWER_MAX = 1_000
 
 
 class RunSubscription:
-    """One who follows a run: a bounded queue of what was committed, closed when its reader falls too far behind."""
+    """A bounded queue of a run's commits, closed when its reader falls too far behind."""
 
     def __init__(self) -> None:
-        """Begin empty."""
         self._queue: asyncio.Queue[tuple[Run | None, Sequence[Event]] | None] = asyncio.Queue(FOLLOWER_MAX)
 
     def put(self, run: Run | None, events: Sequence[Event] = ()) -> bool:
-        """Take a commit, or without a run that connectors have changed; False when the reader is too far behind."""
+        """Add a commit, or no run when connectors have changed; False when the queue is full."""
         try:
             self._queue.put_nowait((run, events))
         except asyncio.QueueFull:
@@ -28,14 +27,14 @@ class RunSubscription:
         return True
 
     async def next(self) -> tuple[Run | None, Sequence[Event]]:
-        """The next commit: the run after it, and its events; no run where connectors have changed."""
+        """The next commit: the run after it, and its events; no run if connectors have changed."""
         item = await self._queue.get()
         if item is None:
             raise EOFError
         return item
 
     def close(self) -> None:
-        """Let the reader go: what is queued is dropped."""
+        """End the subscription; queued commits are dropped."""
         while not self._queue.empty():
             self._queue.get_nowait()
         self._queue.put_nowait(None)
@@ -49,7 +48,6 @@ class CompanySubscription:
     """
 
     def __init__(self) -> None:
-        """Begin silent."""
         self._rung = asyncio.Event()
         self._closed = False
         self.reconnected = False
@@ -73,10 +71,9 @@ class CompanySubscription:
 
 
 class Feed:
-    """Who follows which run, and which company."""
+    """Subscriptions to runs and companies."""
 
     def __init__(self) -> None:
-        """Begin with nobody."""
         self._followers: dict[tuple[str, str], set[RunSubscription]] = {}
         self._bells: dict[str, set[CompanySubscription]] = {}
         self._told: list[Callable[[Run, Sequence[Event]], None]] = []
@@ -87,7 +84,7 @@ class Feed:
         self._told.append(told)
 
     def publish(self, run: Run, events: Sequence[Event]) -> None:
-        """Hand committed events to the run's followers; one who is too far behind is let go and comes back."""
+        """Pass committed events to subscribers; a subscription that is too far behind is closed."""
         for told in self._told:
             told(run, events)
         followers = self._followers.get((run.company_id, run.id))
@@ -98,7 +95,7 @@ class Feed:
             bell.ring()
 
     def connectors_changed(self, company_id: str) -> None:
-        """Tell the company's followers that its connectors have changed, which may touch any open gate of its runs."""
+        """Tell subscribers of a company that its connectors have changed, which may affect open gates."""
         for key, followers in self._followers.items():
             for follower in tuple(followers) if key[0] == company_id else ():
                 if not follower.put(None):
@@ -109,7 +106,7 @@ class Feed:
 
     @contextmanager
     def follow(self, company_id: str, run_id: str) -> Iterator[RunSubscription]:
-        """Follow a run from now on."""
+        """Subscribe to a run."""
         key, follower = (company_id, run_id), RunSubscription()
         self._followers.setdefault(key, set()).add(follower)
         if self._closed:
@@ -124,7 +121,7 @@ class Feed:
 
     @contextmanager
     def listen(self, company_id: str) -> Iterator[CompanySubscription]:
-        """Follow all runs of a company from now on."""
+        """Subscribe to all runs of a company."""
         bell = CompanySubscription()
         self._bells.setdefault(company_id, set()).add(bell)
         if self._closed:
@@ -139,12 +136,12 @@ class Feed:
 
     @property
     def runs(self) -> set[tuple[str, str]]:
-        """The runs that somebody follows."""
+        """The runs with subscriptions."""
         return set(self._followers)
 
     @property
     def companies(self) -> set[str]:
-        """The companies that somebody follows."""
+        """The companies with subscriptions."""
         return set(self._bells)
 
     def ring(self, company_id: str) -> None:

@@ -25,21 +25,20 @@ _NOWHERE = Context()
 
 
 class OtelSpan:
-    """A span of OpenTelemetry, as whoever does the work sees it."""
+    """A span of OpenTelemetry."""
 
     __slots__ = ("_failed", "_span")
 
     def __init__(self, span: trace.Span) -> None:
-        """Stand for this one."""
+        """OpenTelemetry's own variables set sampling, headers and batches."""
         self._span = span
         self._failed = False
 
     def note(self, name: str, value: Value) -> None:
-        """Say something of it."""
         self._span.set_attribute(name, value)
 
     def failed(self, why: str) -> None:
-        """Say in a word why it failed; the first one counts."""
+        """Mark the span as failed; the first reason counts."""
         if self._failed:
             return
         self._failed = True
@@ -48,7 +47,7 @@ class OtelSpan:
 
 
 class OtelTracer:
-    """A tracer that hands its spans to a thread, which sends them in batches; what it cannot send it drops."""
+    """Sends spans in batches from a thread; drops what it cannot send."""
 
     def __init__(self, to: str, version: str) -> None:
         """Send to that collector; OpenTelemetry's own variables say all else, as sampling, headers and batches."""
@@ -62,7 +61,7 @@ class OtelTracer:
 
     @contextmanager
     def span(self, name: str, kind: Kind, parent: str | None) -> Iterator[OtelSpan]:
-        """A span for what is done within it; of an error it keeps the name alone, as its text may hold anything."""
+        """A span around a block; records only the type of an exception."""
         span = self._tracer.start_span(name, _context(parent), _KINDS[kind])
         noted, token = OtelSpan(span), TRACE.set(_text(span.get_span_context()))
         try:
@@ -77,14 +76,14 @@ class OtelTracer:
             span.end()
 
     async def close(self) -> None:
-        """Send what is left, for as long as a stop may wait for it."""
+        """Send what is left, within CLOSE_S."""
         ending = Thread(target=self._provider.shutdown, name="traces-end", daemon=True)
         ending.start()
         await asyncio.to_thread(ending.join, CLOSE_S)
 
 
 def _context(parent: str | None) -> Context:
-    """The context of a span: below its parent, or at the top of a trace of its own."""
+    """The context below a parent, or of a new trace."""
     if parent is None:
         return _NOWHERE
     _, trace_id, span_id, flags = parent.split("-")
