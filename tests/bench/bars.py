@@ -1,4 +1,4 @@
-"""What was aimed at, and whether it was reached: read off the figures, whoever measured them."""
+"""The goals, and whether the figures reach them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def unsound(figures: dict[str, Any]) -> list[str]:
         said.append(f"the machine was not quiet: others used {busy:.0%} of it before anything was measured")
     for kind, cost in figures.get("watching", {}).get("again", {}).items():
         if abs(cost["more"]) > WATCHED_MOST:
-            said.append(f"two services that nobody watches differ: {kind}, processor time {cost['more']:+.1%}")
+            said.append(f"two services without observability differ: {kind}, processor time {cost['more']:+.1%}")
     for connections, kinds in figures.get("rounds", {}).get("connections", {}).items():
         for kind, cost in kinds.items():
             if cost["client_share"] > CLIENT_SHARE_MOST:

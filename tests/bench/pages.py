@@ -61,9 +61,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _verdicts(figures: dict[str, Any]) -> str:
     rows = [(bar.what, f"{bar.found:.2f}", bar.asked, bar.verdict) for bar in bars(figures)]
     said = "".join(f"- {one}\n" for one in unsound(figures))
-    return (
-        "## What was aimed at\n\n" + table(("", "found", "aimed at", ""), rows) + (f"\nMind:\n\n{said}" if said else "")
-    )
+    return "## Goals\n\n" + table(("", "found", "goal", ""), rows) + (f"\nNote:\n\n{said}" if said else "")
 
 
 def _machine(machine: dict[str, Any]) -> str:
@@ -102,7 +100,7 @@ def _rounds(rounds: dict[str, Any]) -> str:
         "client",
     )
     return (
-        "## Requests beside a bare server\n\n"
+        "## Requests compared with a bare server\n\n"
         + table(head, rows)
         + TRANSACTIONS
         + table(("connections", "", *BATCHES), batches)
@@ -125,7 +123,7 @@ def _growth(growth: dict[str, Any]) -> str:
             )
     size = growth["largest_bytes"]
     return (
-        "## Beside ever more stored runs\n\n"
+        "## With many stored runs\n\n"
         + prose(
             f"Over 64 connections; {sizes[-1]:,} parked runs take {size / 2**30:.2f} GiB on the disk, "
             f"{size / sizes[-1] / 1024:.1f} KiB each. Every read and every verdict finds its run in the store."
@@ -145,10 +143,10 @@ def _standing(startup: dict[str, Any], memory: dict[str, Any], activated: dict[s
         (f"start-up to the first answer, {startup['runs']:,} parked runs", took.format(**many)),
         ("the same without any", took.format(**none)),
         ("memory after that, with and without", f"{many['rss_kib'] / 1024:.0f} and {none['rss_kib'] / 1024:.0f} MiB"),
-        ("memory of a parked run that nobody asks for", f"{max(0.0, startup['bytes_a_parked_run']):.0f} bytes"),
-        (f"what the service grows by for each of {memory['runs']:,} runs whose actors live", f"{live:.1f} KiB"),
-        ("the same when they are let go, for caches", f"{let_go:.1f} KiB"),
-        ("so a live actor takes", f"{live - let_go:.1f} KiB"),
+        ("memory of a parked run that is not read", f"{max(0.0, startup['bytes_a_parked_run']):.0f} bytes"),
+        (f"memory added by each of {memory['runs']:,} runs with a live actor", f"{live:.1f} KiB"),
+        ("the same after they are unloaded, for caches", f"{let_go:.1f} KiB"),
+        ("memory of a live actor", f"{live - let_go:.1f} KiB"),
     ]
     rows += [
         (f"activations a second by verdicts, {int(runs):,} stored runs", f"{cost['rate']:,.0f}")
@@ -166,7 +164,7 @@ def _loops(loops: dict[str, Any]) -> str:
             rows.append((title, f"{one['rate']:,.0f}", times, *(form.format(**one) for form in LOOPS.values())))
     named = ", ".join(f"{name} {version}" for name, version in versions().items())
     return (
-        "## Beside other engines\n\n"
+        "## Compared with other engines\n\n"
         + prose(
             "A loop is a start, the way to a gate, a verdict and the way to the end; "
             f"{loops['callers']} callers. {named}. LangGraph is fastest when it keeps a run only where it stops "
@@ -183,7 +181,7 @@ def _watching(watching: dict[str, Any]) -> str:
         for way, kinds in watching.items()
     ]
     kinds = [f"{kind}, processor µs" for kind in next(iter(watching.values()))]
-    return "## What it costs to be watched\n\n" + table(("", *kinds), rows)
+    return "## Cost of observability\n\n" + table(("", *kinds), rows)
 
 
 def _layers(layers: dict[str, Any]) -> str:

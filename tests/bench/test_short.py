@@ -115,7 +115,7 @@ def _page_is_whole(figures: dict[str, Any]) -> None:
     for bar in bars(figures):
         assert f"| {bar.what} |" in page
         assert bar.verdict in page
-    for heading in ("machine", "bare server", "stored runs", "other engines", "be watched", "time goes", "is measured"):
+    for heading in ("machine", "bare server", "stored runs", "other engines", "observability", "time goes", "is measured"):
         assert f"{heading}\n" in page, heading
     assert "langgraph was skipped" in page
     for written in (page, chart):
@@ -209,7 +209,7 @@ def test_a_short_form_a_busy_machine_chance_and_a_slow_client_are_told_of() -> N
     assert len(said) == 4
     assert "loops was measured in a form that says little" in said[0]
     assert "not quiet" in said[1]
-    assert said[2] == "two services that nobody watches differ: reads, processor time -7.0%"
+    assert said[2] == "two services without observability differ: reads, processor time -7.0%"
     assert "echo at 64 connections" in said[3]
 
 

@@ -20,7 +20,7 @@ LAYERS = {
 }
 WAYS = {
     "neither": "no access log, no figures",
-    "again": "the same in a service beside it: so much is chance",
+    "again": "the same in a second service: the size of chance",
     "figures": "figures alone",
     "usual": "figures, and the log as it is by default (faults and slow requests)",
     "all": "figures, and a line for every request",
@@ -35,7 +35,7 @@ TRANSACTIONS = """
 In brackets stand the least and the most of all rounds; `client` is how much of a processor the
 client took.
 
-### What a transaction holds
+### Transactions
 
 The sync in progress is the window in which the next transaction gathers, so that many turns share
 one. A start writes three rows: where the run stands, its events, its snapshot. A verdict that ends
