@@ -115,7 +115,7 @@ def _page_is_whole(figures: dict[str, Any]) -> None:
     for bar in bars(figures):
         assert f"| {bar.what} |" in page
         assert bar.verdict in page
-    for heading in ("machine", "bare server", "stored runs", "other engines", "observability", "time goes", "is measured"):
+    for heading in ("machine", "bare server", "stored runs", "engines", "observability", "time goes", "is measured"):
         assert f"{heading}\n" in page, heading
     assert "langgraph was skipped" in page
     for written in (page, chart):
