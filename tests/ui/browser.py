@@ -1,4 +1,4 @@
-"""The browser: Debian's Chromium, and what every page of it is held to."""
+"""Browser windows (Chromium), and checks that hold for every page."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.ui.service import PASSWORD, Company
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 AXE = Path(__file__).parents[2] / "daemon" / "ui" / "node_modules" / "axe-core" / "axe.min.js"
 WIDE, NARROW = (1280, 900), (360, 740)
-PATIENCE_MS = 10_000
-# What a browser says of every answer that is not 2xx; the page handles those.
+TIMEOUT_MS = 10_000
+# The browser logs these for every response that is not 2xx; the page handles those.
 EXPECTED = ("Failed to load resource", "net::ERR_")
 
 
 class Window:
-    """One browser window of a person: it keeps what went wrong in it."""
+    """A browser window that records console errors and requests to other hosts."""
 
     def __init__(self, browser: Browser, url: str, size: tuple[int, int] = WIDE, scheme: str = "light") -> None:
         self.url = url
@@ -30,20 +30,20 @@ class Window:
             color_scheme="dark" if scheme == "dark" else "light",
             reduced_motion="reduce",
         )
-        self.context.set_default_timeout(PATIENCE_MS)
-        self.wrong: list[str] = []
-        self.elsewhere: list[str] = []
+        self.context.set_default_timeout(TIMEOUT_MS)
+        self.errors: list[str] = []
+        self.foreign_requests: list[str] = []
         self.page = self.tab()
 
     def tab(self) -> Page:
         page = self.context.new_page()
-        page.on("console", self._said)
-        page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        page.on("request", lambda request: self._asked(request.url))
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("request", lambda request: self._on_request(request.url))
         return page
 
     def enter(self, company: Company) -> Self:
-        """Be signed in, as after `sign_in`, without the time that it takes to hash a password."""
+        """Sign in by cookie: faster than `sign_in`, because no password is hashed."""
         self.context.add_cookies(
             [
                 {
@@ -79,16 +79,16 @@ class Window:
         for page in self.context.pages:
             page.unroute_all(behavior="ignoreErrors")
         self.context.close()
-        assert not self.wrong, self.wrong
-        assert not self.elsewhere, self.elsewhere
+        assert not self.errors, self.errors
+        assert not self.foreign_requests, self.foreign_requests
 
-    def _said(self, message: ConsoleMessage) -> None:
+    def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning"} and not any(text in message.text for text in EXPECTED):
-            self.wrong.append(message.text)
+            self.errors.append(message.text)
 
-    def _asked(self, url: str) -> None:
+    def _on_request(self, url: str) -> None:
         if not url.startswith((self.url, "data:", "blob:")):
-            self.elsewhere.append(url)
+            self.foreign_requests.append(url)
 
 
 def decide(page: Page, word: str, comment: str = "") -> None:

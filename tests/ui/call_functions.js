@@ -1,4 +1,4 @@
-/** The page's functions that compose text, called from outside: a [name, argument, …] for each line in, all answers out. */
+/** Calls functions of the page: reads [name, argument, …] per line, and prints all results as JSON. */
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

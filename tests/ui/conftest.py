@@ -1,4 +1,4 @@
-"""One service for each worker, a browser for each module; a company, and a window, for each test."""
+"""One service per worker, one browser per module, one company and window per test."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from tests.ui.browser import CHROMIUM, PATIENCE_MS, Window
-from tests.ui.farside import FarSide
+from tests.ui.browser import CHROMIUM, TIMEOUT_MS, Window
+from tests.ui.endpoint import Endpoint
 from tests.ui.service import Company, Service
 
 TEMPLATES = Path(__file__).parent / "templates"
 Windows = Callable[..., Window]
 
-expect.set_options(timeout=PATIENCE_MS)
+expect.set_options(timeout=TIMEOUT_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Without Chromium these tests cannot run, and say so."""
+    """Skip these tests without Chromium."""
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Playwright keeps an event loop running in this thread: other tests of the worker could have none of their own."""
+    """Per module, because Playwright's event loop keeps other tests of the worker from having one."""
     with sync_playwright() as playwright:
         one = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield one
@@ -40,7 +40,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    """For all tests that do not stop it."""
+    """For tests that do not stop it."""
     one = Service(tmp_path_factory.mktemp("service"), TEMPLATES)
     one.start()
     yield one
@@ -75,12 +75,12 @@ def windows(browser: Browser) -> Iterator[Windows]:
 
 
 @pytest.fixture
-def far() -> Iterator[FarSide]:
-    with FarSide() as one:
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint() as one:
         yield one
 
 
 @pytest.fixture
 def window(windows: Windows, service: Service, company: Company) -> Window:
-    """A window in which somebody is signed in."""
+    """A window with a signed-in user."""
     return windows(service.url).enter(company)

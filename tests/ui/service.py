@@ -1,4 +1,4 @@
-"""The service that the page belongs to: a process of its own, on a free port, with a data folder of its own."""
+"""The service in a process of its own, on a free port, with its own data directory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOP_S = 15.0
 
 @dataclass
 class Service:
-    """A running service; it can be stopped, and started again where it was."""
+    """A service that can be stopped and restarted with its data and port."""
 
     folder: Path
     templates: Path
@@ -58,14 +58,14 @@ class Service:
         self.process = None
 
     def company(self, name: str = "Example Health", email: str | None = None) -> Company:
-        """A company of its own for each test, so that they share nothing but the process."""
+        """Register a company, so that tests share only the process."""
         self.count += 1
         email = email or f"ada-{self.count}@example.test"
         body = {"email": email, "password": PASSWORD, "company_name": name, "name": "Ada Marsh"}
         return Company(self, email, self.send("POST", "/auth/register", body)["token"])
 
     def send(self, method: str, path: str, body: Any = None, token: str | None = None) -> Any:
-        """A request that succeeds."""
+        """Send a request that must succeed."""
         headers = {"Content-Type": "application/json"}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
@@ -81,7 +81,7 @@ class Service:
 
 @dataclass
 class Company:
-    """Somebody with a company, who also uses the interface beneath the page."""
+    """The owner of a company, as a client of the API."""
 
     service: Service
     email: str
@@ -91,7 +91,7 @@ class Company:
         return self.service.send(method, path, body, self.token)
 
     def start(self, vertical: str, inputs: Any = None, *, auto: bool = True) -> Any:
-        """A run, once it rests; without inputs that of the example."""
+        """Start a run, with the example's inputs unless others are given."""
         given = self.send("GET", f"/process-templates/{vertical}")["inputs"] if inputs is None else inputs
         body = {"vertical": vertical, "inputs": given, "auto_resolve": auto}
         return self.send("POST", "/process-runs/", body)

@@ -1,4 +1,4 @@
-"""Everybody can use it: every page passes axe, light and dark, wide and narrow, and the keyboard leads everywhere."""
+"""Accessibility: axe on every page, light and dark, wide and narrow; keyboard navigation."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.answers import REACH, answered
 from tests.ui.browser import AXE, NARROW, WIDE, Window, decide
 from tests.ui.conftest import Windows
-from tests.ui.farside import FarSide
+from tests.ui.endpoint import Endpoint
+from tests.ui.responses import PLANNED_CALL, patch_gates
 from tests.ui.service import Company, Service
 
 ALL = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
@@ -85,8 +85,8 @@ def test_the_rest_is_accessible(window: Window, company: Company, place: str) ->
 
 
 @needs_axe
-def test_a_call_that_runs_is_accessible(window: Window, company: Company, far: FarSide) -> None:
-    company.send("PUT", "/connectors/loan-fund", far.connector("/slow"))
+def test_a_call_that_runs_is_accessible(window: Window, company: Company, endpoint: Endpoint) -> None:
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/slow"))
     page = window.gate(company.start("loan-underwriting"))
     decide(page, "Approve")
     expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
@@ -94,8 +94,8 @@ def test_a_call_that_runs_is_accessible(window: Window, company: Company, far: F
 
 
 @needs_axe
-def test_what_is_told_of_a_doubtful_call_is_accessible(window: Window, company: Company, far: FarSide) -> None:
-    company.send("PUT", "/connectors/loan-fund", far.connector("/break"))
+def test_what_is_told_of_a_doubtful_call_is_accessible(window: Window, company: Company, endpoint: Endpoint) -> None:
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/break"))
     page = window.gate(company.resume(company.start("loan-underwriting"), "fund-loan"))
     page.get_by_role("radio", name="Mark as done").check()
     page.get_by_label("Tool output").fill("reference = PAY-77")
@@ -106,7 +106,7 @@ def test_what_is_told_of_a_doubtful_call_is_accessible(window: Window, company: 
 @needs_axe
 def test_what_an_approval_can_send_and_what_is_missing_are_accessible(window: Window, company: Company) -> None:
     run = company.start("loan-underwriting")
-    answered(window.page, run, lambda gate: gate.update(effects=[REACH], missing=["/amount"]))
+    patch_gates(window.page, run, lambda gate: gate.update(effects=[PLANNED_CALL], missing=["/amount"]))
     page = window.gate(run)
     page.get_by_role("radio", name="Approve").check()
     expect(page.get_by_role("group", name="Missing inputs")).to_be_visible()
@@ -114,8 +114,8 @@ def test_what_an_approval_can_send_and_what_is_missing_are_accessible(window: Wi
 
 
 @needs_axe
-def test_the_question_before_a_test_is_accessible(window: Window, company: Company, far: FarSide) -> None:
-    company.send("PUT", "/connectors/loan-fund", far.connector("/pay"))
+def test_the_question_before_a_test_is_accessible(window: Window, company: Company, endpoint: Endpoint) -> None:
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/pay"))
     page = window.open("connectors", "loan-fund")
     page.get_by_role("button", name="Send test call").click()
     expect(page.get_by_role("dialog")).to_be_visible()

@@ -1,4 +1,4 @@
-"""What the one who decided sees: the call while it runs, what became of it, and a word for it where nobody knows."""
+"""After a decision: the running call, its outcome, and decisions on calls of unknown outcome."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.ui.browser import Window, decide
-from tests.ui.farside import FarSide
+from tests.ui.endpoint import Endpoint
 from tests.ui.service import Company
 
 
 @pytest.fixture
-def loan(company: Company, far: FarSide) -> Any:
+def loan(company: Company, endpoint: Endpoint) -> Any:
     """A loan that waits to be funded, over a bank that takes its time."""
-    company.send("PUT", "/connectors/loan-fund", far.connector("/slow"))
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/slow"))
     return company.start("loan-underwriting")
 
 
 @pytest.fixture
-def doubted(window: Window, company: Company, far: FarSide) -> Page:
+def doubted(window: Window, company: Company, endpoint: Endpoint) -> Page:
     """The gate of a call that may or may not have reached the other side."""
-    company.send("PUT", "/connectors/loan-fund", far.connector("/break"))
+    company.send("PUT", "/connectors/loan-fund", endpoint.connector("/break"))
     run = company.resume(company.start("loan-underwriting"), "fund-loan")
     assert run["gate"]["reason"] == "outcome unknown"
     return window.gate(run)
 
 
-def test_who_approves_sees_what_runs_until_it_is_answered(window: Window, loan: Any, far: FarSide) -> None:
+def test_who_approves_sees_what_runs_until_it_is_answered(window: Window, loan: Any, endpoint: Endpoint) -> None:
     page = window.gate(loan)
     decide(page, "Approve")
     expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
@@ -36,13 +36,13 @@ def test_who_approves_sees_what_runs_until_it_is_answered(window: Window, loan: 
     expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
     expect(page.locator(".call-live")).to_contain_text("is in progress")
     expect(page.get_by_text("No action is needed")).to_have_count(0)
-    far.let_go.set()
+    endpoint.release.set()
     expect(page.get_by_text("Running now")).to_have_count(0)
     expect(page.get_by_text("returned a response")).to_be_visible()
     expect(page.locator(".run-state")).to_contain_text("Completed")
 
 
-def test_who_loads_the_page_again_meanwhile_sees_the_same(window: Window, loan: Any, far: FarSide) -> None:
+def test_who_loads_the_page_again_meanwhile_sees_the_same(window: Window, loan: Any, endpoint: Endpoint) -> None:
     page = window.gate(loan)
     decide(page, "Approve")
     expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
@@ -50,18 +50,18 @@ def test_who_loads_the_page_again_meanwhile_sees_the_same(window: Window, loan: 
     expect(page.get_by_role("heading", name="You decided this")).to_be_visible()
     expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
     expect(page.get_by_text("No action is needed")).to_have_count(0)
-    far.let_go.set()
+    endpoint.release.set()
     expect(page.locator(".run-state")).to_contain_text("Completed")
 
 
-def test_without_the_stream_the_end_is_noticed_all_the_same(window: Window, loan: Any, far: FarSide) -> None:
+def test_without_the_stream_the_end_is_noticed_all_the_same(window: Window, loan: Any, endpoint: Endpoint) -> None:
     window.page.route("**/events*", lambda route: route.abort())
     window.page.reload()
     page = window.gate(loan)
     decide(page, "Approve")
     page.reload()
     expect(page.get_by_text("Running now: Fund the loan")).to_be_visible()
-    far.let_go.set()
+    endpoint.release.set()
     expect(page.locator(".run-state")).to_contain_text("Completed")
 
 

@@ -1,4 +1,4 @@
-"""Two people, two tabs, a click too many, an answer that gets lost: a decision counts once, and everybody is told."""
+"""A decision counts once: with two users, two tabs, double clicks and lost responses."""
 
 from __future__ import annotations
 
@@ -9,11 +9,17 @@ from tests.ui.conftest import Windows
 from tests.ui.service import Company, Service
 
 
-def deaf(page: Page) -> None:
-    """A tab that hears nothing of what happens."""
+def block_events(page: Page) -> None:
+    """Block the event stream of a tab."""
     page.route("**/events*", lambda route: route.abort())
     if page.url != "about:blank":
         page.reload()
+
+
+def lose_response(route: Route) -> None:
+    """Let the service handle a request, and drop its response."""
+    route.fetch()
+    route.abort()
 
 
 def verdicts(company: Company, run: dict[str, str]) -> list[str]:
@@ -25,7 +31,7 @@ def test_of_two_tabs_that_decide_at_once_one_counts_and_the_other_is_told(window
     run = company.start("prior-auth")
     first, second = window.page, window.tab()
     for page in (first, second):
-        deaf(page)
+        block_events(page)
         window.gate(run, page=page)
         page.get_by_role("radio", name="Approve" if page is first else "Deny").check()
     first.get_by_role("button", name="Confirm").click(no_wait_after=True)
@@ -65,7 +71,7 @@ def test_what_changed_meanwhile_is_said_and_asked_again(window: Window, company:
 
 def test_a_stale_tab_is_refused_by_what_it_was_shown(window: Window, company: Company) -> None:
     run = company.start("both")
-    deaf(window.page)
+    block_events(window.page)
     page = window.gate(run, "release")
     page.get_by_role("radio", name="Approve").check()
     company.resume(run, "check")
@@ -82,7 +88,7 @@ def test_a_stale_tab_is_refused_by_what_it_was_shown(window: Window, company: Co
 
 def test_a_gate_that_opens_again_is_another_question(window: Window, company: Company) -> None:
     run = company.start("loop")
-    deaf(window.page)
+    block_events(window.page)
     page = window.gate(run, "again")
     page.get_by_role("radio", name="Enough").check()
     company.resume(run, "again", "once more")
@@ -104,15 +110,11 @@ def test_a_click_too_many_sends_nothing_more(window: Window, company: Company) -
 
 def test_an_answer_that_gets_lost_is_asked_for_again_and_counts_once(window: Window, company: Company) -> None:
     run = company.start("prior-auth")
-    deaf(window.page)
+    block_events(window.page)
     page = window.gate(run)
 
-    def lose(route: Route) -> None:
-        route.fetch()
-        route.abort()
-
     expect(page.get_by_role("radio", name="Approve")).to_be_visible()
-    page.route("**/resume", lose, times=1)
+    page.route("**/resume", lose_response, times=1)
     page.route(f"**/process-runs/{run['id']}", lambda route: route.abort())
     decide(page, "Approve")
     expect(page.get_by_text("it counts only once")).to_be_visible()
@@ -123,14 +125,10 @@ def test_an_answer_that_gets_lost_is_asked_for_again_and_counts_once(window: Win
 
 def test_a_decision_whose_answer_got_lost_is_found_in_the_run(window: Window, company: Company) -> None:
     run = company.start("prior-auth")
-    deaf(window.page)
+    block_events(window.page)
     page = window.gate(run)
 
-    def lose(route: Route) -> None:
-        route.fetch()
-        route.abort()
-
-    page.route("**/resume", lose)
+    page.route("**/resume", lose_response)
     decide(page, "Approve")
     expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
     assert verdicts(company, run) == ["approved"]

@@ -1,4 +1,4 @@
-"""What others wrote is shown as it is, and does nothing: no markup, no turned text, no page that bursts."""
+"""Untrusted content is inert: markup, invisible characters and long values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people come for: sign up, start a run, understand the gate, decide, see it end."""
+"""The main journey: sign up, start a run, decide at a gate, see the run complete."""
 
 from __future__ import annotations
 

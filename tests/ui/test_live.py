@@ -1,4 +1,4 @@
-"""The page follows what happens, also over a connection that breaks."""
+"""Live updates, also after a lost connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What operators do: connectors, with the switch between shadow and live, and the audit."""
+"""Connectors, shadow and live, and the audit page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from daemon.cli import app
 from tests.ui.browser import Window
-from tests.ui.farside import FarSide
+from tests.ui.endpoint import Endpoint
 from tests.ui.service import Company
 
 
@@ -91,39 +91,39 @@ def test_a_secret_that_is_missing_is_said_before_consent(window: Window) -> None
     expect(page.get_by_role("dialog")).to_have_count(0)
 
 
-def test_a_test_says_what_it_sends_and_asks_first(window: Window, company: Company, far: FarSide) -> None:
-    target = far.connector("/pay", auth_type="bearer", auth_token="s3cret", reversible=False)
+def test_a_test_says_what_it_sends_and_asks_first(window: Window, company: Company, endpoint: Endpoint) -> None:
+    target = endpoint.connector("/pay", auth_type="bearer", auth_token="s3cret", reversible=False)
     company.send("PUT", "/connectors/loan-fund", target)
     page = window.open("connectors", "loan-fund")
     page.get_by_role("button", name="Send test call").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text(f"POST {far.url}/pay")
+    expect(dialog).to_contain_text(f"POST {endpoint.url}/pay")
     expect(dialog).to_contain_text("It carries the stored secret")
     dialog.get_by_role("button", name="Cancel").click()
     expect(dialog).to_have_count(0)
-    assert far.calls == []
+    assert endpoint.calls == []
     page.get_by_role("button", name="Send test call").click()
     dialog.get_by_role("button", name="Send POST").click()
     expect(page.get_by_text("The endpoint responded")).to_be_visible()
-    assert far.calls == [("POST", "/pay", "Bearer s3cret")]
+    assert endpoint.calls == [("POST", "/pay", "Bearer s3cret")]
 
 
-def test_a_get_without_a_secret_is_tried_at_once(window: Window, far: FarSide) -> None:
+def test_a_get_without_a_secret_is_tried_at_once(window: Window, endpoint: Endpoint) -> None:
     page = window.open("connectors", "loan-fund")
-    page.get_by_label("Base URL").fill(far.url)
+    page.get_by_label("Base URL").fill(endpoint.url)
     page.get_by_label("Method").select_option("GET")
     page.get_by_role("button", name="Send test call").click()
     expect(page.get_by_text("The endpoint responded")).to_be_visible()
-    assert far.calls == [("GET", "/", None)]
+    assert endpoint.calls == [("GET", "/", None)]
 
 
-def test_a_get_with_the_stored_secret_asks_first(window: Window, company: Company, far: FarSide) -> None:
-    target = far.connector("", method="GET", auth_type="bearer", auth_token="s3cret")
+def test_a_get_with_the_stored_secret_asks_first(window: Window, company: Company, endpoint: Endpoint) -> None:
+    target = endpoint.connector("", method="GET", auth_type="bearer", auth_token="s3cret")
     company.send("PUT", "/connectors/loan-fund", target)
     page = window.open("connectors", "loan-fund")
     page.get_by_role("button", name="Send test call").click()
     expect(page.get_by_role("dialog")).to_contain_text("It carries the stored secret")
-    assert far.calls == []
+    assert endpoint.calls == []
 
 
 def test_a_connector_is_removed_after_a_question(window: Window, company: Company) -> None:

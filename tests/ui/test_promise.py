@@ -1,12 +1,12 @@
-"""What an approval can send is listed as the service says it, what is missing is asked for, and a change is told."""
+"""A gate lists the calls it can send, asks for missing inputs, and reports changes."""
 
 from __future__ import annotations
 
 from playwright.sync_api import Request, expect
 
-from tests.ui.answers import answered
 from tests.ui.browser import Window, decide
 from tests.ui.conftest import Windows
+from tests.ui.responses import patch_gates
 from tests.ui.service import Company, Service
 
 LIVE = {"base_url": "https://payer.example.com", "path": "/issue", "method": "POST", "reversible": True}
@@ -80,7 +80,7 @@ def test_every_window_at_a_gate_hears_of_the_change(windows: Windows, service: S
 
 def test_what_is_missing_is_asked_for_and_sent_with_the_decision(window: Window, company: Company) -> None:
     run = company.start("loan-underwriting")
-    answered(window.page, run, lambda gate: gate.update(missing=["/amount", "/application_id"]))
+    patch_gates(window.page, run, lambda gate: gate.update(missing=["/amount", "/application_id"]))
     sent: list[Request] = []
     window.page.on("request", lambda request: sent.append(request) if request.url.endswith("/resume") else None)
     page = window.gate(run)
@@ -102,7 +102,7 @@ def test_what_is_missing_is_asked_for_and_sent_with_the_decision(window: Window,
 
 def test_a_denial_needs_nothing_of_what_is_missing(window: Window, company: Company) -> None:
     run = company.start("loan-underwriting")
-    answered(window.page, run, lambda gate: gate.update(missing=["/amount"]))
+    patch_gates(window.page, run, lambda gate: gate.update(missing=["/amount"]))
     page = window.gate(run)
     page.get_by_role("radio", name="Approve").check()
     expect(page.get_by_role("group", name="Missing inputs")).to_be_visible()

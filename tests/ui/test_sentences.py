@@ -1,4 +1,4 @@
-"""The sentences of the page are whole, for each decision, kind, number and time."""
+"""Sentences of the page, for each decision, kind, count and time."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def said(*calls: Any) -> list[Any]:
-    """What the page's functions say."""
+def js(*calls: Any) -> list[Any]:
+    """Call functions of the page's source."""
     text = "\n".join(json.dumps(call) for call in calls)
     command = [NODE or "", str(SCRIPT), str(UI)]
     answer = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
@@ -56,8 +56,8 @@ def visit(**more: Any) -> dict[str, Any]:
     return {"status": "done", "verdict": None, "resolved_by": None, **more}
 
 
-def whole(found: Any) -> str:
-    """What a function gave in parts, as one text."""
+def joined(found: Any) -> str:
+    """Join the parts of a result."""
     if isinstance(found, list):
         return "Pay".join(found)
     if isinstance(found, dict):
@@ -67,7 +67,7 @@ def whole(found: Any) -> str:
 
 
 def test_a_decision_is_told_of_a_step_by_its_label() -> None:
-    assert said(*(["describeDecision", one, "“Pay the vendor”"] for one in DECISIONS)) == [
+    assert js(*(["describeDecision", one, "“Pay the vendor”"] for one in DECISIONS)) == [
         "approved “Pay the vendor”",
         "denied “Pay the vendor”",
         "chose “Once more” at “Pay the vendor”",
@@ -77,7 +77,7 @@ def test_a_decision_is_told_of_a_step_by_its_label() -> None:
 
 
 def test_a_decision_is_told_of_what_is_before_one() -> None:
-    assert said(*(["describeDecision", one] for one in DECISIONS)) == [
+    assert js(*(["describeDecision", one] for one in DECISIONS)) == [
         "approved it",
         "denied it",
         "chose “Once more”",
@@ -88,7 +88,7 @@ def test_a_decision_is_told_of_what_is_before_one() -> None:
 
 def test_who_decided_begins_a_sentence() -> None:
     names = ("ada@example.test", "bob@example.test", "autopilot", "deadline")
-    assert said(*(["actorName", name, "ada@example.test"] for name in names)) == [
+    assert js(*(["actorName", name, "ada@example.test"] for name in names)) == [
         "You",
         "bob@example.test",
         "The autopilot",
@@ -97,21 +97,21 @@ def test_who_decided_begins_a_sentence() -> None:
 
 
 def test_counts_and_lists_are_spelled_out() -> None:
-    assert said(*(["ordinal", count] for count in (1, 2, 3, 4, 11, 12, 13, 21, 22, 103))) == [
+    assert js(*(["ordinal", count] for count in (1, 2, 3, 4, 11, 12, 13, 21, 22, 103))) == [
         "1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "22nd", "103rd",
     ]  # fmt: skip
-    assert said(*(["countOf", count, "step"] for count in (0, 1, 2, 1_000))) == [
+    assert js(*(["countOf", count, "step"] for count in (0, 1, 2, 1_000))) == [
         "0 steps",
         "1 step",
         "2 steps",
         "1,000 steps",
     ]
-    assert said(["joinNames", ["A"]], ["joinNames", ["A", "B"]], ["joinNames", ["A", "B", "C"]]) == [
+    assert js(["joinNames", ["A"]], ["joinNames", ["A", "B"]], ["joinNames", ["A", "B", "C"]]) == [
         "A",
         "A and B",
         "A, B and C",
     ]
-    assert said(["withArticle", "manager"], ["withArticle", "owner"], ["withArticle", "admin"]) == [
+    assert js(["withArticle", "manager"], ["withArticle", "owner"], ["withArticle", "admin"]) == [
         "a manager",
         "an owner",
         "an admin",
@@ -134,12 +134,12 @@ def test_counts_and_lists_are_spelled_out() -> None:
 )
 def test_a_time_is_told_as_a_moment_and_as_a_duration(seconds: int, since: str, duration: str) -> None:
     now = NOW_MS + seconds * 1_000
-    assert said(["timeAgo", NOW, now], ["elapsedTime", NOW, now]) == [since, duration]
+    assert js(["timeAgo", NOW, now], ["elapsedTime", NOW, now]) == [since, duration]
 
 
 def test_a_duration_never_says_sixty() -> None:
     ends = ("12:00:00.250Z", "12:00:59.990Z", "12:01:59.900Z", "13:59:59.900Z")
-    assert said(*(["formatDuration", NOW, f"2026-03-01T{end}"] for end in ends)) == [
+    assert js(*(["formatDuration", NOW, f"2026-03-01T{end}"] for end in ends)) == [
         "250 ms",
         "59.9 s",
         "1 min 59 s",
@@ -149,7 +149,7 @@ def test_a_duration_never_says_sixty() -> None:
 
 def test_a_history_names_people_where_people_did_it() -> None:
     by = "ada@example.test"
-    told = said(
+    told = js(
         ["describeEvent", event("run_started", by=by), LABEL],
         ["describeEvent", event("step_entered", step_id="pay", visit=1), LABEL],
         ["describeEvent", event("step_entered", step_id="pay", visit=2), LABEL],
@@ -199,7 +199,7 @@ def test_why_a_gate_waits_is_a_sentence() -> None:
         gate(reason="the condition inputs.a > 1 has no clear answer: no such key: a."),
         gate(reason="something new"),
     ]
-    assert said(*(["gateReason", one, LABEL] for one in reasons)) == [
+    assert js(*(["gateReason", one, LABEL] for one in reasons)) == [
         "Steps of critical risk always wait for a person.",
         "Signal raised by “Watch list”. A person reviews it first.",
         "Signals raised by “Watch list” and “Bank check”. A person reviews them first.",
@@ -217,7 +217,7 @@ def test_why_a_gate_waits_is_a_sentence() -> None:
 def test_sending_again_is_told_once() -> None:
     verdict = event("verdict_given", by="ada", decision="retry", step_id="pay")
     again = event("step_entered", by="ada", step_id="pay", visit=2)
-    assert said(["repeatsVerdict", again, verdict], ["repeatsVerdict", again, {**verdict, "decision": "approved"}]) == [
+    assert js(["repeatsVerdict", again, verdict], ["repeatsVerdict", again, {**verdict, "decision": "approved"}]) == [
         True,
         False,
     ]
@@ -225,7 +225,7 @@ def test_sending_again_is_told_once() -> None:
 
 def test_a_call_is_not_said_to_have_been_sent_when_it_was_not() -> None:
     verdict = {"by": "ada", "decision": "approved"}
-    states = said(
+    states = js(
         ["callState", visit(status="parked"), gate()],
         ["callState", visit(status="parked"), gate(reason="outcome unknown")],
         ["callState", visit(status="calling", verdict=verdict), None],
@@ -249,7 +249,7 @@ def test_a_call_is_not_said_to_have_been_sent_when_it_was_not() -> None:
         "not_sent",
         "interrupted",
     ]
-    (unsent, sent, shadow) = said(
+    (unsent, sent, shadow) = js(
         ["describeCall", "live", "not_sent"], ["describeCall", "live", "sent"], ["describeCall", "shadow", "not_sent"]
     )
     assert "was not sent" in unsent
@@ -266,13 +266,13 @@ def test_no_combination_is_broken() -> None:
         calls.append(["describeEvent", event("verdict_given", by=by, decision=decision, step_id="pay"), LABEL])
     for kind, reason, decision in product(("task", "gate", "gateway"), ("", "outcome unknown"), DECISIONS):
         calls.append(["gateQuestion", gate(kind=kind, reason=reason, decisions=[decision])])
-    for call, found in zip(calls, said(*calls), strict=True):
-        text = whole(found).replace("Once more", "once")
+    for call, found in zip(calls, js(*calls), strict=True):
+        text = joined(found).replace("Once more", "once")
         assert not BROKEN.search(text), (call, text)
 
 
 def test_an_answer_is_read_as_json_or_as_lines() -> None:
-    assert said(
+    assert js(
         ["parseToolOutput", ""],
         ["parseToolOutput", '{"a": [1]}'],
         ["parseToolOutput", "reference = PAY-77\namount: 15000\npaid = true"],
@@ -307,7 +307,7 @@ def test_a_change_of_what_an_approval_reaches_is_named() -> None:
         return {"run": {"inputs": {}, "facts": {}}, "gate": changed}
 
     before = after()
-    assert said(
+    assert js(
         ["gateDifferences", before, after(mode="live")],
         ["gateDifferences", before, after(connector={**bank, "path": "/v2", "version": 4})],
         ["gateDifferences", before, {**before, "gate": {**asked, "effects": []}}],

@@ -1,4 +1,4 @@
-"""What the page costs: bytes to load, time to be used, 500 open gates, a graph of 60 steps."""
+"""Load size and time, 500 open gates, a graph of 60 steps."""
 
 from __future__ import annotations
 

@@ -13,13 +13,7 @@ export function CallDetail({ call, state }: { call: Call; state: CallState }) {
         <ModeBadge mode={call.mode} /> <strong>{describeCall(call.mode, state)}</strong>
       </p>
       {call.url === null ? (
-        <p className="muted">
-          The tool{" "}
-          <code>
-            <Label text={call.tool} />
-          </code>{" "}
-          has no connector, so no call can be sent.
-        </p>
+        <NoConnector tool={call.tool} />
       ) : (
         <>
           <p className="call-line">
@@ -49,5 +43,17 @@ export function CallDetail({ call, state }: { call: Call; state: CallState }) {
         </>
       )}
     </div>
+  );
+}
+
+export function NoConnector({ tool }: { tool: string }) {
+  return (
+    <p className="muted">
+      The tool{" "}
+      <code>
+        <Label text={tool} />
+      </code>{" "}
+      has no connector, so no call can be sent.
+    </p>
   );
 }

@@ -1,6 +1,7 @@
-/** The heading of a page. */
+/** The breadcrumbs and the heading of a page. */
 
 import { type ReactNode, useEffect, useRef } from "react";
+import { Icon } from "./Icon";
 import { plainText } from "./Text";
 
 /** Takes the focus after navigation, so that screen readers announce the page. */
@@ -28,5 +29,25 @@ export function Heading({
       </h1>
       {children}
     </header>
+  );
+}
+
+/** Links to the list that a page belongs to, and to related pages. */
+export function Breadcrumbs({
+  href,
+  text,
+  children,
+}: {
+  href: string;
+  text: string;
+  children?: ReactNode;
+}) {
+  return (
+    <nav className="crumbs" aria-label="Breadcrumb">
+      <a href={href}>
+        <Icon name="back" size={16} /> {text}
+      </a>
+      {children}
+    </nav>
   );
 }

@@ -36,15 +36,7 @@ function SignIn({ ended }: { ended: boolean }) {
       <Heading title="Sign in" />
       {ended && <Note kind="info" title="Your session has ended. Sign in again to continue." />}
       {form.problem !== null && <SignInError problem={form.problem} />}
-      <Field
-        label="E-mail address"
-        type="email"
-        autoComplete="username"
-        value={email}
-        onChange={setEmail}
-        required
-        error={form.error("/email")}
-      />
+      <EmailField value={email} onChange={setEmail} error={form.error("/email")} />
       <Field
         label="Password"
         type="password"
@@ -87,15 +79,7 @@ function Register() {
         onChange={setName}
         error={form.error("/name")}
       />
-      <Field
-        label="E-mail address"
-        type="email"
-        autoComplete="username"
-        value={email}
-        onChange={setEmail}
-        required
-        error={form.error("/email")}
-      />
+      <EmailField value={email} onChange={setEmail} error={form.error("/email")} />
       <Field
         label="Password"
         type="password"
@@ -111,6 +95,10 @@ function Register() {
       </button>
     </form>
   );
+}
+
+function EmailField(props: { value: string; onChange: (value: string) => void; error: string }) {
+  return <Field label="E-mail address" type="email" autoComplete="username" required {...props} />;
 }
 
 function SignInError({ problem }: { problem: Problem }) {

@@ -6,8 +6,7 @@ import type { Connector, ConnectorTestResult } from "../../api/types";
 import { ModeBadge } from "../../components/Badges";
 import { Dialog } from "../../components/Dialog";
 import { LoadError, Loading, Note } from "../../components/Feedback";
-import { Heading } from "../../components/Heading";
-import { Icon } from "../../components/Icon";
+import { Breadcrumbs, Heading } from "../../components/Heading";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { Value } from "../../components/ValueTable";
@@ -123,11 +122,7 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
   };
   return (
     <form className="connector" onSubmit={submit} noValidate>
-      <nav className="crumbs" aria-label="Where you are">
-        <a href="#/connectors">
-          <Icon name="back" size={16} /> Connectors
-        </a>
-      </nav>
+      <Breadcrumbs href="#/connectors" text="Connectors" />
       <Heading title={tool} name={<Label text={tool} />}>
         <p className="badges">
           <ModeBadge mode={stored?.reversible ? "live" : "shadow"} />

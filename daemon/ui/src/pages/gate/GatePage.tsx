@@ -9,8 +9,7 @@ import type { Gate, GraphNode, Run } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
 import { LoadError, Loading, Note } from "../../components/Feedback";
-import { Heading } from "../../components/Heading";
-import { Icon } from "../../components/Icon";
+import { Breadcrumbs, Heading } from "../../components/Heading";
 import { Label, Text } from "../../components/Text";
 import { ElapsedTime } from "../../components/Time";
 import { ValueTable } from "../../components/ValueTable";
@@ -122,14 +121,11 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
   const unknown = gate.reason === OUTCOME_UNKNOWN;
   return (
     <article className="gate">
-      <nav className="crumbs" aria-label="Where you are">
-        <a href="#/">
-          <Icon name="back" size={16} /> Inbox
-        </a>
+      <Breadcrumbs href="#/" text="Inbox">
         <a href={linkTo("runs", run.id)}>
           The run: <Label text={titles.get(run.vertical) ?? run.vertical} maxLength={60} />
         </a>
-      </nav>
+      </Breadcrumbs>
       <Heading title={gate.label} name={<Label text={gate.label} />}>
         <p className="badges">
           <TierBadge tier={gate.tier} />

@@ -1,7 +1,7 @@
 /** The irreversible calls that a decision can lead to before the next gate. */
 
 import type { Gate, PlannedCall } from "../../api/types";
-import { CallDetail } from "../../components/CallDetail";
+import { CallDetail, NoConnector } from "../../components/CallDetail";
 import { Icon } from "../../components/Icon";
 import { Label, Text } from "../../components/Text";
 import { decisionLabel } from "../../text/labels";
@@ -62,13 +62,7 @@ function PlannedCallItem({ one, known, gate }: { one: PlannedCall; known: boolea
         </span>
       </p>
       {one.connector === null ? (
-        <p className="muted small">
-          The tool{" "}
-          <code>
-            <Label text={one.tool} />
-          </code>{" "}
-          has no connector, so no call can be sent.
-        </p>
+        <NoConnector tool={one.tool} />
       ) : (
         <p className="small">
           <code>{one.connector.method}</code>{" "}

@@ -10,7 +10,7 @@ import { Dialog } from "../../components/Dialog";
 import { DownloadButton } from "../../components/DownloadButton";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
-import { Heading } from "../../components/Heading";
+import { Breadcrumbs, Heading } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
@@ -64,12 +64,9 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
   );
   return (
     <article className="run">
-      <nav className="crumbs" aria-label="Where you are">
-        <a href="#/runs">
-          <Icon name="back" size={16} /> Runs
-        </a>
+      <Breadcrumbs href="#/runs" text="Runs">
         <a href={linkTo("templates", run.vertical)}>Template</a>
-      </nav>
+      </Breadcrumbs>
       <Heading title={title} name={<Label text={title} />}>
         <p className="badges">
           <StatusBadge status={run.status} />

@@ -8,7 +8,7 @@ import type { Canvas, Run, TemplateDetail, Values } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Check, Field } from "../../components/Field";
-import { Heading } from "../../components/Heading";
+import { Breadcrumbs, Heading } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
 import { SchemaFields } from "../../components/SchemaFields";
 import {
@@ -37,11 +37,7 @@ export function TemplatePage({ vertical }: { vertical: string }) {
     );
   return (
     <article className="template">
-      <nav className="crumbs" aria-label="Where you are">
-        <a href="#/templates">
-          <Icon name="back" size={16} /> Templates
-        </a>
-      </nav>
+      <Breadcrumbs href="#/templates" text="Templates" />
       <Heading title={value.title} name={<Label text={value.title} />}>
         <p className="lead">
           <Label text={value.description} maxLength={1_000} />

@@ -1,4 +1,4 @@
-"""Answers of the service that a test has been at."""
+"""Responses of the service, changed by a test."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 
 from playwright.sync_api import Page, Route
 
-BANK = {"origin": "https://bank.example.com", "method": "POST", "path": "/pay", "version": 3}
-REACH = {
+CONNECTOR = {"origin": "https://bank.example.com", "method": "POST", "path": "/pay", "version": 3}
+PLANNED_CALL = {
     "step_id": "issue-auth",
     "label": "Issue the number",
     "tool": "issue",
     "decisions": ["approved"],
     "mode": "live",
-    "connector": BANK,
+    "connector": CONNECTOR,
     "call": None,
 }
 
 
-def answered(page: Page, run: Any, change: Callable[[dict[str, Any]], None]) -> None:
-    """Have the run answered with a gate that `change` has been at."""
+def patch_gates(page: Page, run: Any, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the gates in the responses for a run."""
 
     def change_it(route: Route) -> None:
         found = route.fetch().json()

@@ -1,4 +1,4 @@
-"""The other side of a connector: it answers when a test says so, breaks off, or answers at once."""
+"""An HTTP endpoint for connectors: it responds at once, on release, or closes the connection."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
 from typing import Any, Self
 
-ANSWER = b'{"reference": "PAY-77"}'
-PATIENCE_S = 30.0
+RESPONSE = b'{"reference": "PAY-77"}'
+TIMEOUT_S = 30.0
 
 
-class FarSide:
-    """Listens on loopback while it is entered; `/slow` waits for `let_go`, `/break` breaks off without an answer."""
+class Endpoint:
+    """Listens on loopback; `/slow` waits for `release`, `/break` closes without a response."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, str | None]] = []
-        self.let_go = Event()
+        self.release = Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
 
@@ -31,31 +31,31 @@ class FarSide:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.let_go.set()
+        self.release.set()
         self._server.shutdown()
         self._server.server_close()
 
 
-def _handler(far: FarSide) -> type[BaseHTTPRequestHandler]:
+def _handler(endpoint: Endpoint) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            far.calls.append((self.command, self.path, self.headers.get("Authorization")))
+            endpoint.calls.append((self.command, self.path, self.headers.get("Authorization")))
             if self.path.endswith("/slow"):
-                far.let_go.wait(PATIENCE_S)
+                endpoint.release.wait(TIMEOUT_S)
             if self.path.endswith("/break"):
                 self.connection.close()
                 return
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(ANSWER)))
+            self.send_header("Content-Length", str(len(RESPONSE)))
             self.end_headers()
-            self.wfile.write(ANSWER)
+            self.wfile.write(RESPONSE)
 
         def do_GET(self) -> None:
             self.do_POST()
 
         def log_message(self, *_: object) -> None:
-            """Nothing is said of it."""
+            """Keep the output of the tests clean."""
 
     return Handler
