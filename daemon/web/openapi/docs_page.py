@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from functools import cache
 from html import escape
@@ -60,57 +61,63 @@ def _readable(version: str) -> str:
 
 
 def readable(found: Mapping[str, Any]) -> str:
-    """The document as one page without a script: every operation, then every model."""
-    operations = [(method.upper(), path, one) for path, all_ in found["paths"].items() for method, one in all_.items()]
-    info = found["info"]
+    """The document as one page without a script: every operation, every webhook, every model."""
+    info, shared = found["info"], found["components"]
+    operations = [
+        (f"{verb.upper()} {path}", one) for path, each in found["paths"].items() for verb, one in each.items()
+    ]
+    hooks = [(name, one["post"]) for name, one in found["webhooks"].items()]
     parts = [
         f"<h1>{escape(info['title'])} {escape(info['version'])}</h1><p>{escape(info['description'])} ",
-        "For programs: <a href='/openapi.json'>openapi.json</a>. All but the addresses marked as open need ",
-        "<code>Authorization: Bearer …</code>.</p><nav><ul>",
-        *(f"<li><a href='#{_place(m, p)}'><code>{m} {escape(p)}</code></a></li>" for m, p, _ in operations),
-        "</ul></nav><h2>Operations</h2>",
-        *(_operation(*one, found["components"]["responses"]) for one in operations),
-        "<h2>Refusals</h2>",
-        _table(
-            ("code", "status", "repeat it?"),
-            ((_code(code), str(status), "later" if again else "") for code, status, again in codes()),
-        ),
-        "<h2>Models</h2>",
-        *(_model(name, model) for name, model in found["components"]["schemas"].items()),
+        "For programs: <a href='/openapi.json'>openapi.json</a>. Operations that are not marked as ",
+        "public need <code>Authorization: Bearer …</code>.</p><nav><ul>",
+        *(f"<li><a href='#{one['operationId']}'>{_code(title)}</a></li>" for title, one in operations),
+        "</ul></nav>",
     ]
+    for tag in found["tags"]:
+        parts.append(f"<h2>{escape(tag['name'])}</h2><p>{escape(tag['description'])}</p>")
+        parts += (_operation(title, one) for title, one in operations if tag["name"] in one["tags"])
+    parts.append("<h2>Notifications to webhooks</h2>")
+    parts += (_operation(name, one) for name, one in hooks)
+    parts.append("<h2 id='refusals'>Refusals</h2>")
+    refusals = ((_code(code), str(status), "later" if again else "") for code, status, again in codes())
+    parts.append(_table(("code", "status", "repeat it?"), refusals))
+    parts.append("<h2>Models</h2>")
+    parts += (_model(name, one, shared["examples"].get(name)) for name, one in shared["schemas"].items())
     head = f"<meta charset=utf-8><title>Penstock</title><style>{STYLE}</style>"
     return f"<!doctype html><html lang=en><head>{head}</head><body>{''.join(parts)}</body></html>"
 
 
-def _operation(method: str, path: str, one: Mapping[str, Any], shared: Mapping[str, Any]) -> str:
-    title = f"<h3 id='{_place(method, path)}'><code>{method} {escape(path)}</code></h3>"
-    line = f"<p>{escape(one['summary'])}{' (open)' if one.get('security') == [] else ''}</p>"
+def _operation(title: str, one: Mapping[str, Any]) -> str:
+    head = f"<h3 id='{one['operationId']}'>{_code(title)}</h3><p><b>{escape(one['summary'])}.</b> "
+    text = f"{escape(one['description'])}{' (public)' if one.get('security') == [] else ''}</p>"
     rows = [(_code(given["name"]), given["in"], _type(given["schema"])) for given in one["parameters"]]
     if "requestBody" in one:
-        content = one["requestBody"]["content"]["application/json"]["schema"]
-        rows.append(("the body", "JSON" if one["requestBody"]["required"] else "JSON, or none", _type(content)))
-    alike: dict[tuple[str, str], list[str]] = {}
-    for status, given in sorted(one["responses"].items()):
-        answer = shared[given["$ref"].rsplit("/", 1)[1]] if "$ref" in given else given
-        alike.setdefault((escape(answer["description"]), _content(answer)), []).append(_code(status))
-    answers = [(", ".join(statuses), text, content) for (text, content), statuses in alike.items()]
-    return f"{title}{line}{_table(('takes', 'in', 'as'), rows)}{_table(('answers', '', 'with'), answers)}"
+        body = one["requestBody"]
+        rows.append(("body", "JSON" if body["required"] else "JSON, or none", _content(body)))
+    each = one["responses"].items()
+    responses = [(_code(status), escape(it["description"]), _content(it)) for status, it in each if "$ref" not in it]
+    refused = ", ".join(_code(status) for status, it in each if "$ref" in it)
+    if refused:
+        responses.append((refused, "<a href='#refusals'>refused</a>", "<a href='#ProblemDetails'>ProblemDetails</a>"))
+    return f"{head}{text}{_table(('parameter', 'in', 'type'), rows)}{_table(('status', '', 'body'), responses)}"
 
 
 def _content(answer: Mapping[str, Any]) -> str:
-    """What an answer holds, by its media type."""
     return ", ".join(f"{_type(held['schema'])} as {escape(media)}" for media, held in answer.get("content", {}).items())
 
 
-def _model(name: str, model: Mapping[str, Any]) -> str:
+def _model(name: str, model: Mapping[str, Any], example: Mapping[str, Any] | None) -> str:
     required = model.get("required", ())
     fields = [
         (_code(field), _type(schema), "required" if field in required else "")
         for field, schema in model.get("properties", {}).items()
     ]
-    examples = "".join(f"<pre>{escape(dumps(one).decode())}</pre>" for one in model.get("examples", ()))
+    shown = (
+        "" if example is None else f"<pre>{escape(json.dumps(example['value'], indent=2, ensure_ascii=False))}</pre>"
+    )
     text = f"<p>{escape(model.get('description', ''))}</p>"
-    return f"<h3 id='{escape(name)}'>{escape(name)}</h3>{text}{_table(('field', 'type', ''), fields)}{examples}"
+    return f"<h3 id='{escape(name)}'>{escape(name)}</h3>{text}{_table(('field', 'type', ''), fields)}{shown}"
 
 
 def _type(schema: Mapping[str, Any]) -> str:
@@ -136,11 +143,6 @@ def _type(schema: Mapping[str, Any]) -> str:
 def _table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{lines}</table>" if lines else ""
-
-
-def _place(method: str, path: str) -> str:
-    """The anchor of an operation."""
-    return escape(f"{method}{path}".lower().replace("{", "").replace("}", ""))
 
 
 def _code(value: object) -> str:

@@ -152,21 +152,18 @@ def _content(model: Any, schemas: dict[str, Any], operation_id: str = "") -> dic
 def _problems(schemas: dict[str, Any]) -> dict[str, Any]:
     """One response for each status of a refusal, with an example for each of its codes."""
     schema = _schema(ProblemDetails, schemas)
-    responses: dict[str, Any] = {}
+    examples: dict[int, dict[str, Any]] = {}
     for code, status, _ in codes():
         example = json.loads(Problem(code, "").body(REQUEST_ID))
-        example["detail"] = f"{example['title']}."
-        response = responses.setdefault(
-            f"Problem{status}",
-            {
-                "description": "Refused:",
-                "headers": _headers("X-Request-ID", *PROBLEM_HEADERS.get(status, ())),
-                "content": {"application/problem+json": {"schema": schema, "examples": {}}},
-            },
-        )
-        response["description"] += f" `{code}`"
-        response["content"]["application/problem+json"]["examples"][code] = {"value": example}
-    return responses
+        examples.setdefault(status, {})[code] = {"value": {**example, "detail": f"{example['title']}."}}
+    return {
+        f"Problem{status}": {
+            "description": f"Refused: {', '.join(f'`{code}`' for code in found)}",
+            "headers": _headers("X-Request-ID", *PROBLEM_HEADERS.get(status, ())),
+            "content": {"application/problem+json": {"schema": schema, "examples": found}},
+        }
+        for status, found in examples.items()
+    }
 
 
 def _webhooks(schemas: dict[str, Any]) -> dict[str, Any]:
