@@ -1617,7 +1617,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description Refused: `malformed_json` `malformed_cursor` `malformed_request` */
+        /** @description Refused: `malformed_json`, `malformed_cursor`, `malformed_request` */
         Problem400: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -1627,7 +1627,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `not_authenticated` `invalid_credentials` */
+        /** @description Refused: `not_authenticated`, `invalid_credentials` */
         Problem401: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -1678,7 +1678,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `gate_mismatch` `not_parked` `email_taken` `already_exists` `not_cancellable` `not_retryable` */
+        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `not_cancellable`, `not_retryable` */
         Problem409: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -1718,7 +1718,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `invalid` `decision_not_allowed` `idempotency_key_reused` */
+        /** @description Refused: `invalid`, `decision_not_allowed`, `idempotency_key_reused` */
         Problem422: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -1749,7 +1749,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `overloaded` `draining` `store_unavailable` */
+        /** @description Refused: `overloaded`, `draining`, `store_unavailable` */
         Problem503: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
