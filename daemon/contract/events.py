@@ -35,6 +35,7 @@ class Event(Response):
     type: str = Field(json_schema_extra={"enum": [*EVENT_TYPES]})
     at: datetime
     by: str | None = None
+    via: str | None = None
     step_id: str | None = None
     visit: int | None = None
     kind: Kind | None = None
@@ -55,11 +56,17 @@ class Event(Response):
     request: Call | None = None
     attempts: int | None = None
     output: Any = None
+    signal: Any = None
     error: Failure | None = None
     status: Status | None = None
     outcome: str | None = None
     was: str | None = None
+    company_id: str | None = None
+    run_id: str | None = None
     vertical: str | None = None
+    template_version: int | None = None
+    template_digest: str | None = None
+    traceparent: str | None = None
     inputs: dict[str, Any] | None = None
     auto_resolve: bool | None = None
 

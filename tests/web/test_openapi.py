@@ -12,7 +12,8 @@ from typing import Any, get_args
 import jsonschema_rs
 from pydantic import BaseModel, TypeAdapter
 
-from daemon.contract.events import EVENT_TYPES, EventType
+from actors.core.messages import LaterEvent, RunStarted
+from daemon.contract.events import EVENT_TYPES, Event, EventType
 from daemon.contract.runs import Run, RunSummary
 from daemon.contract.templates import Canvas
 from daemon.web.openapi.document import document
@@ -65,6 +66,12 @@ def test_every_body_has_an_example_that_is_valid() -> None:
         assert values, where
         for value in values:
             jsonschema_rs.Draft202012Validator({**content["schema"], "components": components}).validate(value)
+
+
+def test_an_event_has_the_members_of_all_types_and_no_others() -> None:
+    types = (RunStarted, *get_args(LaterEvent))
+    members = {name for one in types for name in one.__struct_fields__}
+    assert members | {"seq", "type"} == set(Event.model_fields)
 
 
 def test_every_type_of_event_has_a_webhook() -> None:
