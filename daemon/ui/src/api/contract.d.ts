@@ -1095,6 +1095,7 @@ export interface components {
             /** Format: date-time */
             at: string;
             by?: string | null;
+            via?: string | null;
             step_id?: string | null;
             visit?: number | null;
             kind?: ("task" | "gate" | "gateway" | "end") | null;
@@ -1115,11 +1116,17 @@ export interface components {
             request?: components["schemas"]["Call"] | null;
             attempts?: number | null;
             output?: unknown;
+            signal?: unknown;
             error?: components["schemas"]["Failure"] | null;
             status?: ("executing" | "parked" | "completed" | "failed" | "cancelled") | null;
             outcome?: string | null;
             was?: string | null;
+            company_id?: string | null;
+            run_id?: string | null;
             vertical?: string | null;
+            template_version?: number | null;
+            template_digest?: string | null;
+            traceparent?: string | null;
             inputs?: {
                 [key: string]: unknown;
             } | null;
