@@ -174,7 +174,7 @@ def _keep_house(services: Services, engine: Engine, store: Store, stack: AsyncEx
     for loop in (
         Loop("passivation", passivate, passivation.PASSIVATE_S),
         Loop("old-rows", drop_old, passivation.DROP_OLD_S),
-        Loop("store", store.look, STORE_LOOKED_S),
+        Loop("store", store.refresh_state, STORE_LOOKED_S),
         Loop("sweeper", sweep, settings.sweep_interval_s, at_once=False),
         Loop("sealer", services.sealer.look, LOOK_S, vital=True),
         Loop("webhooks", engine.deliverer.look_after_all, engine.deliverer.sweep_interval_s),

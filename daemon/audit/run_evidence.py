@@ -18,7 +18,7 @@ EVENT = {"change", "event", "hash", "previous", "seq"}
 
 @dataclass(frozen=True, slots=True)
 class RunEvidence:
-    """The evidence of a run: its events as stored, and the proof of the last one."""
+    """What is shown of a run: its events as they are written there, and what proves the last of them."""
 
     run_id: str
     events: Sequence[bytes]
@@ -30,9 +30,11 @@ class RunEvidence:
 
     @property
     def leaf(self) -> bytes:
+        """The hash of the leaf of the run's last commit."""
         return leaf(self.run_id, self.version, self.head)
 
     def written(self) -> bytes:
+        """The evidence as the service answers it."""
         rest = {
             "checkpoint": self.checkpoint.document(),
             "head": text_of_hash(self.head),
@@ -45,7 +47,7 @@ class RunEvidence:
 
 
 def evidence(run_id: str, proven: Proven, after: int = 0, limit: int | None = None) -> RunEvidence:
-    """Evidence of a run, at most `limit` events; HistoryBroken if they do not fit their chain."""
+    """The evidence of a run, at most `limit` events behind a place; HistoryBroken when they do not fit their chain."""
     begun = proven.commits[0].first_seq - 1 if proven.commits else 0
     events = list(walked(Walk(run_id, proven.before, begun), proven.commits))
     events, last = events[max(0, after - begun) :][:limit], proven.last
@@ -53,7 +55,7 @@ def evidence(run_id: str, proven: Proven, after: int = 0, limit: int | None = No
 
 
 def walked(walk: Walk, commits: Iterable[Entry]) -> Iterator[bytes]:
-    """The events of commits with their hashes; HistoryBroken when they do not fit the chain."""
+    """The events of commits, each in its place in the chain; HistoryBroken when they do not fit it."""
     for one in commits:
         previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
         for seq, (line, digest) in enumerate(zip(lines, hashes(previous, lines), strict=True), one.first_seq):
@@ -62,14 +64,14 @@ def walked(walk: Walk, commits: Iterable[Entry]) -> Iterator[bytes]:
 
 
 def chained(seq: int, line: bytes, previous: bytes, digest: bytes) -> bytes:
-    """An event with its place in the chain, as stored."""
+    """An event in its place in the chain; it stands there as it is stored."""
     change = canonical(change_of(json.loads(line)))
     place = canonical({"hash": text_of_hash(digest), "previous": text_of_hash(previous), "seq": seq})
     return b'{"change":%s,"event":%s,%s' % (change.encode(), line, place[1:].encode())
 
 
 def read(document: Any) -> RunEvidence:
-    """Parse a document without its events; ValueError, TypeError or KeyError when it is invalid."""
+    """The evidence that a document says, its events left out; ValueError, TypeError or KeyError when it is none."""
     if not isinstance(document, dict) or set(document) != MEMBERS:
         raise ValueError(f"the evidence of a run has the members {', '.join(sorted(MEMBERS))}")
     if type(document["version"]) is not int or type(document["leaf"]["number"]) is not int:

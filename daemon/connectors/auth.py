@@ -19,7 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def credentials(connector: Connector, secret: str | None) -> dict[str, str]:
-    """The header that carries the secret; ValueError if the secret has control characters."""
+    """The header that carries the secret; ValueError when the secret fits into no header."""
     if secret is None or connector.auth_type == "none":
         return {}
     if _CONTROL.search(secret):
@@ -34,7 +34,7 @@ def credentials(connector: Connector, secret: str | None) -> dict[str, str]:
 
 
 def secrets_of(connector: Connector, secret: str | None) -> tuple[str, ...]:
-    """The strings to mask: the secret, and the password alone of `user:password`."""
+    """What must not be seen again: the secret, and of `user:password` the password by itself."""
     if not secret:
         return ()
     _, colon, password = secret.partition(":")
@@ -48,6 +48,7 @@ class Masker:
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
+        """Mask these."""
         kept = [secret for secret in secrets if len(secret) >= SECRET_CHARS_MIN]
         exact = {form for secret in kept for form in _exact_forms(secret)}
         loose = {form for secret in kept for form in _loose_forms(secret)} - exact
@@ -57,9 +58,11 @@ class Masker:
         self._pattern = re.compile("|".join(pattern for _, pattern in longest_first)) if forms else None
 
     def text(self, text: str) -> str:
+        """The text with every secret masked."""
         return text if self._pattern is None else self._pattern.sub(MASK, text)
 
     def value(self, value: Any) -> Any:
+        """The JSON value with every secret in its strings and names masked."""
         if self._pattern is None:
             return value
         match value:
@@ -74,7 +77,7 @@ class Masker:
 
 
 def excerpt(body: Any, secrets: Iterable[str]) -> str | None:
-    """The beginning of a response with secrets masked; None when it is empty."""
+    """The beginning of an answer, for people, with the secrets masked; None when it is empty."""
     if body is None or body == "":
         return None
     masker = Masker(secrets)
@@ -83,7 +86,7 @@ def excerpt(body: Any, secrets: Iterable[str]) -> str | None:
 
 
 def _exact_forms(secret: str) -> Iterator[str]:
-    """The encodings in which case matters."""
+    """The forms in which upper and lower case differ."""
     raw = secret.encode()
     yield secret
     yield json.dumps(secret)[1:-1]
@@ -98,13 +101,13 @@ def _exact_forms(secret: str) -> Iterator[str]:
 
 
 def _inside_base64(encoded: str, before: int) -> str:
-    """The part of the base64 text that stays the same after `before` unknown bytes."""
+    """What of a secret stays the same when it is encoded between other bytes, `before` of them in front."""
     digits = encoded.rstrip("=")
     return digits[before + 1 if before else 0 : len(digits) - (1 if len(digits) % 4 else 0)]
 
 
 def _loose_forms(secret: str) -> Iterator[str]:
-    """The encodings in which case does not matter."""
+    """The forms that may be written in upper or lower case."""
     yield secret.encode().hex()
     yield quote(secret, safe="")
     yield quote(secret)

@@ -50,7 +50,7 @@ class SendFailed(Exception):
         status_code: int | None = None,
         retry_after_s: float | None = None,
     ) -> None:
-        """`body_bytes_max` limits a response after decompression."""
+        """Keep what has to be decided on, and a sentence without secrets."""
         super().__init__(detail)
         self.code = code
         self.detail = detail
@@ -61,7 +61,7 @@ class SendFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """The body is JSON if it is JSON, else text; None when it is empty."""
+    """What the far side answered: JSON where it is JSON, else text; None when it is empty."""
 
     status: int
     body: Any
@@ -86,7 +86,7 @@ class _Lost(aiohttp.ClientError):
 
 
 class HttpConnector:
-    """HTTP client of all connectors; no cookies, no proxies, no redirects, no automatic retries."""
+    """The client of every connector: no cookies, no proxies, no redirects, nothing sent twice by itself."""
 
     def __init__(
         self,
@@ -104,6 +104,7 @@ class HttpConnector:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
+        """Open the client."""
         trace = aiohttp.TraceConfig()
         trace.on_request_headers_sent.append(_departed)
         self._session = aiohttp.ClientSession(
@@ -117,6 +118,7 @@ class HttpConnector:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        """Close the client and whatever is still under way."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -199,7 +201,7 @@ async def _departed(_: aiohttp.ClientSession, context: SimpleNamespace, __: obje
 
 
 async def _once(request: aiohttp.ClientRequest, handler: ClientHandlerType) -> aiohttp.ClientResponse:
-    """Stop aiohttp from repeating GET, PUT and DELETE when the connection breaks."""
+    """Keep aiohttp from sending again: it repeats GET, PUT and DELETE once when the connection breaks."""
     try:
         return await handler(request)
     except aiohttp.ClientConnectorError:
@@ -209,7 +211,7 @@ async def _once(request: aiohttp.ClientRequest, handler: ClientHandlerType) -> a
 
 
 def _failure(error: Exception, url: URL, *, left: bool) -> SendFailed:
-    """The error in our words: messages of libraries may contain addresses and headers."""
+    """What went wrong, in our words: the ones of the libraries may carry addresses and headers."""
     host = f"{url.host_subcomponent}:{url.port}"
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(cause, EgressRefused):
@@ -235,7 +237,7 @@ def _no_connection(error: Exception, cause: Exception, host: str) -> str:
 
 
 def _body(raw: bytes, response: aiohttp.ClientResponse) -> Any:
-    """JSON when the content type says so, or when it begins like an object or a list; else text."""
+    """JSON when the answer says that it is, or begins like an object or a list; else text."""
     if not raw:
         return None
     kind = response.content_type
@@ -249,7 +251,7 @@ def _body(raw: bytes, response: aiohttp.ClientResponse) -> Any:
 
 
 def retry_after_s(text: str | None, now: datetime) -> float | None:
-    """The seconds of a Retry-After header, given in seconds or as a date."""
+    """How long the far side asks to wait, as it says in seconds or with a date; None when it does not."""
     if text is None:
         return None
     if text.strip().isdecimal() and text.isascii():

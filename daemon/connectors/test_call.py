@@ -17,9 +17,10 @@ from daemon.connectors.send_check import SendCheck
 
 
 class ConnectorTester:
-    """Tests connectors with one call each, within the limits of all calls."""
+    """Tries connectors, once each, in the same slots as every other call."""
 
     def __init__(self, http: HttpConnector, cleared: SendCheck, attempts: Retrier) -> None:
+        """Send with `http`; `cleared` knows the stored secrets."""
         self._http = http
         self._cleared = cleared
         self._attempts = attempts
@@ -46,12 +47,12 @@ class ConnectorTester:
 def _tested(
     *, ok: bool, status_code: int | None, error: str | None, latency_ms: int | None = None, body: Any = None
 ) -> dict[str, Any]:
-    """The result of a test as the API has it."""
+    """The answer to a test, in the words of the contract."""
     return {"ok": ok, "status_code": status_code, "latency_ms": latency_ms, "body": body, "error": error}
 
 
 def _request(trial: Connector) -> Request:
-    """The request of a run without inputs and facts; maps are left out."""
+    """What a run without inputs and facts would send; the maps are left out, as there is nothing to map."""
     bare = replace(trial, query_map=None, body_map=None, reversible=True)
     request = prepare(Node(trial.tool_id, "task", trial.tool_id), {trial.tool_id: bare}, {}, {})
     if not isinstance(request, Request):

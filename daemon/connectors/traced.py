@@ -19,9 +19,10 @@ _REFUSED = 400
 
 
 class TracedConnector(HttpConnector):
-    """Client with a span per attempt; the span has the URL's host only: the rest may be secret."""
+    """The client, with a span around each attempt. Of the URL it tells the host: what stands behind may be secret."""
 
     def __init__(self, tracer: Tracer, *args: Any, **how: Any) -> None:
+        """Make spans with `tracer`; all else is the client's."""
         super().__init__(*args, **how)
         self._tracer = tracer
 
@@ -35,6 +36,7 @@ class TracedConnector(HttpConnector):
         timeout_s: float,
         leaving: Callable[[], None] = unheard,
     ) -> HttpResponse:
+        """Send a request once and return the answer; SendFailed when there is none."""
         with self._tracer.span(f"call {request.method}", "client", TRACE.get()) as span:
             span.note("http.request.method", request.method or "GET")
             span.note("server.address", _host(request.url or ""))

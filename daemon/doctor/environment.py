@@ -27,6 +27,7 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def variables() -> Iterator[Check]:
+    """Whether the environment says what somebody meant to say."""
     unknown = unknown_variables()
     for name, meant in unknown.items():
         if meant is None:
@@ -38,6 +39,7 @@ def variables() -> Iterator[Check]:
 
 
 def versions() -> Iterator[Check]:
+    """Python, SQLite and the packages."""
     yield ok("python", f"{platform.python_implementation()} {platform.python_version()}")
     version = sqlite3.sqlite_version
     if WAL_RESET_BUG[0] <= sqlite3.sqlite_version_info <= WAL_RESET_BUG[1]:
@@ -54,7 +56,7 @@ def versions() -> Iterator[Check]:
 
 
 def installed() -> dict[str, str]:
-    """The versions of the main packages; of extras only if installed."""
+    """The versions of the packages that matter most; those of extras only where they are there."""
     found = {}
     for name in PACKAGES:
         try:
@@ -65,7 +67,7 @@ def installed() -> dict[str, str]:
 
 
 def folder(path: Path) -> Iterator[Check]:
-    """Check permissions, free space and whether a service uses the data folder."""
+    """The data folder: who may read it, how much room there is, and whether a service uses it."""
     if not path.is_dir():
         yield warning("folder", f"{path} is not there", "penstock serve makes it; is PENSTOCK_DATA_DIR right?")
         return
@@ -85,7 +87,7 @@ def folder(path: Path) -> Iterator[Check]:
 
 
 def keys(settings: Settings) -> Iterator[Check]:
-    """Check the key files; missing ones are created by the service only at their default path."""
+    """Whether the key files can be used; the service makes those that are missing only where they lie by default."""
     began = (settings.data_dir / DATABASE).exists()
     for purpose, path in key_files(settings).items():
         if path.exists():
@@ -99,7 +101,7 @@ def keys(settings: Settings) -> Iterator[Check]:
 
 
 def vault_ring(settings: Settings) -> KeyRing | None:
-    """The keys that seal stored secrets; None when they cannot be read."""
+    """The keys that seal stored secrets; None where they cannot be read."""
     try:
         return read_ring(key_files(settings)["secrets"])
     except KeyFileRefused:

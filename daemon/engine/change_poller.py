@@ -39,7 +39,7 @@ class ChangePoller:
         self._versions: dict[Key, int] = {}
         self._strayed: dict[Key, int] = {}
         self._peers: frozenset[int] = frozenset()
-        store.tell(self.notify)
+        store.subscribe(self.notify)
 
     def notify(self, companies: frozenset[str] | None) -> None:
         """Poll at once when others have committed something of companies followed here; None means any company."""
@@ -72,13 +72,13 @@ class ChangePoller:
 
     async def _poll_rights(self) -> None:
         """Apply revoked tokens and changed connectors; the daemon that changed them waits for the acknowledgement."""
-        since = await self._store.clock()
-        revoked, connected = await self._store.revoked_lately(), await self._store.connected_lately()
+        since = await self._store.database_time()
+        revoked, connected = await self._store.recent_revocations(), await self._store.recent_connector_changes()
         self._identity.learn(revoked)
         for company_id in connected:
             self._connector_service.forget(company_id)
         if revoked or connected:
-            await self._store.hear(since)
+            await self._store.acknowledge(since)
 
     async def _poll_peers(self) -> None:
         """Take over the runs and webhooks of daemons that are gone."""
@@ -109,7 +109,7 @@ class ChangePoller:
 
     async def _poll_own_runs(self) -> None:
         """Wake runs of ours that others have moved on, that were claimed while at work, or that are in doubt."""
-        found = await self._store.strayed()
+        found = await self._store.moved_by_others()
         for key in _changed(found, self._strayed):
             if self._directory.under_way(key):
                 del found[key]

@@ -34,6 +34,8 @@ _log = structlog.get_logger()
 
 
 class SignalRule(Protocol):
+    """A compiled signal_rule."""
+
     def value(self, status: int, body: Any) -> Any:
         """The signal in a response; ConditionFailed when there is none."""
 
@@ -60,12 +62,12 @@ class InFlightCall:
 
     @property
     def maybe_sent(self) -> bool:
-        """Whether the server may have received the call, in this process or in an earlier one."""
+        """Whether the far side may have got the call, in this life of the service or in the one before."""
         return self.sent or self.recovered
 
 
 class Dispatcher:
-    """Performs effects beside the actors, one flight per key, and posts what came of them.
+    """Ownership effects beside the actors, one flight per key, and posts what came of them.
 
     A key that was answered is remembered until its run moves on, because the actor asks for everything that is
     outstanding after each turn, and the answer may still wait in its mailbox then.
@@ -84,7 +86,7 @@ class Dispatcher:
         limits: CallLimits = CallLimits(),  # noqa: B008 - frozen
         clock: Clock = Clock(),  # noqa: B008 - frozen
     ) -> None:
-        """`post` takes (company_id, run_id, outcome)."""
+        """Send with `http`, open secrets with `vault`; `post` takes (company_id, run_id, outcome)."""
         self._http, self._rule = http, rule
         self._post, self._wake, self._now = post, wake, now
         self._cleared = SendCheck(vault, shelf)
@@ -104,24 +106,24 @@ class Dispatcher:
         self._draining = False
 
     def __len__(self) -> int:
-        """The number of calls in flight or queued."""
+        """How many calls are in flight or wait to be."""
         return sum(len(flights) for flights in self._flights.values())
 
     @property
     def runs(self) -> set[tuple[str, str]]:
-        """The runs with calls in flight or queued."""
+        """The runs that have a call in flight, or one that waits to be."""
         return set(self._flights)
 
     def under_way(self, call: Call) -> bool:
-        """Whether the call is in flight or queued."""
+        """Whether that call is in flight, or waits to be."""
         return call.key in self._flights.get((call.company_id, call.run_id), ())
 
     def is_on_wire(self, company_id: str, run_id: str) -> bool:
-        """Whether a call of the run is on the wire, so that its outcome follows even after the run has ended."""
+        """Whether a call of that run is on the wire, so that something will come of it even where the run has ended."""
         return any(flight.on_wire for flight in self._flights.get((company_id, run_id), {}).values())
 
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
-        """Start each outstanding effect of a run once per key; never blocks."""
+        """See to it that each of a run's outstanding effects is under way, once per key; never blocks."""
         keys = {effect.key for effect in effects}
         for run in {(effect.company_id, effect.run_id) for effect in effects}:
             self._moved_on(run, keys)
@@ -135,7 +137,7 @@ class Dispatcher:
                     assert_never(effect)
 
     def forget(self, company_id: str, run_id: str) -> None:
-        """Start nothing more for a run; an attempt on the wire ends, and its outcome is posted."""
+        """Begin nothing more for a run; an attempt that is on the wire ends, and its outcome is posted."""
         self._answered.pop((company_id, run_id), None)
         for flight in self._flights.get((company_id, run_id), {}).values():
             flight.halted = True
@@ -160,7 +162,7 @@ class Dispatcher:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def test_connector(self, company_id: str, trial: Connector, secret: str | None = None) -> dict[str, Any]:
-        """Test a connector without a run; never fails because of the server."""
+        """Try a connector without any run; says how it went and never fails because of the target."""
         return await self._trials.test(company_id, trial, secret)
 
     async def notify(self, notice: WebhookMessage) -> HttpResponse:
@@ -168,7 +170,7 @@ class Dispatcher:
         return await self._notices.send(notice)
 
     def _moved_on(self, run: tuple[str, str], outstanding: set[str]) -> None:
-        """Forget answered keys that are no longer outstanding."""
+        """Forget the answered keys that the run does not ask for any more."""
         if run in self._answered:
             self._answered[run] &= outstanding
             if not self._answered[run]:
@@ -216,7 +218,7 @@ class Dispatcher:
             self._answered.popitem(last=False)
 
     def _refused(self, flight: InFlightCall) -> Outcome | None:
-        """The failure of a call that must not be sent, whatever its connector."""
+        """What may not be sent, whatever the connector says."""
         call = flight.call
         if call.request.mode != "live":
             return refused(call, "not_live", "A shadowed call is never sent.", at=self._now())
@@ -226,7 +228,7 @@ class Dispatcher:
         return None
 
     async def _made(self, flight: InFlightCall) -> Outcome | None:
-        """Make the call, and wait while the store fails; the store is read before each attempt."""
+        """Make the call as soon as the store says how; it is asked before each attempt, when nothing is on its way."""
         while True:
             try:
                 return await self._tried(flight)
@@ -237,7 +239,7 @@ class Dispatcher:
             await self._clock.sleep(self._limits.store_pause_s)
 
     async def _tried(self, flight: InFlightCall) -> Outcome | None:
-        """Make the call with retries; None when a drain stopped it between two attempts."""
+        """Make the call, as often as that is safe; None when a drain cut it off between two attempts."""
         call = flight.call
         try:
             connector, secret = await self._cleared.of(call.company_id, call.request)
@@ -276,7 +278,7 @@ class Dispatcher:
             flight.trying = flight.on_wire = False
 
     def _signal(self, connector: Connector, answer: HttpResponse) -> Any:
-        """The signal of a response; a rule that fails counts as a hit."""
+        """What the signal rule makes of an answer; a rule without a clear answer is a hit."""
         if connector.signal_rule is None:
             return None
         try:
@@ -285,7 +287,7 @@ class Dispatcher:
             return True
 
     def _broken(self, call: Call, error: Exception) -> Outcome:
-        """The outcome after an internal error; a call that may not be repeated is unknown."""
+        """A fault of our own: the run must not wait for ever, and nobody knows how far the call came."""
         where = extract_tb(error.__traceback__)[-1]
         _log.error("call_crashed", error=type(error).__name__, where=f"{where.filename}:{where.lineno}")
         detail = "The call broke inside the service."

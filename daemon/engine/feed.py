@@ -13,13 +13,14 @@ FOLLOWER_MAX = 1_000
 
 
 class RunSubscription:
-    """A bounded queue of a run's commits, closed when its reader falls too far behind."""
+    """One who follows a run: a bounded queue of what was committed, closed when its reader falls too far behind."""
 
     def __init__(self) -> None:
+        """Begin empty."""
         self._queue: asyncio.Queue[tuple[Run | None, Sequence[Event]] | None] = asyncio.Queue(FOLLOWER_MAX)
 
     def put(self, run: Run | None, events: Sequence[Event] = ()) -> bool:
-        """Add a commit, or no run when connectors have changed; False when the queue is full."""
+        """Take a commit, or without a run that connectors have changed; False when the reader is too far behind."""
         try:
             self._queue.put_nowait((run, events))
         except asyncio.QueueFull:
@@ -27,14 +28,14 @@ class RunSubscription:
         return True
 
     async def next(self) -> tuple[Run | None, Sequence[Event]]:
-        """The next commit: the run after it, and its events; no run if connectors have changed."""
+        """The next commit: the run after it, and its events; no run where connectors have changed."""
         item = await self._queue.get()
         if item is None:
             raise EOFError
         return item
 
     def close(self) -> None:
-        """End the subscription; queued commits are dropped."""
+        """Let the reader go: what is queued is dropped."""
         while not self._queue.empty():
             self._queue.get_nowait()
         self._queue.put_nowait(None)
@@ -48,6 +49,7 @@ class CompanySubscription:
     """
 
     def __init__(self) -> None:
+        """Begin silent."""
         self._rung = asyncio.Event()
         self._closed = False
         self.reconnected = False
@@ -71,9 +73,10 @@ class CompanySubscription:
 
 
 class Feed:
-    """Subscriptions to runs and companies."""
+    """Who follows which run, and which company."""
 
     def __init__(self) -> None:
+        """Begin with nobody."""
         self._followers: dict[tuple[str, str], set[RunSubscription]] = {}
         self._bells: dict[str, set[CompanySubscription]] = {}
         self._told: list[Callable[[Run, Sequence[Event]], None]] = []
@@ -84,7 +87,7 @@ class Feed:
         self._told.append(told)
 
     def publish(self, run: Run, events: Sequence[Event]) -> None:
-        """Pass committed events to subscribers; a subscription that is too far behind is closed."""
+        """Hand committed events to the run's followers; one who is too far behind is let go and comes back."""
         for told in self._told:
             told(run, events)
         followers = self._followers.get((run.company_id, run.id))
@@ -95,7 +98,7 @@ class Feed:
             bell.ring()
 
     def connectors_changed(self, company_id: str) -> None:
-        """Tell subscribers of a company that its connectors have changed, which may affect open gates."""
+        """Tell the company's followers that its connectors have changed, which may touch any open gate of its runs."""
         for key, followers in self._followers.items():
             for follower in tuple(followers) if key[0] == company_id else ():
                 if not follower.put(None):
@@ -106,7 +109,7 @@ class Feed:
 
     @contextmanager
     def follow(self, company_id: str, run_id: str) -> Iterator[RunSubscription]:
-        """Subscribe to a run."""
+        """Follow a run from now on."""
         key, follower = (company_id, run_id), RunSubscription()
         self._followers.setdefault(key, set()).add(follower)
         if self._closed:
@@ -121,7 +124,7 @@ class Feed:
 
     @contextmanager
     def listen(self, company_id: str) -> Iterator[CompanySubscription]:
-        """Subscribe to all runs of a company."""
+        """Follow all runs of a company from now on."""
         bell = CompanySubscription()
         self._bells.setdefault(company_id, set()).add(bell)
         if self._closed:
@@ -136,12 +139,12 @@ class Feed:
 
     @property
     def runs(self) -> set[tuple[str, str]]:
-        """The runs with subscriptions."""
+        """The runs that somebody follows."""
         return set(self._followers)
 
     @property
     def companies(self) -> set[str]:
-        """The companies with subscriptions."""
+        """The companies that somebody follows."""
         return set(self._bells)
 
     def ring(self, company_id: str) -> None:

@@ -13,27 +13,28 @@ from collections.abc import Sequence
 from actors.core.messages import Effect
 from actors.core.run import Run
 from actors.ports import Commit, Effects, StoreFailed
-from daemon.model import Performs, SharedStore, StoredConnector
+from daemon.model import Ownership, SharedStore, StoredConnector
 
 Key = tuple[str, str]
 LOOKS_S = (0.0, 2.0, 10.0)
 
 
 class SharedJournal:
-    """Journal of one daemon's actors on a shared store; knows who performs the effects of a run."""
+    """The journal of a daemon's actors, which remembers for a moment whose the outstanding work of a run is."""
 
     shared = True
 
     def __init__(self, store: SharedStore) -> None:
+        """Begin with nothing outstanding."""
         self._store = store
-        self._performs: dict[Key, Performs] = {}
+        self._performs: dict[Key, Ownership] = {}
         self._claimed: set[Key] = set()
         self._taken: dict[Key, int] = {}
         self._doubtful: dict[Key, list[float]] = {}
 
     @property
     def claimed(self) -> set[Key]:
-        """The claimed runs whose effects were not performed yet."""
+        """The runs that were claimed, and of which nothing was performed since."""
         return set(self._claimed)
 
     def doubtful(self) -> list[Key]:
@@ -50,9 +51,10 @@ class SharedJournal:
         return due
 
     async def append(self, commit: Commit) -> None:
+        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
         run = commit.run
         try:
-            performs = await self._store.append_standing(commit)
+            performs = await self._store.append_owned(commit)
         except StoreFailed as failed:
             if failed.outcome == "unknown":
                 now = asyncio.get_running_loop().time()
@@ -61,14 +63,15 @@ class SharedJournal:
         self._note(run, performs)
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
-        found = await self._store.load_standing(company_id, run_id)
+        """The run as committed; None when the company has no such run."""
+        found = await self._store.load_owned(company_id, run_id)
         if found is None:
             return None
         self._note(*found)
         return found[0]
 
     async def claim(self) -> Sequence[Key]:
-        """Take over the runs of daemons that are gone."""
+        """Take over the outstanding work of daemons that are gone."""
         keys = await self._store.claim()
         self._claimed.update(keys)
         return keys
@@ -87,7 +90,7 @@ class SharedJournal:
             self._taken[key] = performs.claimed
         return taken
 
-    def _note(self, run: Run, performs: Performs) -> None:
+    def _note(self, run: Run, performs: Ownership) -> None:
         key = (run.company_id, run.id)
         if run.resting:
             self._claimed.discard(key)
@@ -97,9 +100,10 @@ class SharedJournal:
 
 
 class OwnEffects:
-    """Performs the effects of this daemon; those taken over may have been started."""
+    """The effects that are this daemon's to perform; what was taken over may have been begun."""
 
     def __init__(self, journal: SharedJournal, effects: Effects) -> None:
+        """Hand on what is ours."""
         self._journal = journal
         self._effects = effects
 
@@ -118,17 +122,19 @@ class OwnEffects:
             self._effects.perform(effects, recovered=True)
 
     def forget(self, company_id: str, run_id: str) -> None:
+        """Begin nothing more for a run that has ended."""
         self._effects.forget(company_id, run_id)
 
 
 class LeasedConnectors:
-    """Reads connectors right before each call; fails unless this daemon's lease is held."""
+    """Connectors as they are stored right before each call, which is not made unless the lease is held then."""
 
     def __init__(self, shelf: SharedStore) -> None:
+        """Look up there."""
         self._shelf = shelf
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
-        """The company's connector; StoreFailed while another daemon may have taken over."""
+        """The company's connector of that tool-id; StoreFailed while another daemon may have taken over."""
         found = await self._shelf.connectors_of(company_id)
         if not self._shelf.held:
             raise StoreFailed("This daemon's lease is not renewed; nothing was sent.", "not_applied")

@@ -28,7 +28,7 @@ class Runs(Protocol):
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
 
-    async def restless(self, after: Key, limit: int) -> Sequence[Key]:
+    async def needs_recovery(self, after: Key, limit: int) -> Sequence[Key]:
         """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
 
 
@@ -60,7 +60,7 @@ class Timers(Protocol):
 
 
 def reason(run: Run, template: Template) -> str | None:
-    """What a run waits for; None when nothing can ever wake it."""
+    """What a run waits for, as its state says; None when nothing can ever wake it."""
     if run.ended is not None:
         return "ended"
     for visit in run.open:
@@ -75,7 +75,7 @@ def reason(run: Run, template: Template) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """A run that nothing would wake."""
+    """A run that nothing would wake: what it stands at and why it would stay there."""
 
     key: Key
     version: int
@@ -98,7 +98,7 @@ class Sweeper:
     _stuck: frozenset[Stuck] = field(default=frozenset(), init=False)
 
     async def look(self, pause_s: float = LOOK_AGAIN_S) -> None:
-        """Sweep once, and remember the stuck runs for the next time."""
+        """Sweep once, and remember for the next time what was stuck."""
         try:
             self._stuck = await self.sweep(self._stuck, pause_s)
         except StoreFailed as failure:
@@ -112,7 +112,7 @@ class Sweeper:
         stuck: set[Stuck] = set()
         after: Key | None = ("", "")
         while after is not None:
-            keys = await self.store.restless(after, PAGE)
+            keys = await self.store.needs_recovery(after, PAGE)
             stuck.update(await self._sure(keys, pause_s))
             after = keys[-1] if len(keys) == PAGE else None
         for one in sorted(stuck, key=lambda found: found.key):
@@ -121,14 +121,14 @@ class Sweeper:
         return frozenset(stuck)
 
     async def _sure(self, keys: Sequence[Key], pause_s: float) -> Sequence[Stuck]:
-        """The runs that are stuck, unchanged, at two looks."""
+        """Those of some runs that are stuck at one look and, a little later, at another."""
         first = [one for key in keys if (one := await self._look(key)) is not None]
         if first:
             await asyncio.sleep(pause_s)
         return [one for one in first if await self._look(one.key) == one]
 
     async def _look(self, key: Key) -> Stuck | None:
-        """Why a run is stuck; None when it is not, or when it is changing."""
+        """Why a run is stuck; None when it is not, or when it moves just now."""
         try:
             run = self.actors.live(*key) or await self.store.load(*key)
         except StoreFailed as failure:

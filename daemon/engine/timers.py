@@ -18,7 +18,7 @@ class Timers:
     """
 
     def __init__(self, post: Callable[[str, str, Outcome], None], now: Callable[[], datetime]) -> None:
-        """`post` takes (company_id, run_id, outcome)."""
+        """Post outcomes as (company_id, run_id, outcome); `now` is the clock, in UTC."""
         self._post = post
         self._now = now
         self._set: dict[str, asyncio.TimerHandle] = {}
@@ -26,23 +26,25 @@ class Timers:
         self._ring = asyncio.Event()
 
     def wake(self, wake: Wake) -> None:
-        """Set a timer, unless it is set already."""
+        """Set a wake-up, unless it is set already."""
         if wake.key in self._set:
             return
         delay_s = 0.0 if wake.at is None else max(0.0, (wake.at - self._now()).total_seconds())
         self._set[wake.key] = asyncio.get_running_loop().call_later(delay_s, self._due, wake)
 
     def under_way(self, wake: Wake) -> bool:
+        """Whether that wake-up is set."""
         return wake.key in self._set
 
     def close(self) -> None:
+        """Forget every wake-up."""
         for handle in self._set.values():
             handle.cancel()
         self._set.clear()
         self._line.clear()
 
     async def post_due(self) -> None:
-        """Wait until a timer is due, and post all that are."""
+        """Wait until a wake-up is due, and post all that are."""
         while not self._line:
             self._ring.clear()
             await self._ring.wait()

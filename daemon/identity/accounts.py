@@ -43,7 +43,7 @@ class InvalidCredentials(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The authenticated user: company, role and token."""
+    """Who makes a request: a person of a company, in a role, by a token."""
 
     user_id: str
     company_id: str
@@ -56,7 +56,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A token and its account."""
+    """A token, and the account it stands for."""
 
     token: str
     expires_at: datetime
@@ -65,7 +65,7 @@ class Session:
 
 
 class Revoked:
-    """The revoked tokens that have not expired."""
+    """The revoked tokens that have not expired yet: an expired one counts for nothing anyhow."""
 
     def __init__(self) -> None:
         self._expiries: list[tuple[datetime, str]] = []
@@ -78,7 +78,7 @@ class Revoked:
         return token_id in self._ids
 
     def update(self, revoked: Mapping[str, datetime], now: datetime) -> None:
-        """Add tokens with their expiry, and drop expired ones."""
+        """Add tokens with the times at which they expire, and forget those that have."""
         for token_id, expires_at in revoked.items():
             if token_id not in self._ids:
                 self._ids.add(token_id)
@@ -102,6 +102,7 @@ class Identity:
         token_ttl_s: int,
         now: Callable[[], datetime],
     ) -> None:
+        """Take the signing keys from a file; `now` is the clock, in UTC."""
         self._accounts = accounts
         self._passwords = passwords
         self._keys = keys
@@ -114,11 +115,11 @@ class Identity:
         self._known: dict[str, Principal] = {}
 
     async def open(self) -> None:
-        """Load the revoked tokens."""
+        """Learn which tokens no longer count."""
         self.learn(await self._accounts.revoked())
 
     def learn(self, revoked: Mapping[str, datetime]) -> None:
-        """Add tokens that were revoked by other daemons."""
+        """Take note of tokens that were revoked elsewhere, and forget those that have expired."""
         self._revoked.update(revoked, self._now())
 
     async def register(
@@ -129,7 +130,7 @@ class Identity:
         name: str | None,
         receipt: Callable[[Session], Receipt | None] = lambda _: None,
     ) -> Session:
-        """Create a company, its first user and a session; EmailTaken if the address is known."""
+        """Make a company with its first user, and a session; EmailTaken when the address has an account."""
         now = self._now()
         hashed = await self._passwords.hash(password)
         owned = Company(new_id(), company, now)
@@ -156,10 +157,11 @@ class Identity:
         return session
 
     async def confirms(self, email: str, password: str) -> bool:
-        """Whether this is the password of the account."""
+        """Whether this is the password of the account with that address."""
         return await self._fits(await self._accounts.account_by_email(email), password)
 
     async def log_out(self, principal: Principal) -> None:
+        """Revoke the token at once and for good."""
         now = self._now()
         left = LoggedOut(at=now, by=principal.email, token=principal.token_id, via=principal.via)
         await self._accounts.revoke(principal.token_id, principal.expires_at, Logged(principal.company_id, left))
@@ -167,14 +169,14 @@ class Identity:
         self._known = {token: known for token, known in self._known.items() if known.token_id != principal.token_id}
 
     async def account(self, principal: Principal) -> Account:
-        """The account of a token; NotAuthenticated when it no longer exists."""
+        """The account behind a token; NotAuthenticated when it is gone."""
         account = await self._accounts.account(principal.user_id)
         if account is None:
             raise NotAuthenticated
         return account
 
     def principal(self, token: str) -> Principal:
-        """The owner of a token; NotAuthenticated when it is invalid, expired or revoked."""
+        """Whose token this is; NotAuthenticated for any that was not signed here, has expired or was revoked."""
         if time.monotonic() >= self._ring_checked + KEYS_CHECKED_S:
             self._current_ring()
         known = self._known.get(token)
@@ -189,14 +191,14 @@ class Identity:
         return known
 
     def signed(self, claims: dict[str, Any], key_id: str) -> str:
-        """Token with these claims, always the same bytes; NotAuthenticated if the key is gone."""
+        """The token with these claims, the same bytes each time; NotAuthenticated when the key is gone."""
         ring = self._current_ring()
         if key_id not in ring.keys:
             raise NotAuthenticated
         return jwt.encode(claims, ring.keys[key_id], ALGORITHM, headers={"kid": key_id})
 
     def claims(self, token: str) -> tuple[dict[str, Any], str]:
-        """The claims of a valid token, and the id of its key."""
+        """The claims of a token made here, and the id of the key that signed it."""
         return (
             jwt.decode(token, options={"verify_signature": False, "verify_exp": False, "verify_aud": False}),
             jwt.get_unverified_header(token)["kid"],

@@ -25,6 +25,7 @@ class KeyFileWatcher:
     """
 
     def __init__(self, files: Mapping[KeyPurpose, Path], log: Accounts, now: Callable[[], datetime]) -> None:
+        """Watch these files; the first look compares with what the log says last."""
         self._files = files
         self._log = log
         self._now = now
@@ -32,13 +33,13 @@ class KeyFileWatcher:
         self._known: dict[KeyPurpose, KeysForm] = {}
 
     async def begin(self) -> None:
-        """Log changes at the start; KeyFileRefused if other daemons have other keys."""
+        """Write down what has changed before anybody is served; KeyFileRefused where others run with other keys."""
         for purpose in self._files:
             with suppress(StoreFailed):  # on a full disk the service still reads; it is looked at again
                 await self._note(purpose, joining=True)
 
     async def look(self) -> None:
-        """Log changes; a failed read or write is retried at the next look."""
+        """Write down what has changed; what cannot be read or written now is looked at again."""
         for purpose, path in self._files.items():
             if mark(path) != self._seen.get(purpose):
                 with suppress(KeyFileRefused, StoreFailed):  # whoever needs the file or the store has said so
@@ -49,8 +50,8 @@ class KeyFileWatcher:
         seen, ring = mark(path), read_ring(path)
         found = KeysForm(current=ring.current, known=tuple(ring.keys))
 
-        def following(last: LogEvent | None, *, accompanied: bool) -> LogEvent | None:
-            if joining and accompanied:
+        def following(last: LogEvent | None, *, has_peers: bool) -> LogEvent | None:
+            if joining and has_peers:
                 compare(ring, last, path)
             before = last.after if isinstance(last, KeysChanged) else None
             if found == before:

@@ -19,9 +19,9 @@ PAGE = 256
 
 
 async def check(files: Mapping[KeyPurpose, Path], others: SharedStore) -> None:
-    """Raise KeyFileRefused when a file is not that of the other daemons, or lacks a needed key."""
+    """KeyFileRefused when a file is another one than the daemons have that run, or lacks a key that is needed."""
     rings = {purpose: read_ring(path) if path.exists() else KeyRing("", {}) for purpose, path in files.items()}
-    if await others.accompanied():
+    if await others.has_peers():
         for purpose, ring in rings.items():
             compare(ring, await others.last_logged(SERVICE, announcement(purpose)), files[purpose])
     needed, after = set[str](), ""
@@ -33,12 +33,12 @@ async def check(files: Mapping[KeyPurpose, Path], others: SharedStore) -> None:
 
 
 def announcement(purpose: KeyPurpose) -> str:
-    """Text that only log entries about this purpose contain."""
+    """What only the entries of the service's own log hold that say which keys are used for this."""
     return f'"purpose":"{purpose}"'
 
 
 def compare(ring: KeyRing, last: LogEvent | None, path: Path) -> None:
-    """Raise KeyFileRefused when the ring shares no key with the latest entry of the log."""
+    """KeyFileRefused when these keys have nothing to do with those that the latest entry of the log names."""
     if isinstance(last, KeysChanged) and not belong_together(ring, last.after):
         raise KeyFileRefused(why_stranger(path, last.purpose))
 
@@ -49,10 +49,12 @@ def belong_together(ring: KeyRing, others: KeysForm) -> bool:
 
 
 def missing(ring: KeyRing, needed: Iterable[str]) -> list[str]:
+    """The needed keys that are not in the ring."""
     return sorted(set(needed) - set(ring.keys))
 
 
 def why_stranger(path: Path, purpose: KeyPurpose) -> str:
+    """What is wrong with a file that is not the others'."""
     return (
         f"{path} has no key ({purpose}) in common with the daemons that run on this database; "
         "give all of them the same key files"
@@ -60,4 +62,5 @@ def why_stranger(path: Path, purpose: KeyPurpose) -> str:
 
 
 def why_lacking(path: Path, key_id: str) -> str:
+    """What is wrong with a file that cannot open what is stored."""
     return f"{path} does not hold the key {key_id}, by which secrets in this database are sealed; put that file back"

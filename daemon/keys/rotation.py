@@ -16,17 +16,17 @@ _log = structlog.get_logger("penstock")
 
 
 class Rotation:
-    """Follows the key file; after a change, rewraps all company keys with the current key."""
+    """Looks at the file of the ring, and when it has changed turns the vault to it and wraps all keys anew."""
 
     def __init__(self, path: Path, vault: Vault) -> None:
-        """The first look always counts as a change."""
+        """Watch that file; the first look takes it as changed, for it may have been while nobody watched."""
         self._path = path
         self._vault = vault
         self._seen: tuple[int, int, int] | None = None
         self._behind = False
 
     async def look(self) -> None:
-        """Follow the file; failures are retried at the next look."""
+        """Follow the file; what cannot be done now is done at a later look."""
         seen = mark(self._path)
         if seen != self._seen:
             self._seen = seen

@@ -10,7 +10,7 @@ from daemon.model.connectors import (
     StoredConnector,
 )
 from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBroken
-from daemon.model.repositories import Performs, Rates, Receipts, SharedStore, Store, StoreState
+from daemon.model.repositories import Ownership, Rates, Receipts, SharedStore, Store, StoreState
 from daemon.model.runs import ParkedRun, Recorded, RunQuery, Runs
 from daemon.model.templates import TemplateDocument, TemplateRepository
 
@@ -27,8 +27,8 @@ __all__ = [
     "EmailTaken",
     "FolderInUse",
     "Following",
+    "Ownership",
     "ParkedRun",
-    "Performs",
     "Rates",
     "Receipts",
     "Recorded",

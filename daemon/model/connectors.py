@@ -16,7 +16,7 @@ SESSION = "session"
 
 @dataclass(frozen=True, slots=True)
 class StoredConnector:
-    """A connector with its sealed secret."""
+    """A connector as stored: its public part, and its secret sealed by the vault."""
 
     company_id: str
     connector: Connector
@@ -57,7 +57,7 @@ class CompanyKey:
 
 
 class ConnectorRepository(Protocol):
-    """The connectors of each company, and their changes."""
+    """The connectors of each company, and every change of them."""
 
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
         """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""

@@ -22,7 +22,7 @@ CHECKPOINT = ("at", "company", "key_id", "previous", "root", "signature", "size"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """The signed root of a company's tree; `previous` is that of the checkpoint before."""
+    """The signed root of a company's tree at a size; `previous` is the root of the checkpoint before."""
 
     at: str
     company: str
@@ -33,10 +33,11 @@ class Checkpoint:
     size: int
 
     def document(self) -> dict[str, Any]:
+        """The checkpoint as it is shown."""
         return {name: getattr(self, name) for name in CHECKPOINT}
 
     def genuine(self, keys: Mapping[str, bytes]) -> bool:
-        """Whether the key that it names signed it."""
+        """Whether the key that it names has signed it."""
         key = keys.get(self.key_id)
         if key is None:
             return False
@@ -49,7 +50,7 @@ class Checkpoint:
 
 
 def checkpoint(document: Any) -> Checkpoint:
-    """Parse a checkpoint; ValueError when it is invalid."""
+    """The checkpoint that is written so; ValueError when it is none."""
     if not isinstance(document, dict) or tuple(sorted(document)) != CHECKPOINT:
         raise ValueError(f"a checkpoint has the members {', '.join(CHECKPOINT)}")
     texts = [document[name] for name in CHECKPOINT if name not in ("size", "previous")]
@@ -61,21 +62,18 @@ def checkpoint(document: Any) -> Checkpoint:
 
 
 def signed(document: Mapping[str, Any]) -> bytes:
-    """The signed bytes of a checkpoint: canonical JSON of all other members."""
+    """What a checkpoint's signature covers: the canonical JSON of all other members."""
     return canonical({name: value for name, value in document.items() if name != "signature"}).encode()
 
 
 def leaf(stream: str, version: int, head: bytes) -> bytes:
-    """The hash of a commit's leaf.
-
-    Canonical JSON of {"head", "stream", "version"}, written by hand for speed.
-    """
+    """The hash of a commit's leaf: the canonical JSON of {"head", "stream", "version"}, written out for its speed."""
     return merkle.leaf_hash(f'{{"head":"{text_of_hash(head)}","stream":{quoted(stream)},"version":{version}}}'.encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A commit with its leaf number; `events` as stored."""
+    """A commit under its leaf's number; `events` as stored."""
 
     number: int
     stream: str
@@ -88,7 +86,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """Commits of a run with the proof that the last one is covered by a checkpoint."""
+    """Commits of a run, the head before them; its last commit, the leaf of that, and the proof that it is covered."""
 
     commits: Sequence[Entry]
     before: bytes
@@ -127,10 +125,10 @@ class Evidence(Protocol):
 
 
 class Growing:
-    """A company's tree during appends; collects the completed nodes."""
+    """A company's tree while leaves are appended; the nodes that they complete are collected."""
 
     def __init__(self, company_id: str, size: int, previous: str | None, node: merkle.Node) -> None:
-        """Begin at a size; `node` reads stored nodes."""
+        """Begin at a size; `node` reads the nodes that are stored."""
         self.company_id = company_id
         self.size = size
         self.made: dict[tuple[int, int], bytes] = {}
@@ -145,8 +143,9 @@ class Growing:
         return self.size - 1
 
     def node(self, level: int, number: int) -> bytes:
+        """A complete node, made or stored."""
         return self.made.get((level, number)) or self._node(level, number)
 
     def checkpoint(self, sign: Sign) -> Checkpoint:
-        """The signed root of the current tree."""
+        """The signed root as of now."""
         return sign(self.company_id, self.size, merkle.root(self.size, self.node), self._previous)

@@ -54,7 +54,7 @@ class Store(
     async def ping(self) -> None:
         """Prove that the store can write; StoreFailed when it cannot."""
 
-    async def look(self) -> None:
+    async def refresh_state(self) -> None:
         """Bring `state` up to date though nobody writes; never fails because of the store."""
 
     @property
@@ -66,7 +66,7 @@ class Store(
         """Whether the store has failed for good, so that the process must end."""
 
 
-class Performs(NamedTuple):
+class Ownership(NamedTuple):
     """Whose the outstanding work of a run is.
 
     What was outstanding at the version `claimed` may have been begun by a daemon that is gone; 0 when there was none.
@@ -94,19 +94,19 @@ class SharedStore(Store, Rates, Protocol):
     def held(self) -> bool:
         """Whether nobody can have taken over from this daemon yet."""
 
-    async def append_standing(self, commit: Commit) -> Performs:
+    async def append_owned(self, commit: Commit) -> Ownership:
         """Make a commit durable; returns who performs what is outstanding behind it."""
 
-    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, Performs] | None:
+    async def load_owned(self, company_id: str, run_id: str) -> tuple[Run, Ownership] | None:
         """The run as committed, and who performs what is outstanding."""
 
-    def tell(self, heard: Callable[[frozenset[str] | None], None]) -> None:
+    def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
         """Have this called with the companies of which others have committed something; None when it may be any."""
 
     async def peers(self) -> frozenset[int]:
         """The epochs of the daemons that are alive."""
 
-    async def accompanied(self) -> bool:
+    async def has_peers(self) -> bool:
         """Whether another daemon holds its lease at this moment."""
 
     async def positions(self, companies: Collection[str]) -> dict[str, int]:
@@ -115,17 +115,17 @@ class SharedStore(Store, Rates, Protocol):
     async def versions(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
         """The version of each of these runs."""
 
-    async def strayed(self) -> dict[tuple[str, str], int]:
+    async def moved_by_others(self) -> dict[tuple[str, str], int]:
         """The runs whose outstanding work is this daemon's and that another one has moved on."""
 
-    async def clock(self) -> datetime:
+    async def database_time(self) -> datetime:
         """The time by which all daemons go."""
 
-    async def hear(self, since: datetime) -> None:
+    async def acknowledge(self, since: datetime) -> None:
         """Note that this daemon knows of all tokens and connectors that were changed before that time."""
 
-    async def revoked_lately(self) -> dict[str, datetime]:
+    async def recent_revocations(self) -> dict[str, datetime]:
         """The tokens revoked within the last seconds, and when each would have expired."""
 
-    async def connected_lately(self) -> Sequence[str]:
+    async def recent_connector_changes(self) -> Sequence[str]:
         """The companies whose connectors were changed within the last seconds."""

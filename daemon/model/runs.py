@@ -13,7 +13,7 @@ from actors.core.run import Run
 
 @dataclass(frozen=True, slots=True)
 class RunQuery:
-    """Runs to list: newest first, older than the run `before`, at most `limit`."""
+    """Which runs of a company to list: newest first, those older than the run `before`, at most `limit`."""
 
     limit: int = 50
     before: str | None = None
@@ -24,7 +24,7 @@ class RunQuery:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An event and its seq in the history of its run, from 1."""
+    """An event and its place in the history of its run, from 1."""
 
     seq: int
     event: Event
@@ -32,7 +32,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRun:
-    """A run with open gates; it was `created` then, and has not changed since `since`."""
+    """A run that waits for a human at so many gates; it was `created` then, and has not changed since `since`."""
 
     company_id: str
     run_id: str
@@ -43,7 +43,7 @@ class ParkedRun:
 
 
 class Runs(Protocol):
-    """The stored runs, read without their actors."""
+    """Reading runs without waking them."""
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
@@ -54,7 +54,7 @@ class Runs(Protocol):
     async def unfinished(self) -> Sequence[tuple[str, str]]:
         """The (company_id, run_id) of every run that is not at rest."""
 
-    async def restless(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
+    async def needs_recovery(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
         """At most `limit` runs behind a (company_id, run_id), in order, that are not at rest or wait for nobody."""
 
     async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:

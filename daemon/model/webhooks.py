@@ -48,6 +48,7 @@ class Webhook:
 
     @property
     def key(self) -> tuple[str, str]:
+        """The company and the id."""
         return self.company_id, self.id
 
 
@@ -80,7 +81,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryQueue:
-    """A webhook with its due deliveries, the number of pending ones, and the time of the next."""
+    """A webhook with what is due of its deliveries, how many are pending, and when the next one is due."""
 
     webhook: Webhook
     due: Sequence[Delivery]
@@ -90,6 +91,8 @@ class DeliveryQueue:
 
 @dataclass(frozen=True, slots=True)
 class WebhookTestResult:
+    """How a test of a webhook went."""
+
     ok: bool
     status_code: int | None
     latency_ms: int | None
@@ -97,7 +100,7 @@ class WebhookTestResult:
 
 
 class WebhookRepository(Protocol):
-    """The webhooks of each company and their deliveries; a change and its log event are atomic."""
+    """The webhooks of each company and their deliveries; a change and its event in the log are one."""
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
         """Keep a new webhook that begins at the present.
@@ -142,7 +145,7 @@ class WebhookRepository(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WebhookDraft:
-    """The wanted state of a webhook."""
+    """What somebody wants a webhook of a company to be."""
 
     company_id: str
     url: str
@@ -157,5 +160,5 @@ class TooManyWebhooks(Exception):
 
 
 def message_id(run_id: str, seq: int) -> str:
-    """The id of the message about an event, the same for every attempt and receiver."""
+    """The id of the message about an event, the same however often and to whomever it is sent."""
     return f"msg_{run_id}_{seq}"

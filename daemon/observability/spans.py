@@ -25,20 +25,21 @@ _NOWHERE = Context()
 
 
 class OtelSpan:
-    """A span of OpenTelemetry."""
+    """A span of OpenTelemetry, as whoever does the work sees it."""
 
     __slots__ = ("_failed", "_span")
 
     def __init__(self, span: trace.Span) -> None:
-        """OpenTelemetry's own variables set sampling, headers and batches."""
+        """Stand for this one."""
         self._span = span
         self._failed = False
 
     def note(self, name: str, value: Value) -> None:
+        """Say something of it."""
         self._span.set_attribute(name, value)
 
     def failed(self, why: str) -> None:
-        """Mark the span as failed; the first reason counts."""
+        """Say in a word why it failed; the first one counts."""
         if self._failed:
             return
         self._failed = True
@@ -47,7 +48,7 @@ class OtelSpan:
 
 
 class OtelTracer:
-    """Sends spans in batches from a thread; drops what it cannot send."""
+    """A tracer that hands its spans to a thread, which sends them in batches; what it cannot send it drops."""
 
     def __init__(self, to: str, version: str) -> None:
         """Send to that collector; OpenTelemetry's own variables say all else, as sampling, headers and batches."""
@@ -61,7 +62,7 @@ class OtelTracer:
 
     @contextmanager
     def span(self, name: str, kind: Kind, parent: str | None) -> Iterator[OtelSpan]:
-        """A span around a block; records only the type of an exception."""
+        """A span for what is done within it; of an error it keeps the name alone, as its text may hold anything."""
         span = self._tracer.start_span(name, _context(parent), _KINDS[kind])
         noted, token = OtelSpan(span), TRACE.set(_text(span.get_span_context()))
         try:
@@ -76,14 +77,14 @@ class OtelTracer:
             span.end()
 
     async def close(self) -> None:
-        """Send what is left, within CLOSE_S."""
+        """Send what is left, for as long as a stop may wait for it."""
         ending = Thread(target=self._provider.shutdown, name="traces-end", daemon=True)
         ending.start()
         await asyncio.to_thread(ending.join, CLOSE_S)
 
 
 def _context(parent: str | None) -> Context:
-    """The context below a parent, or of a new trace."""
+    """The context of a span: below its parent, or at the top of a trace of its own."""
     if parent is None:
         return _NOWHERE
     _, trace_id, span_id, flags = parent.split("-")

@@ -6,4 +6,5 @@ from datetime import UTC, datetime
 
 
 def utc_now() -> datetime:
+    """The time in UTC, aware."""
     return datetime.now(UTC)

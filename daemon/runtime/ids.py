@@ -4,4 +4,5 @@ from uuid_utils import uuid7
 
 
 def new_id() -> str:
+    """A fresh id."""
     return str(uuid7())

@@ -25,7 +25,7 @@ _log = structlog.get_logger("penstock")
 
 
 class SystemdEnvironment(BaseSettings):
-    """The variables by which systemd tells a process of its sockets, watchdog and credentials."""
+    """What systemd tells a process that it starts, in variables of its own names; empty for any other process."""
 
     model_config = SettingsConfigDict(extra="ignore", frozen=True, env_ignore_empty=True)
 
@@ -38,21 +38,21 @@ class SystemdEnvironment(BaseSettings):
 
     @property
     def watchdog_s(self) -> float | None:
-        """The watchdog timeout of this process; None without a watchdog."""
+        """How long this process may be silent; None when nobody watches it."""
         meant = self.watchdog_pid in {0, os.getpid()}
         return self.watchdog_usec / 1_000_000 if meant and self.watchdog_usec > 0 else None
 
     @property
     def sockets(self) -> range:
-        """The file descriptors of the sockets that systemd passed."""
+        """The descriptors of the listening sockets that were handed to this process."""
         return range(FIRST_SOCKET, FIRST_SOCKET + (self.listen_fds if self.listen_pid == os.getpid() else 0))
 
 
 class SystemdNotifier:
-    """Sends state to systemd with the sd_notify protocol."""
+    """Whoever started the process and wants to hear how it is."""
 
     def __init__(self, told: SystemdEnvironment) -> None:
-        """A leading @ in the socket's address stands for the abstract namespace."""
+        """Speak to the socket that was named, if one was; a leading @ stands for the abstract namespace."""
         address = told.notify_socket
         self._address = "\0" + address[1:] if address.startswith("@") else address
         self.alive_s = told.watchdog_s
@@ -60,11 +60,12 @@ class SystemdNotifier:
         self._well = "STATUS=Ready"
 
     def ready(self, address: str) -> None:
+        """Say that the service is there, and where."""
         self._well = f"STATUS=Serving on {address}"
         self.say("READY=1", self._well)
 
     def say(self, *lines: str) -> None:
-        """Send lines; a failure is logged and ignored."""
+        """Send these lines; that nobody hears them is logged, and hurts nothing else."""
         if not self._address:
             return
         try:
@@ -75,7 +76,7 @@ class SystemdNotifier:
             _log.warning("systemd_notify_failed", said=lines, error=str(error))
 
     async def feed(self, ping: Callable[[], Awaitable[None]], within_s: float) -> None:
-        """Ping the watchdog if the store answers in time."""
+        """Tell the watchdog that the process is alive, if the store answers within that time."""
         try:
             async with asyncio.timeout(within_s):
                 with suppress(DiskFull):  # that is waited out: reads go on, and a restart would make no room

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
     from daemon.observability.metrics import Metrics
 
-C = TypeVar("C")
-C_co = TypeVar("C_co", covariant=True)
-T = TypeVar("T")
+W = TypeVar("W")
+W_contra = TypeVar("W_contra", contravariant=True)
 
 BATCH_MAX = 256
 QUEUE_MAX = 20_000
@@ -32,10 +31,10 @@ DROP_MAX = 1_000
 _log = structlog.get_logger()
 
 
-class Engine(Protocol[C_co]):
+class Engine(Protocol[W_contra]):
     """A database that can run a batch of works in one transaction."""
 
-    async def apply(self, works: Sequence[Callable[[C_co], Any]]) -> Sequence[tuple[Any, Exception | None]]:
+    async def apply(self, works: Sequence[W_contra]) -> Sequence[tuple[Any, Exception | None]]:
         """Commit the works together and return the value or the refusal of each.
 
         A work that refuses changes nothing and leaves the others alone. StoreFailed is raised with the outcome
@@ -47,7 +46,7 @@ class Engine(Protocol[C_co]):
         """Tidy up between two batches, when nobody waits for this one any more."""
 
 
-class Writer(Generic[C]):
+class Writer(Generic[W]):
     """One task that takes whatever is queued and hands it to the engine as one batch; nobody who waits is forgotten.
 
     A batch ends when the queue is empty or at `batch_max`. After a failure whose outcome is unknown, or a
@@ -56,7 +55,7 @@ class Writer(Generic[C]):
 
     def __init__(
         self,
-        engine: Engine[C],
+        engine: Engine[W],
         *,
         batch_max: int = BATCH_MAX,
         queue_max: int = QUEUE_MAX,
@@ -69,8 +68,8 @@ class Writer(Generic[C]):
         self._queue_max = queue_max
         self._on_failed = on_failed
         self._metrics = metrics
-        self._queue: deque[tuple[Callable[[C], Any], asyncio.Future[Any]]] = deque()
-        self._batch: list[tuple[Callable[[C], Any], asyncio.Future[Any]]] = []
+        self._queue: deque[tuple[W, asyncio.Future[Any]]] = deque()
+        self._batch: list[tuple[W, asyncio.Future[Any]]] = []
         self._wake = asyncio.Event()
         self._closing = False
         self._seen: StoreState = "ok"
@@ -90,7 +89,7 @@ class Writer(Generic[C]):
         """Take note of what was seen of the disk beside any batch; the next batch tells more."""
         self._seen = state
 
-    async def submit(self, work: Callable[[C], T]) -> T:
+    async def submit(self, work: W) -> Any:
         """Run a work in the next batch and return its value once that is durable, or raise its refusal or StoreFailed.
 
         Whoever stops waiting does not stop the work.
@@ -100,7 +99,7 @@ class Writer(Generic[C]):
             raise StoreFailed(f"The store {state}; nothing was written.", "not_applied")
         if len(self._queue) >= self._queue_max:
             raise StoreFailed("Too many writes are waiting; nothing was written.", "not_applied")
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._queue.append((work, done))
         self._wake.set()
         return await done

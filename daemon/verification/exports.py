@@ -30,7 +30,7 @@ def verify_export(
     against: Sequence[Checkpoint] = (),
     tally: Tally | None = None,
 ) -> Iterator[Finding]:
-    """The findings in an export."""
+    """Whatever is wrong with an export; nothing when it is as it was written."""
     reading = _Export(keys, Tally() if tally is None else tally)
     for number, line in enumerate(lines, 1):
         try:
@@ -49,7 +49,7 @@ def verify_export(
 
 
 class _Export:
-    """The state of an export while it is read line by line."""
+    """An export on the way from line to line."""
 
     def __init__(self, keys: Mapping[str, bytes], tally: Tally) -> None:
         self._keys = keys
@@ -61,6 +61,7 @@ class _Export:
         self._later: Checkpoint | None = None
 
     def take(self, number: int, value: Any) -> Iterator[Finding]:
+        """The next line."""
         if number == 1:
             if set(value) != {"company", "format", "size"} or value["format"] != export.FORMAT:
                 yield Finding("manifest", "line 1", f"it is not the manifest of a {export.FORMAT} export")
@@ -92,7 +93,7 @@ class _Export:
         self._tally["events"] += len(value["events"])
 
     def _checkpoint(self, one: Checkpoint) -> Iterator[Finding]:
-        """The newest comes first, so each must be the predecessor of the one above."""
+        """The newest comes first, so each is the one before that which stands above it."""
         if one.company != self._company:
             yield Finding("checkpoint", titled(one), f"the export is of the company {self._company!r}")
         if self._later is None and one.size != self._size:
@@ -105,7 +106,7 @@ class _Export:
         self._tally["checkpoints"] += 1
 
     def end(self, against: Sequence[Checkpoint]) -> Iterator[Finding]:
-        """The findings that need all lines."""
+        """What can be said when all lines are read."""
         if self._company is None:
             yield Finding("manifest", "line 1", "the export is empty")
             return

@@ -56,7 +56,7 @@ class DeliveryLimits:
 
 
 class Deliverer:
-    """Works on a webhook while it has something to deliver; otherwise keeps only its key."""
+    """Works on a webhook while there is something to do, and keeps no more than its key while there is not."""
 
     def __init__(
         self,
@@ -65,6 +65,7 @@ class Deliverer:
         now: Callable[[], datetime],
         limits: DeliveryLimits = DeliveryLimits(),
     ) -> None:
+        """Send with `notify`; `now` is the clock, in UTC."""
         self._store = store
         self._notify = notify
         self._now = now
@@ -81,15 +82,16 @@ class Deliverer:
 
     @property
     def companies(self) -> set[str]:
-        """The companies with webhooks served here."""
+        """The companies that have a webhook which is served here."""
         return set(self._known)
 
     def committed(self, company_id: str) -> None:
+        """Something of this company was committed."""
         for webhook_id in self._known.get(company_id, ()):
             self.look(company_id, webhook_id)
 
     def look(self, company_id: str, webhook_id: str) -> None:
-        """Start work on a webhook if needed; never blocks."""
+        """See whether there is something to do for a webhook; never blocks."""
         key = (company_id, webhook_id)
         if self._draining:
             return
@@ -98,14 +100,14 @@ class Deliverer:
             self._working[key] = asyncio.get_running_loop().create_task(self._work(key))
 
     async def look_after_all(self) -> None:
-        """Sweep; a failure of the store is left to the next sweep."""
+        """Sweep, whatever was missed; what the store could not do is done by the next sweep."""
         try:
             await self.sweep()
         except StoreFailed as failed:
             _log.error("webhook_sweep_failed", reason=str(failed))
 
     async def sweep(self) -> None:
-        """Look at every enabled webhook, one read at a time."""
+        """Look after every enabled webhook, with one read under way at a time, however many companies have some."""
         after = ("", "")
         while page := await self._store.enabled_webhooks(after, self._limits.page_max):
             for key in page:
@@ -114,7 +116,7 @@ class Deliverer:
             after = page[-1]
 
     async def _wants_work(self, key: Key) -> bool:
-        """Whether a webhook has due deliveries or new events; serves it from now on."""
+        """Whether something is due for a webhook, or has happened that it was not told of; serve it from now on."""
         queue = await self._store.webhook_queue(*key, self._now(), 1)
         if queue is None or not queue.webhook.enabled:
             self._forget(key)
@@ -127,21 +129,21 @@ class Deliverer:
         if queue.pending >= self._limits.window_max:
             return False
         try:
-            return bool(await self._store.happened(key[0], self._reached(queue.webhook), 1))
+            return bool(await self._store.read_after(key[0], self._reached(queue.webhook), 1))
         except HistoryBroken:  # its round says so, and holds up no other webhook
             return True
 
     def _reached(self, hook: Webhook) -> Position:
-        """The position up to which events became deliveries or were skipped."""
+        """The place up to which all events of a webhook have become deliveries, or were passed over."""
         return max(hook.cursor, self._seen.get(hook.key, hook.cursor))
 
     async def rest(self) -> None:
-        """Wait until nothing is left to do now."""
+        """Until nothing can be done now."""
         while self._working:
             await asyncio.wait(self._working.values())
 
     async def drain(self, timeout_s: float) -> None:
-        """Start no more attempts, and wait for those running; the rest follows a restart."""
+        """Begin nothing more and give what is under way that time; what was not done is done after the restart."""
         self._draining = True
         for timer in self._timers.values():
             timer.cancel()
@@ -165,7 +167,7 @@ class Deliverer:
             del self._working[key]
 
     async def _tried(self, key: Key) -> bool:
-        """One round, after storing earlier results; after a failure, pause."""
+        """One round; when it fails the next comes after a pause. What was sent is kept before anything else is sent."""
         try:
             while unkept := self._unkept.get(key):
                 await self._store.settle_delivery(*unkept[0])
@@ -183,7 +185,7 @@ class Deliverer:
         return False
 
     async def _round(self, key: Key) -> bool:
-        """Enqueue new events, then send what is due; returns whether there may be more to do."""
+        """Put in line what has happened, then send what is due; whether there may be more to do at once."""
         queue = await self._store.webhook_queue(*key, self._now(), self._limits.flights_each_max)
         if queue is None or not queue.webhook.enabled:
             self._forget(key)
@@ -201,10 +203,10 @@ class Deliverer:
         return filled or bool(due)
 
     async def _filled(self, queue: DeliveryQueue) -> bool:
-        """Make deliveries of new events up to the window; returns whether there were any."""
+        """Make deliveries of the next events, as long as there is room; whether there were any events."""
         hook, room = queue.webhook, self._limits.window_max - queue.pending
         reached = self._reached(hook)
-        found = await self._store.happened(hook.company_id, reached, self._limits.page_max) if room > 0 else ()
+        found = await self._store.read_after(hook.company_id, reached, self._limits.page_max) if room > 0 else ()
         if not found:
             return False
         wanted = [one for one in found if hook.events is None or one.event.type in hook.events]
@@ -234,7 +236,7 @@ class Deliverer:
                 raise
 
     async def _gone(self, asked: Webhook, at: datetime) -> tuple[str, Logged] | None:
-        """Reason and log event for disabling the webhook; none if its URL was changed meanwhile."""
+        """Why to disable the webhook, with the event of it; None when it was given another URL meanwhile."""
         hook = await self._store.webhook(*asked.key)
         if hook is None or not hook.enabled or hook.url != asked.url:
             return None
@@ -242,7 +244,7 @@ class Deliverer:
         return REASON_GONE, Logged(hook.company_id, disabled(hook, REASON_GONE, at))
 
     async def _body(self, delivery: Delivery) -> dict[str, object] | None:
-        """The event from the journal as it is sent."""
+        """What is sent, as it stands in the journal."""
         found = await self._store.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
         if not found:
             return None
@@ -251,6 +253,7 @@ class Deliverer:
         return message(event.type, event.at, event_json(placed))
 
     def _later(self, key: Key, pause_s: float) -> None:
+        """Look again after a pause."""
         if (timer := self._timers.pop(key, None)) is not None:
             timer.cancel()
         if not self._draining:
@@ -261,7 +264,7 @@ class Deliverer:
         self.look(*key)
 
     def _forget(self, key: Key) -> None:
-        """Drop the state of a webhook that is no longer served."""
+        """Keep nothing of a webhook that is not to be told anything."""
         company_id, webhook_id = key
         self._seen.pop(key, None)
         if (timer := self._timers.pop(key, None)) is not None:

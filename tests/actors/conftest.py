@@ -1,4 +1,4 @@
-"""Each test of the actors runs over every store."""
+"""The store and the house that tests of the actors run in."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.actors.house import House, Store, house, stored
+from tests.actors.house import House, Store, house
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    async with stored(request.param, tmp_path) as opened:
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with Store.open(tmp_path / "penstock.db") as opened:
         yield opened
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from actors.actor import ActorContext, Answer
@@ -24,12 +22,11 @@ from daemon.engine.timers import Timers
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.runtime.clock import utc_now
-from daemon.stores.memory.store import MemoryStore
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.templates.catalog import Catalog, Entry, load_text
 from tests.processes import ALWAYS, choice, end, process, task
 
-Store = MemoryStore | SqliteStore
+Store = SqliteStore
 Key = tuple[str, str]
 COMPANY = "acme"
 PATIENCE_S = 10.0
@@ -169,8 +166,8 @@ class Slow:
         async with asyncio.timeout(PATIENCE_S):
             await self._faultless.wait()
 
-    async def restless(self, after: Key, limit: int) -> Sequence[Key]:
-        return await self.store.restless(after, limit)
+    async def needs_recovery(self, after: Key, limit: int) -> Sequence[Key]:
+        return await self.store.needs_recovery(after, limit)
 
     def hold(self) -> None:
         """Let nothing through from now on."""
@@ -266,16 +263,6 @@ def passing() -> StoreFailed:
 
 def doubtful() -> StoreFailed:
     return StoreFailed("The disk has gone.", "unknown")
-
-
-@asynccontextmanager
-async def stored(kind: str, folder: Path) -> AsyncIterator[Store]:
-    """A store of that kind."""
-    if kind == "memory":
-        yield MemoryStore()
-    else:
-        async with SqliteStore.open(folder / "penstock.db") as store:
-            yield store
 
 
 async def house(store: Store, *, entries: Iterable[Entry] = ENTRIES.values(), **how: Any) -> House:

@@ -16,7 +16,7 @@ from actors.core.messages import Cancel, Resume, Start
 from daemon.runtime.ids import new_id
 from daemon.stores.codec import encode_run
 from daemon.templates.catalog import shipped
-from tests.actors.house import COMPANY, MORNING, House, house, stored
+from tests.actors.house import COMPANY, MORNING, House, Store, house
 
 PARKED = 2_000
 LIVE = 1_000
@@ -28,7 +28,7 @@ VERTICAL = "prior-auth"
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[House]:
     """The shipped templates over the store on disk, whose rows are nobody's memory."""
-    async with stored("sqlite", tmp_path) as store:
+    async with Store.open(tmp_path / "penstock.db") as store:
         yield await house(store, entries=shipped())
 
 

@@ -16,7 +16,7 @@ from daemon.keys.keyring import KeyRing, write_ring
 from daemon.runtime.json_codec import dumps
 from daemon.stores import codec
 from daemon.stores.migrations import read_migrations
-from daemon.stores.rows import standing_row, text
+from daemon.stores.rows import run_row, text
 from daemon.stores.sqlite import upgrade
 from daemon.stores.sqlite.engine import migrate
 from daemon.stores.sqlite.store import SqliteStore
@@ -37,7 +37,7 @@ def old_form(commit: Commit) -> bytes:
 def write_old(db: sqlite3.Connection, commits: list[Commit]) -> None:
     for one in commits:
         run = one.run
-        version, resting, status, parked, updated, vertical, created = standing_row(run)
+        version, resting, status, parked, updated, vertical, created = run_row(run)
         row = (run.company_id, run.id, version, resting, status, vertical, parked, created, updated)
         db.execute(
             "INSERT INTO runs (company_id, id, version, resting, status, vertical, parked, created_at, updated_at) "

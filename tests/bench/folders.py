@@ -25,8 +25,9 @@ from actors.ports import Commit
 from daemon.audit.signer import PUBLIC, Signer
 from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
-from daemon.stores.sqlite import audit
+from daemon.stores.sqlite.database import run as run_on
 from daemon.stores.sqlite.journal import Append, append_all
+from daemon.stores.tables import audit
 from daemon.templates.catalog import shipped
 from tests.bench.rivals.driving import INPUTS
 from tests.bench.servers import serving
@@ -105,7 +106,7 @@ def seal(db: sqlite3.Connection, folder: Path) -> None:
     """Give every commit its leaf, so that the service has nothing to catch up with."""
     signer = Signer(folder / "audit.keys", folder / PUBLIC, utc_now)
     db.execute("BEGIN")
-    while audit.seal(db, signer.sign):
+    while run_on(lambda one: audit.seal(one, signer.sign, None), db):
         pass
     db.execute("COMMIT")
 

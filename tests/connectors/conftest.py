@@ -25,7 +25,9 @@ from daemon.engine.dispatcher import Dispatcher
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import AUTH_TOKEN, DataKey, Vault, wrapped
 from daemon.model import StoredConnector
-from daemon.stores.memory.store import MemoryStore
+from daemon.stores.sqlite.database import run
+from daemon.stores.tables.connectors import add_company_key
+from tests.memory_database import MemoryRepositories
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LOOPBACK = parse_networks("127.0.0.0/8, ::1/128")
@@ -137,8 +139,8 @@ class House:
         self.far = far
         self.time = FakeClock()
         self.shelf = Shelf()
-        ring, key, keys = KeyRing("", {}).rotated(), secrets.token_bytes(32), MemoryStore()
-        keys._company_keys["co"] = wrapped(ring, "co", key, NOW)
+        ring, key, keys = KeyRing("", {}).rotated(), secrets.token_bytes(32), MemoryRepositories()
+        run(lambda db: add_company_key(db, wrapped(ring, "co", key, NOW)), keys.db)
         self.data_key = DataKey(key)
         self.vault = Vault(ring, keys, lambda: NOW)
         self.posted: list[Outcome] = []

@@ -10,11 +10,11 @@ from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.model import StoredConnector
 from daemon.runtime.clock import utc_now
-from daemon.stores.memory.store import MemoryStore
+from tests.memory_database import MemoryRepositories
 from tests.processes import connector
 
 
-class SlowOnce(MemoryStore):
+class SlowOnce(MemoryRepositories):
     """A shelf whose first answer is on its way for as long as the test says."""
 
     def __init__(self) -> None:

@@ -43,7 +43,7 @@ PLACES = {
     "drained": "daemon/engine/assembly.py drain",
     "before-begin": "daemon/stores/sqlite/engine.py commit_together",
     "after-begin": "daemon/stores/sqlite/engine.py commit_together",
-    "between-statements": "daemon/stores/sqlite/rows.py write",
+    "between-statements": "daemon/stores/sqlite/database.py write",
     "before-commit": "daemon/stores/sqlite/engine.py commit_together",
     "after-commit": "daemon/stores/sqlite/engine.py commit_together",
     "before-settling": "daemon/stores/group_commit.py _write",

@@ -24,7 +24,7 @@ from daemon.keys.vault import (
     unwrapped,
     wrapped,
 )
-from daemon.stores.memory.store import MemoryStore
+from tests.memory_database import MemoryRepositories
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,16 +43,16 @@ def ring() -> KeyRing:
 
 
 @pytest.fixture
-def keys() -> MemoryStore:
-    return MemoryStore()
+def keys() -> MemoryRepositories:
+    return MemoryRepositories()
 
 
 @pytest.fixture
-def vault(ring: KeyRing, keys: MemoryStore) -> Vault:
+def vault(ring: KeyRing, keys: MemoryRepositories) -> Vault:
     return Vault(ring, keys, utc)
 
 
-async def test_what_is_sealed_opens_in_its_place(ring: KeyRing, keys: MemoryStore, vault: Vault) -> None:
+async def test_what_is_sealed_opens_in_its_place(ring: KeyRing, keys: MemoryRepositories, vault: Vault) -> None:
     sealed = await vault.seal(*PLACE, "s3cr\u00e9t")
     assert await vault.open(*PLACE, sealed) == "s3cr\u00e9t"
     assert await Vault(ring, keys, utc).open(*PLACE, sealed) == "s3cr\u00e9t"
@@ -99,7 +99,7 @@ async def test_even_under_one_data_key_a_secret_opens_only_in_its_place() -> Non
 
 
 async def test_a_companys_key_moved_to_another_company_does_not_unwrap(
-    ring: KeyRing, keys: MemoryStore, vault: Vault
+    ring: KeyRing, keys: MemoryRepositories, vault: Vault
 ) -> None:
     sealed = await vault.seal(*PLACE, "secret")
     kept = await keys.company_key("company-1")
@@ -137,7 +137,7 @@ async def test_a_changed_wrapping_does_not_unwrap(ring: KeyRing) -> None:
 
 
 async def test_the_first_secrets_of_a_company_share_one_key_even_when_they_come_at_once(
-    ring: KeyRing, keys: MemoryStore
+    ring: KeyRing, keys: MemoryRepositories
 ) -> None:
     vaults = [Vault(ring, keys, utc) for _ in range(5)]
     sealed = await asyncio.gather(*(vault.seal(*PLACE, "secret") for vault in vaults for _ in range(5)))
@@ -145,7 +145,7 @@ async def test_the_first_secrets_of_a_company_share_one_key_even_when_they_come_
         assert await vaults[0].open(*PLACE, one) == "secret"
 
 
-async def test_no_data_key_is_kept_unwrapped(ring: KeyRing, keys: MemoryStore, vault: Vault) -> None:
+async def test_no_data_key_is_kept_unwrapped(ring: KeyRing, keys: MemoryRepositories, vault: Vault) -> None:
     await vault.seal(*PLACE, "secret")
     kept = await keys.company_key("company-1")
     assert kept is not None
@@ -155,7 +155,7 @@ async def test_no_data_key_is_kept_unwrapped(ring: KeyRing, keys: MemoryStore, v
 
 
 async def test_after_a_rotation_everything_opens_and_the_old_key_is_not_needed(
-    ring: KeyRing, keys: MemoryStore, vault: Vault
+    ring: KeyRing, keys: MemoryRepositories, vault: Vault
 ) -> None:
     companies = [f"company-{n:04}" for n in range(2 * REWRAPPED_AT_ONCE_MAX + 3)]
     sealed = {company: await vault.seal(company, *PLACE[1:], company) for company in companies}
@@ -170,7 +170,7 @@ async def test_after_a_rotation_everything_opens_and_the_old_key_is_not_needed(
 
 
 async def test_a_key_taken_from_the_ring_too_early_is_still_known_until_the_end(
-    ring: KeyRing, keys: MemoryStore, vault: Vault
+    ring: KeyRing, keys: MemoryRepositories, vault: Vault
 ) -> None:
     sealed = await vault.seal(*PLACE, "secret")
     alone = ring.rotated().pruned()
@@ -179,7 +179,9 @@ async def test_a_key_taken_from_the_ring_too_early_is_still_known_until_the_end(
     assert await Vault(alone, keys, utc).open(*PLACE, sealed) == "secret"
 
 
-async def test_keys_that_nobody_can_unwrap_are_counted_and_hold_nothing_up(keys: MemoryStore, vault: Vault) -> None:
+async def test_keys_that_nobody_can_unwrap_are_counted_and_hold_nothing_up(
+    keys: MemoryRepositories, vault: Vault
+) -> None:
     strange = KeyRing("", {}).rotated()
     for n in range(REWRAPPED_AT_ONCE_MAX + 1):
         await keys.add_company_key(wrapped(strange, f"a-{n:04}", secrets.token_bytes(32), NOON))
@@ -189,7 +191,7 @@ async def test_keys_that_nobody_can_unwrap_are_counted_and_hold_nothing_up(keys:
 
 
 async def test_the_unwrapped_keys_in_memory_are_bounded(
-    vault: Vault, keys: MemoryStore, monkeypatch: pytest.MonkeyPatch
+    vault: Vault, keys: MemoryRepositories, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert UNWRAPPED_MAX >= 1_000
     monkeypatch.setattr("daemon.keys.vault.UNWRAPPED_MAX", 3)
@@ -199,7 +201,7 @@ async def test_the_unwrapped_keys_in_memory_are_bounded(
 
 
 @pytest.mark.parametrize("size", [16, 33, 64])
-def test_a_key_of_another_size_is_refused(keys: MemoryStore, size: int) -> None:
+def test_a_key_of_another_size_is_refused(keys: MemoryRepositories, size: int) -> None:
     with pytest.raises(ValueError, match="32 bytes"):
         Vault(KeyRing("x", {"x": secrets.token_bytes(size)}), keys, utc)
 
@@ -219,7 +221,9 @@ def give(file: Path, mode: int) -> None:
     file.chmod(mode)
 
 
-async def test_the_file_of_the_ring_is_followed(file: Path, ring: KeyRing, keys: MemoryStore, vault: Vault) -> None:
+async def test_the_file_of_the_ring_is_followed(
+    file: Path, ring: KeyRing, keys: MemoryRepositories, vault: Vault
+) -> None:
     sealed = await vault.seal(*PLACE, "secret")
     rotation = Rotation(file, vault)
     await rotation.look()
@@ -231,7 +235,7 @@ async def test_the_file_of_the_ring_is_followed(file: Path, ring: KeyRing, keys:
 
 
 async def test_a_rotation_that_nobody_watched_is_made_up_for_at_the_first_look(
-    file: Path, keys: MemoryStore, vault: Vault
+    file: Path, keys: MemoryRepositories, vault: Vault
 ) -> None:
     await vault.seal(*PLACE, "secret")
     fresh = change_ring(file, KeyRing.rotated)
@@ -240,7 +244,7 @@ async def test_a_rotation_that_nobody_watched_is_made_up_for_at_the_first_look(
 
 
 async def test_a_broken_file_changes_nothing_and_a_mended_one_is_followed(
-    file: Path, ring: KeyRing, keys: MemoryStore, vault: Vault
+    file: Path, ring: KeyRing, keys: MemoryRepositories, vault: Vault
 ) -> None:
     sealed = await vault.seal(*PLACE, "secret")
     rotation = Rotation(file, vault)
@@ -259,7 +263,9 @@ async def test_a_broken_file_changes_nothing_and_a_mended_one_is_followed(
     assert await keys.company_keys(read_ring(file).current, "", 9) == []
 
 
-async def test_an_earlier_key_goes_only_when_it_wraps_nothing(file: Path, keys: MemoryStore, vault: Vault) -> None:
+async def test_an_earlier_key_goes_only_when_it_wraps_nothing(
+    file: Path, keys: MemoryRepositories, vault: Vault
+) -> None:
     await vault.seal(*PLACE, "secret")
     fresh = change_ring(file, KeyRing.rotated)
     with pytest.raises(KeyFileRefused, match="start the service"):

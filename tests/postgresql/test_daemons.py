@@ -53,13 +53,13 @@ async def test_of_two_daemons_on_one_version_the_second_is_a_conflict(url: str) 
 async def test_what_is_outstanding_stays_with_the_daemon_that_began_it(url: str) -> None:
     async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
         begun = busy()
-        assert (await one.append_standing(begun)).epoch == one.epoch
+        assert (await one.append_owned(begun)).epoch == one.epoch
         moved = commit(begun.run, *work(begun.run).events, resting=False)
-        assert (await other.append_standing(moved)).epoch == one.epoch
-        assert set(await one.strayed()) == {(ACME, "run-1")}
-        assert await other.strayed() == {}
-        assert list(await other.restless(("", ""), 9)) == []
-        assert list(await one.restless(("", ""), 9)) == [(ACME, "run-1")]
+        assert (await other.append_owned(moved)).epoch == one.epoch
+        assert set(await one.moved_by_others()) == {(ACME, "run-1")}
+        assert await other.moved_by_others() == {}
+        assert list(await other.needs_recovery(("", ""), 9)) == []
+        assert list(await one.needs_recovery(("", ""), 9)) == [(ACME, "run-1")]
 
 
 async def test_a_run_at_rest_is_seen_to_by_whoever_wakes_it(url: str) -> None:
@@ -67,7 +67,7 @@ async def test_a_run_at_rest_is_seen_to_by_whoever_wakes_it(url: str) -> None:
         begun = start()
         await one.append(begun)
         woken = commit(begun.run, *work(begun.run).events, resting=False)
-        assert (await other.append_standing(woken)).epoch == other.epoch
+        assert (await other.append_owned(woken)).epoch == other.epoch
 
 
 async def test_the_work_of_a_daemon_that_lives_is_not_claimed(url: str) -> None:
@@ -85,7 +85,7 @@ async def test_the_work_of_a_daemon_that_left_is_claimed_at_once_and_by_one_alon
         claimed = await asyncio.gather(one.claim(), other.claim())
         found = [key for some in claimed for key in some]
         assert sorted(found) == [(ACME, f"run-{number:02}") for number in range(20)]
-        standing = await one.load_standing(ACME, "run-00")
+        standing = await one.load_owned(ACME, "run-00")
         assert standing is not None
         assert standing[1].epoch in (one.epoch, other.epoch)
         assert standing[1].claimed == standing[0].version
@@ -153,7 +153,7 @@ async def test_what_was_claimed_counts_as_begun_though_the_claim_was_not_heard_o
             await gone.append(begun)
         await store.claim()
         journal, hands = SharedJournal(store), Hands()
-        assert set(await store.strayed()) == {(ACME, "run-1")}
+        assert set(await store.moved_by_others()) == {(ACME, "run-1")}
         await third.append(commit(begun.run, *work(begun.run).events, resting=False))
         await journal.load(ACME, "run-1")
         OwnEffects(journal, hands).perform([call(begun.run)], recovered=True)
@@ -205,7 +205,7 @@ async def test_a_daemon_that_cannot_reach_the_database_knows_it_though_nobody_as
     async def until(store: PostgresStore, state: str) -> None:
         async with asyncio.timeout(PATIENCE_S):
             while store.state != state:
-                await store.look()
+                await store.refresh_state()
                 await asyncio.sleep(0.01)
 
     async with PostgresStore.open(url, lease_s=LEASE_S) as store:

@@ -58,13 +58,13 @@ async def moved(path: Path, url: str) -> list[str]:
 async def test_everything_is_there_afterwards_and_goes_on(postgres: Server, tmp_path: Path) -> None:
     runs = await filled(tmp_path / "penstock.db")
     async with SqliteStore.open(tmp_path / "penstock.db") as before:
-        there, told = await runs_of(before), await before.happened(ACME, BEGINNING, 100)
+        there, told = await runs_of(before), await before.read_after(ACME, BEGINNING, 100)
     url = await postgres.made()
     said = await moved(tmp_path / "penstock.db", url)
     assert said[-1] == "compared: 6 commits and 2 checkpoints are the same, byte for byte"
     async with PostgresStore.open(url) as store:
         assert await runs_of(store) == there
-        assert await store.happened(ACME, BEGINNING, 100) == told
+        assert await store.read_after(ACME, BEGINNING, 100) == told
         assert await store.account_by_email("ann@example.test") == account()
         assert list(await store.connectors_of(ACME)) == [stored_connector()]
         assert list(await store.claim()) == [(ACME, "run-3")]
@@ -72,9 +72,9 @@ async def test_everything_is_there_afterwards_and_goes_on(postgres: Server, tmp_
         assert await store.seal(sign) == 4
         webhook = await store.webhook(*hook().key)
         assert webhook is not None
-        assert await store.happened(ACME, webhook.cursor, 100) == []
+        assert await store.read_after(ACME, webhook.cursor, 100) == []
         await store.append(start("run-9"))
-        assert {one.run_id for one in await store.happened(ACME, webhook.cursor, 100)} == {"run-9"}
+        assert {one.run_id for one in await store.read_after(ACME, webhook.cursor, 100)} == {"run-9"}
 
 
 async def test_a_move_that_was_broken_off_keeps_daemons_out_and_is_begun_again(

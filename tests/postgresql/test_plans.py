@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import asyncpg
 import pytest
 
-from daemon.stores.postgres import append, audit, changes, journal
+from daemon.stores.migrations import POSTGRES
+from daemon.stores.postgres import changes, journal
 from daemon.stores.postgres.connection import HINTS, SESSION
+from daemon.stores.tables import audit, runs
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -17,12 +19,13 @@ if TYPE_CHECKING:
     from tests.postgres import Server
 
 STATEMENTS = {
-    "append": append.APPEND,
-    "load": journal._LOAD,
-    "versions": changes._VERSIONS,
-    "nodes": audit._NODES,
-    "last leaf": audit._LAST_LEAF,
-    "head": journal._HEAD,
+    "load": journal.LOAD,
+    "versions": changes.VERSIONS,
+    "nodes": audit.NODES["postgres"],
+    "last leaf": audit.LAST_LEAF,
+    "head": runs.HEAD,
+    "run in append": "SELECT version FROM runs WHERE company_id = $1 AND id = $2 FOR UPDATE",
+    "receipt in append": "SELECT FROM receipts WHERE company_id = $1 AND path = $2 AND key = $3",
 }
 FILLED = """
 INSERT INTO runs SELECT 'c', 'run-' || n, 1, true, 'parked', 'line', '|gate|', '', '', 1, 1, 0
@@ -55,3 +58,14 @@ async def test_it_is_found_by_its_key(db: asyncpg.Connection[asyncpg.Record], na
     nulls = ", ".join(["NULL"] * count)
     plan = "\n".join(row[0] for row in await db.fetch(f"EXPLAIN EXECUTE one({nulls})"))
     assert READS_MORE.search(plan) is None, plan
+
+
+def test_what_an_append_looks_up_is_among_these() -> None:
+    function = (POSTGRES / "0004_append.sql").read_text(encoding="utf-8")
+    selects = {" ".join(one.split()) for one in re.findall(r"SELECT[^;]+?FROM (?:runs|receipts)[^;)]+", function)}
+    names = {"company": "$1", "one.id": "$2", "one.path": "$2", "one.key": "$3", " INTO found_version": ""}
+    asked = {re.sub("|".join(map(re.escape, names)), lambda name: names[name[0]], one).strip() for one in selects}
+    assert {one.replace("$1_id", "company_id") for one in asked} == {
+        STATEMENTS["run in append"],
+        STATEMENTS["receipt in append"],
+    }

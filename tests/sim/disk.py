@@ -12,7 +12,7 @@ from actors.ports import Commit, Receipt, ReceiptTaken, StoreFailed, VersionConf
 from daemon.model import ConnectorChange, StoredConnector
 from daemon.stores import codec
 from daemon.stores.group_commit import Writer
-from daemon.stores.memory.store import MemoryStore
+from tests.memory_database import MemoryRepositories
 
 if TYPE_CHECKING:
     from tests.sim.process import Process
@@ -135,9 +135,7 @@ class SimStore:
     def __init__(self, process: Process, batch_max: int) -> None:
         self._process = process
         self._busy: set[Key] = set()
-        self.writer: Writer[Transaction] = Writer(
-            SimEngine(process), batch_max=batch_max, on_failed=process.store_failed
-        )
+        self.writer: Writer[Work] = Writer(SimEngine(process), batch_max=batch_max, on_failed=process.store_failed)
 
     async def append(self, commit: Commit) -> None:
         """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
@@ -177,7 +175,7 @@ class SimStore:
         self._busy.add(key)
 
 
-class Shelf(MemoryStore):
+class Shelf(MemoryRepositories):
     """The connectors of all companies, a moment away and not always to be read."""
 
     def __init__(self, world: World) -> None:

@@ -22,7 +22,7 @@ from daemon.engine.timers import Timers
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.runtime.clock import utc_now
-from daemon.stores.memory.store import MemoryStore
+from tests.memory_database import MemoryRepositories
 from tests.sim.disk import Key, SimStore, never
 from tests.sim.farside import FarSide, Hits
 from tests.sim.loop import LIFE, Lifecycle
@@ -39,7 +39,7 @@ ACTORS_DRAIN_S = 2.0
 @cache
 def vault() -> Vault:
     """A vault that is never opened: no connector of the simulation has a secret."""
-    return Vault(KeyRing("", {}).rotated(), MemoryStore(), utc_now)
+    return Vault(KeyRing("", {}).rotated(), MemoryRepositories(), utc_now)
 
 
 class WatchedFeed(Feed):

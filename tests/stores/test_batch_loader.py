@@ -1,26 +1,22 @@
-"""Runs that many ask for at once are read in groups: large ones while that is quick, small ones beside a slow disk."""
+"""Runs that many ask for at once are read in groups: so many of them side by side."""
 
 from __future__ import annotations
 
 import asyncio
-import resource
-import time
 from collections.abc import Mapping, Sequence
-from types import SimpleNamespace
 
 import pytest
 
-from daemon.stores.batch_loader import FEW, LOADS_MAX, Loads, watched
+from daemon.stores.batch_loader import GROUP_MAX, BatchLoader
 
 Key = tuple[str, str]
 
 
-class Shelf:
-    """Reads each group when it is let; says what it was asked for, and whether the disk was waited for."""
+class Reader:
+    """Reads each group when it is let, and says what it was asked for."""
 
     def __init__(self) -> None:
         self.groups: list[Sequence[Key]] = []
-        self.waited = False
         self.open = asyncio.Event()
 
     async def read(self, keys: Sequence[Key]) -> Mapping[Key, str]:
@@ -36,13 +32,13 @@ class Shelf:
 
 
 @pytest.fixture
-async def shelf() -> Shelf:
-    return Shelf()
+async def reader() -> Reader:
+    return Reader()
 
 
-async def asked(loads: Loads[str], count: int) -> list[asyncio.Task[str | None]]:
+async def asked(loader: BatchLoader[str], count: int) -> list[asyncio.Task[str | None]]:
     """So many who ask at once, up to where each waits."""
-    waiting = [asyncio.create_task(loads.load("company", f"{number:04}")) for number in range(count)]
+    waiting = [asyncio.create_task(loader.load("company", f"{number:04}")) for number in range(count)]
     for _ in range(5):
         await asyncio.sleep(0)
     return waiting
@@ -53,55 +49,19 @@ async def answers(waiting: list[asyncio.Task[str | None]]) -> list[str | None]:
         return await asyncio.gather(*waiting)
 
 
-async def test_a_quick_disk_is_asked_for_one_large_group_at_a_time(shelf: Shelf) -> None:
-    loads = Loads(shelf.read, 4, lambda: shelf.waited)
-    waiting = await asked(loads, 100)
-    assert shelf.sizes == [LOADS_MAX]
-    shelf.open.set()
+async def test_those_who_ask_at_once_are_read_in_groups_and_only_so_many_side_by_side(reader: Reader) -> None:
+    loader = BatchLoader(reader.read, at_once=2)
+    waiting = await asked(loader, 100)
+    assert reader.sizes == [GROUP_MAX, GROUP_MAX]
+    reader.open.set()
     assert await answers(waiting) == [f"{number:04}" for number in range(100)]
-    assert shelf.sizes == [LOADS_MAX, 100 - LOADS_MAX]
+    assert reader.sizes == [GROUP_MAX, GROUP_MAX, GROUP_MAX, 100 - 3 * GROUP_MAX]
 
 
-async def test_a_slow_disk_is_asked_for_small_groups_several_at_once(shelf: Shelf) -> None:
-    loads = Loads(shelf.read, 4, lambda: shelf.waited)
-    shelf.waited = True
-    waiting = await asked(loads, 100)
-    assert shelf.sizes == [FEW] * 4
-    shelf.open.set()
-    assert await answers(waiting) == [f"{number:04}" for number in range(100)]
-    assert len({key for keys in shelf.groups for key in keys}) == 100
-
-
-async def test_groups_grow_again_when_the_disk_is_no_longer_waited_for(shelf: Shelf) -> None:
-    loads = Loads(shelf.read, 4, lambda: shelf.waited)
-    shelf.waited = True
-    waiting = await asked(loads, 4 * FEW + LOADS_MAX + 1)
-    shelf.waited = False
-    shelf.open.set()
-    await answers(waiting)
-    assert shelf.sizes == [FEW] * 4 + [LOADS_MAX, 1]
-
-
-@pytest.mark.parametrize("waited", [False, True])
-async def test_whoever_asks_after_a_rush_is_answered_too(shelf: Shelf, waited: bool) -> None:
-    loads = Loads(shelf.read, 2, lambda: shelf.waited)
-    shelf.waited = waited
-    shelf.open.set()
-    for _ in range(3):
-        assert await answers(await asked(loads, 40)) == [f"{number:04}" for number in range(40)]
-    assert await loads.load("company", "none") is None
-
-
-def test_to_read_from_memory_is_not_to_wait_for_a_disk() -> None:
-    assert watched(lambda: {("company", "run"): 1}) == ({("company", "run"): 1}, False)
-
-
-@pytest.mark.parametrize(("blocks", "waited_s", "slow"), [(8, 0.002, True), (8, 0.0005, False), (0, 0.002, False)])
-def test_a_disk_is_slow_when_blocks_were_read_and_the_thread_stood_still(
-    monkeypatch: pytest.MonkeyPatch, blocks: int, waited_s: float, slow: bool
-) -> None:
-    usage, clock = iter([0, blocks]), iter([0.0, waited_s])
-    monkeypatch.setattr(resource, "getrusage", lambda _who: SimpleNamespace(ru_inblock=next(usage)))
-    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
-    monkeypatch.setattr(time, "thread_time", lambda: 0.0)
-    assert watched(lambda: {("company", "run"): 1})[1] is slow
+async def test_whoever_asks_after_a_rush_is_answered_too(reader: Reader) -> None:
+    loader = BatchLoader(reader.read)
+    reader.open.set()
+    await answers(await asked(loader, 100))
+    assert await answers(await asked(loader, 1)) == ["0000"]
+    assert await loader.load("company", "none") is None
+    assert await loader.load("company", "next") == "next"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,12 @@ from daemon.model import DiskFull, StoreBroken
 from daemon.stores.group_commit import Writer
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Sequence
 
     from daemon.stores.group_commit import Engine
 
 Kept = list[int]
+Work = Callable[[Kept], Any]
 
 
 class Ledger:
@@ -63,7 +65,7 @@ def conflict(_kept: Kept) -> None:
 
 
 @asynccontextmanager
-async def writing(engine: Engine[Kept], **how: Any) -> AsyncIterator[Writer[Kept]]:
+async def writing(engine: Engine[Work], **how: Any) -> AsyncIterator[Writer[Work]]:
     writer = Writer(engine, **how)
     try:
         yield writer
@@ -71,7 +73,7 @@ async def writing(engine: Engine[Kept], **how: Any) -> AsyncIterator[Writer[Kept
         await writer.close()
 
 
-async def held(ledger: Ledger, writer: Writer[Kept]) -> asyncio.Task[int]:
+async def held(ledger: Ledger, writer: Writer[Work]) -> asyncio.Task[int]:
     """A batch of one that has come to the engine and waits there."""
     ledger.open.clear()
     ledger.began.clear()
@@ -89,7 +91,7 @@ async def answers(*tasks: asyncio.Future[Any]) -> list[Any]:
     return await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def queued(writer: Writer[Kept], *numbers: int) -> list[asyncio.Task[int]]:
+async def queued(writer: Writer[Work], *numbers: int) -> list[asyncio.Task[int]]:
     tasks = [asyncio.create_task(writer.submit(keep(n))) for n in numbers]
     await asyncio.sleep(0)
     return tasks
@@ -253,7 +255,7 @@ async def test_each_failure_is_told_once_with_its_kind(failure: Exception, kind:
     assert (heard.failures, heard.batches) == ([kind], [])
 
 
-def state_of(writer: Writer[Kept]) -> str:
+def state_of(writer: Writer[Work]) -> str:
     return writer.state
 
 

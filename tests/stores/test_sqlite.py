@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from daemon.stores.database import Database
+
 
 LETTER = b"a letter to a friend" * 100
 
@@ -312,9 +314,9 @@ async def test_a_writer_that_has_lost_its_connection_answers_everybody_and_says_
 async def test_a_commit_that_fails_at_its_very_end_is_of_unknown_outcome(path: Path) -> None:
     alarms: list[str] = []
 
-    def orphan(db: sqlite3.Connection) -> None:
-        db.execute("PRAGMA defer_foreign_keys = 1").fetchall()
-        db.execute("INSERT INTO users VALUES ('nowhere', 'u', 'e', 'e', NULL, 'r', 'p', 'now')")
+    async def orphan(db: Database) -> None:
+        await db.rows("PRAGMA defer_foreign_keys = 1")
+        await db.execute("INSERT INTO users VALUES ('nowhere', 'u', 'e', 'e', NULL, 'r', 'p', 'now')")
 
     async with opened(path, alarms) as store:
         with pytest.raises(StoreFailed) as failure:

@@ -13,8 +13,8 @@ from daemon.model import RunQuery
 from daemon.model.chain import HistoryBroken, text_of_hash
 from daemon.model.evidence import Checkpoint
 from daemon.stores import codec
+from daemon.stores.sqlite.database import SIZES, Rows
 from daemon.stores.sqlite.journal import ENDED_EVENTS_MAX
-from daemon.stores.sqlite.rows import SIZES, Rows
 from daemon.stores.sqlite.store import SqliteStore
 from tests.histories import ACME, commit, decide, start, work
 

@@ -20,9 +20,9 @@ from tests.web.support import PATIENCE_S, Answer, House, Person
 
 pytestmark = pytest.mark.one_daemon
 EVERYWHERE = {"key-files", "loop-lag", "old-rows", "passivation", "sealer", "secrets", "store", "sweeper", "timers"}
-LOOPS = EVERYWHERE | {"webhooks"} | ({"hints-in", "hints-out", "lease", "peers"} if ON_POSTGRES else set())
+LOOPS = EVERYWHERE | {"webhooks"} | ({"listen", "notify", "lease", "peers"} if ON_POSTGRES else set())
 # Their rounds end when something is due; tests/runtime/test_background.py has one fail then.
-WAITING = {"hints-out", "timers"}
+WAITING = {"notify", "timers"}
 VITAL = {"lease", "peers", "sealer", "timers"} & LOOPS
 
 

@@ -39,7 +39,7 @@ async def test_a_message_says_what_happened_when_and_where(post: Post, receiver:
     await post.happen("run-1")
     await post.rest()
     (got,) = receiver.got
-    (placed,) = [one for one in await post.store.happened(ACME, BEGINNING, 99) if one.seq == 5]
+    (placed,) = [one for one in await post.store.read_after(ACME, BEGINNING, 99) if one.seq == 5]
     assert got.json.keys() == {"type", "timestamp", "data"}
     assert (got.json["type"], got.json["timestamp"]) == ("run_ended", "2026-03-02T12:00:00.250001Z")
     data = got.json["data"]

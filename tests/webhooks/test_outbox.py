@@ -22,14 +22,16 @@ KEPT = {
 async def changes(post: Post, run_id: str) -> int:
     """How many rows two commits write: a start three, and an end two, since it leaves the snapshot as it was."""
 
-    def total(db: sqlite3.Connection) -> int:
-        return db.total_changes
+    async def total(db: Any) -> int:
+        changes: int = db.connection.total_changes
+        return changes
 
-    before = await post.store._writer.submit(total)
+    before: int = await post.store._writer.submit(total)
     begun = start(run_id)
     await post.store.append(begun)
     await post.store.append(decide(begun.run))
-    return await post.store._writer.submit(total) - before
+    after: int = await post.store._writer.submit(total)
+    return after - before
 
 
 async def test_a_commit_writes_the_same_rows_with_webhooks_and_without(post: Post, receiver: Receiver) -> None:

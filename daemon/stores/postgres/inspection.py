@@ -9,9 +9,10 @@ from typing import get_args
 from daemon.keys.consistency import announcement
 from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm
 from daemon.stores.migrations import POSTGRES, pending, read_migrations
-from daemon.stores.postgres.company_log import last_logged
 from daemon.stores.postgres.connection import Db, Link
+from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.migrations import applied
+from daemon.stores.tables.company_log import last_logged
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,5 +63,6 @@ async def _looked(db: Db) -> Facts:
 
 
 async def _keys(db: Db) -> dict[KeyPurpose, KeysForm]:
-    found = {purpose: await last_logged(db, SERVICE, announcement(purpose)) for purpose in get_args(KeyPurpose)}
+    database = PostgresDatabase(db)
+    found = {purpose: await last_logged(database, SERVICE, announcement(purpose)) for purpose in get_args(KeyPurpose)}
     return {purpose: last.after for purpose, last in found.items() if isinstance(last, KeysChanged)}

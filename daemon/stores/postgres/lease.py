@@ -110,8 +110,8 @@ async def peers(db: Db) -> frozenset[int]:
     return frozenset(row[0] for row in await db.fetch("SELECT epoch FROM daemons"))
 
 
-async def accompanied(db: Db, epoch: int) -> bool:
-    """Whether anybody else's lease has not run out."""
+async def has_peers(db: Db, epoch: int) -> bool:
+    """Whether another daemon's lease has not run out."""
     found: bool = await db.fetchval(_OTHERS, epoch)
     return found
 

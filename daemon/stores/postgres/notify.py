@@ -17,32 +17,32 @@ if TYPE_CHECKING:
 
 CHANNEL = "penstock"
 PAYLOAD_BYTES_MAX = 7_000
-HINT_PAUSE_S = 0.02
+NOTIFY_PAUSE_S = 0.02
 LISTEN_S = 1.0
 
 
-async def hint(db: Db, companies: Collection[str]) -> None:
+async def notify(db: Db, companies: Collection[str]) -> None:
     """Tell the other daemons that something of these companies was committed; apart from the commit, for its locks."""
     listed = json.dumps(sorted(companies))
     await db.execute("SELECT pg_notify($1, $2)", CHANNEL, listed if len(listed) <= PAYLOAD_BYTES_MAX else "[]")
 
 
-def hinted(payload: str) -> frozenset[str] | None:
+def companies_of(payload: str) -> frozenset[str] | None:
     """The companies that a hint names; None when it may be any."""
     return frozenset(json.loads(payload)) or None
 
 
-class Hints:
+class Notifications:
     """Notifications of commits, sent apart from them, and those of others, heard."""
 
     def __init__(self, url: str) -> None:
         """Send and hear there."""
         self._sending = Link(url)
-        self._hearing = Link(url, hints={**HINTS, "idle_session_timeout": "0"})
+        self._listening = Link(url, hints={**HINTS, "idle_session_timeout": "0"})
         self._changed: set[str] = set()
         self._for_all = False
         self._due = asyncio.Event()
-        self._heard: Callable[[frozenset[str] | None], None] | None = None
+        self._listener: Callable[[frozenset[str] | None], None] | None = None
 
     def wrote(self, company_id: str) -> None:
         """Something of this company was committed here."""
@@ -54,9 +54,9 @@ class Hints:
         self._for_all = True
         self._due.set()
 
-    def tell(self, heard: Callable[[frozenset[str] | None], None]) -> None:
+    def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
         """Have this called with the companies of each hint."""
-        self._heard = heard
+        self._listener = listener
 
     async def send(self) -> None:
         """Wait until there is something to hint at, and send it; the changes of a moment go together."""
@@ -66,24 +66,24 @@ class Hints:
         self._changed, self._for_all = set(), False
         try:
             with suppress(StoreFailed):
-                await self._sending.use(lambda db: hint(db, companies))
+                await self._sending.use(lambda db: notify(db, companies))
         except Exception:
             self.alert()  # it is not known of which: all have to look
             raise
 
-    async def hear(self) -> None:
+    async def listen(self) -> None:
         """Listen, on another connection where one was lost; where it is not lost it listens already."""
         with suppress(StoreFailed):
-            await self._hearing.use(self._listen)
+            await self._listening.use(self._listen)
 
     async def _listen(self, db: Db) -> None:
         await db.add_listener(CHANNEL, self._take)
         await db.fetchval("SELECT 1")
 
     def _take(self, _db: Any, _pid: int, _channel: str, payload: object) -> None:
-        if self._heard is not None:
-            self._heard(hinted(str(payload)))
+        if self._listener is not None:
+            self._listener(companies_of(str(payload)))
 
     async def close(self) -> None:
         """Let go of both connections."""
-        await asyncio.gather(self._sending.close(), self._hearing.close())
+        await asyncio.gather(self._sending.close(), self._listening.close())

@@ -2,53 +2,63 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 from collections import OrderedDict
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from zlib import crc32
+
+import structlog
 
 from actors.ports import StoreFailed, VersionConflict
 from daemon.model import StoreState
+from daemon.model.chain import HistoryBroken
 from daemon.model.evidence import SEAL_MAX
 from daemon.runtime.background import Background, Loop
 from daemon.runtime.clock import utc_now
-from daemon.stores.batch_loader import Loads
+from daemon.stores.batch_loader import BatchLoader
 from daemon.stores.group_commit import BATCH_MAX, Writer
-from daemon.stores.postgres import audit, journal
+from daemon.stores.postgres import changes, journal
+from daemon.stores.postgres import lease as leases
 from daemon.stores.postgres.append import Append
-from daemon.stores.postgres.company_log import last_logged, log, log_after
-from daemon.stores.postgres.connection import Db, Link
-from daemon.stores.postgres.engine import Appended, PostgresEngine, Work
+from daemon.stores.postgres.connection import Link
+from daemon.stores.postgres.database import PostgresDatabase
+from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.lease import Lease
 from daemon.stores.postgres.migrations import check_moved, migrate
-from daemon.stores.postgres.notify import HINT_PAUSE_S, LISTEN_S, Hints
-from daemon.stores.postgres.repositories import PostgresKeeping
-from daemon.stores.postgres.webhook_store import PostgresTelling
+from daemon.stores.postgres.notify import LISTEN_S, NOTIFY_PAUSE_S, Notifications
+from daemon.stores.repositories import Repositories, read
 from daemon.stores.rows import text
+from daemon.stores.tables import audit
+from daemon.stores.tables.runs import HEAD
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from datetime import datetime
 
     from actors.core.run import Run
     from actors.ports import Commit
-    from daemon.model import Following, ParkedRun, Performs, Recorded, RunQuery
-    from daemon.model.audit_events import LogEvent, Logged
-    from daemon.model.evidence import Checkpoint, Entry, Proven, Sign
+    from daemon.model import Ownership, RunQuery
+    from daemon.model.evidence import Sign
     from daemon.observability.metrics import Metrics
-    from daemon.stores.postgres.journal import Standing
+    from daemon.stores.database import Key
+    from daemon.stores.postgres.journal import OwnedRun
 
-Key = tuple[str, str]
-
-LANES = 4
+T = TypeVar("T")
+READERS = 3
+WRITERS = 4
 LEASE_S = 5.0
 HEADS_MAX = 50_000
+ACKNOWLEDGED_MAX_S = 1.0
+ACKNOWLEDGED_LOOK_S = 0.01
 _WORST_FIRST: tuple[StoreState, ...] = ("failed", "stalled", "full", "ok")
+_log = structlog.get_logger("penstock")
 
 
-class PostgresStore(PostgresKeeping, PostgresTelling):
+class PostgresStore(Repositories):
     """The durable store of many processes; make it with `PostgresStore.open`.
 
     Each company's writes go through one of a few connections, so that they stand in line for its clock only once.
@@ -59,12 +69,20 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
     shared = True
 
     def __init__(
-        self, url: str, lease: Lease, hints: Hints, clock: Callable[[], datetime], metrics: Metrics | None
+        self,
+        url: str,
+        lease: Lease,
+        notifications: Notifications,
+        clock: Callable[[], datetime],
+        metrics: Metrics | None,
     ) -> None:
-        super().__init__(url, clock, metrics)
         self.lease = lease
-        self.hints = hints
-        self._loads = Loads(self._standing)
+        self.notifications = notifications
+        self._clock = clock
+        self._metrics = metrics
+        self._readers = [Link(url) for _ in range(READERS)]
+        self._writers: list[Writer[Any]] = []
+        self._loader = BatchLoader(self._load_all)
         self._heads: OrderedDict[tuple[str, str, int], bytes] = OrderedDict()
 
     @classmethod
@@ -81,8 +99,11 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
         clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[PostgresStore]:
         """Join the daemons on this database, migrated as needed; StoreFailed or SchemaMismatch say why it cannot be."""
-        lease, hints = Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed), Hints(url)
-        store = cls(url, lease, hints, clock, metrics)
+        lease, notifications = (
+            Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed),
+            Notifications(url),
+        )
+        store = cls(url, lease, notifications, clock, metrics)
         async with AsyncExitStack() as stack:
             for link in store._readers:
                 stack.push_async_callback(link.close)
@@ -90,19 +111,19 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
             await store._readers[0].use(check_moved)
             await lease.join()
             stack.push_async_callback(lease.close)
-            stack.push_async_callback(hints.close)
+            stack.push_async_callback(notifications.close)
             kept = background or Background(stop=on_failed)
             kept.keep(stack, Loop("lease", lease.keep, lease.every_s, at_once=False, vital=True))
-            kept.keep(stack, Loop("hints-out", hints.send, HINT_PAUSE_S))
-            kept.keep(stack, Loop("hints-in", hints.hear, LISTEN_S))
-            for _ in range(LANES):
+            kept.keep(stack, Loop("notify", notifications.send, NOTIFY_PAUSE_S))
+            kept.keep(stack, Loop("listen", notifications.listen, LISTEN_S))
+            for _ in range(WRITERS):
                 link = Link(url)
                 stack.push_async_callback(link.close)
                 engine = PostgresEngine(
-                    link, lambda: lease.epoch, wrote=hints.wrote, fenced=lease.fence, metrics=metrics
+                    link, lambda: lease.epoch, wrote=notifications.wrote, fenced=lease.fence, metrics=metrics
                 )
-                store._lanes.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, metrics=metrics))
-                stack.push_async_callback(store._lanes[-1].close)
+                store._writers.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, metrics=metrics))
+                stack.push_async_callback(store._writers[-1].close)
             yield store
 
     async def ping(self) -> None:
@@ -111,80 +132,54 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
 
     @property
     def state(self) -> StoreState:
-        """Whether the store can write, as the lanes and the last renewal of the lease have shown."""
-        states = {self.lease.seen, *(lane.state for lane in self._lanes)}
+        """Whether the store can write, as the writers and the last renewal of the lease have shown."""
+        states = {self.lease.seen, *(writer.state for writer in self._writers)}
         found: list[StoreState] = [one for one in _WORST_FIRST if one in states]
         return found[0]
 
-    async def look(self) -> None:
-        """Have the lanes whose last write failed write again; the lease is renewed all the time."""
-        for lane in self._lanes:
-            if lane.state in {"full", "failed"}:
+    async def refresh_state(self) -> None:
+        """Have the writers whose last write failed write again; the lease is renewed all the time."""
+        for writer in self._writers:
+            if writer.state in {"full", "failed"}:
                 with suppress(StoreFailed):
-                    await lane.submit(cast("Any", Work("", _nothing)))
+                    await writer.submit(Work("", _nothing))
 
     async def append(self, commit: Commit) -> None:
         """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
-        await self.append_standing(commit)
+        await self.append_owned(commit)
 
-    async def append_standing(self, commit: Commit) -> Performs:
+    async def append_owned(self, commit: Commit) -> Ownership:
         """Make a commit durable; returns who performs what is outstanding behind it."""
         run, before = commit.run, None
         if commit.expected_version:
             before = await self._head(run.company_id, run.id, commit.expected_version)
         append = Append.of(commit, before, self._clock())
-        performs = cast("Performs", await self._lane(run.company_id).submit(Appended(append)))
+        performs = cast("Ownership", await self._writer(run.company_id).submit(append))
         self._remember((run.company_id, run.id, run.version), append.head)
         return performs
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
-        found = await self._loads.load(company_id, run_id)
+        found = await self._loader.load(company_id, run_id)
         return None if found is None else found.run
 
-    async def load_standing(self, company_id: str, run_id: str) -> tuple[Run, Performs] | None:
+    async def load_owned(self, company_id: str, run_id: str) -> tuple[Run, Ownership] | None:
         """The run as committed, and who performs what is outstanding."""
-        found = await self._loads.load(company_id, run_id)
+        found = await self._loader.load(company_id, run_id)
         if found is None:
             return None
         self._remember((company_id, run_id, found.run.version), found.head)
         return found.run, found.performs
 
     async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
-        """The runs that a query asks for."""
         return await self._read(lambda db: journal.find(db, company_id, query))
 
-    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
-        """At most `limit` events of a run whose seq is greater than `after`."""
-        return await self._read(lambda db: journal.history(db, company_id, run_id, after, limit))
-
-    async def unfinished(self) -> Sequence[Key]:
-        """The (company_id, run_id) of every run that is not at rest."""
-        return await self._read(journal.unfinished)
-
-    async def restless(self, after: Key, limit: int) -> Sequence[Key]:
-        """At most `limit` runs behind a key that this daemon sees to and are not at rest, or wait for nobody."""
-        return await self._read(lambda db: journal.restless(db, after, limit, self.lease.epoch))
-
-    async def parked(self, after: Key, limit: int) -> Sequence[ParkedRun]:
-        """At most `limit` runs behind a key that wait for a human, in order."""
-        return await self._read(lambda db: journal.parked(db, after, limit))
-
-    async def log(self, logged: Logged) -> None:
-        """Add an event to a company's own log."""
-        await self._write(logged.company_id, lambda db: log(db, logged))
-
-    async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
-        """The latest event of a company's own log whose JSON holds this text."""
-        return await self._read(lambda db: last_logged(db, company_id, holding))
-
-    async def log_after(self, company_id: str, holding: str, following: Following) -> None:
-        """Add to a company's own log what follows on its latest event that holds this text."""
-        await self._write(company_id, lambda db: log_after(db, self.epoch, company_id, holding, following))
-
-    async def unsealed(self) -> int:
-        """How many commits no checkpoint covers yet, or a few more."""
-        return await self._read(audit.unsealed)
+    async def claim(self) -> Sequence[Key]:
+        """Take over the outstanding work of daemons that are gone, some runs at a time."""
+        claimed: list[Key] = []
+        while some := await self._read(lambda db: leases.claim(db.connection, db.epoch)):
+            claimed += some
+        return claimed
 
     async def seal(self, sign: Sign, only: str | None = None) -> int:
         """Give the next commits, of all or of one company, their leaves and a checkpoint; returns how many."""
@@ -199,33 +194,93 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
                 if room:
                     total += await self._seal(company_id, sign, room)
             after = companies[-1]
-            companies = await self._read(partial(audit.due, after=after, limit=SEAL_MAX))
+            companies = await self._read(partial(audit.companies_behind, after=after, limit=SEAL_MAX))
         return total
 
     async def _seal(self, company_id: str, sign: Sign, limit: int) -> int:
-        return await self._write(company_id, partial(audit.seal, company_id=company_id, sign=sign, limit=limit))
+        return await self._write(company_id, lambda db: audit.seal_company(db, company_id, sign, limit))
 
-    async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
-        """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""
-        return await self._read(lambda db: audit.checkpoints(db, company_id, before, limit))
+    async def drop_receipts(self, before: datetime) -> int:
+        await self._write("", changes.drop_rates)
+        return await super().drop_receipts(before)
 
-    async def proven(self, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proven | None:
-        """The commits of a run with their proof; None as long as no checkpoint covers the last."""
-        return await self._read(lambda db: audit.proven(db, company_id, run_id, after, limit))
+    # What is known of other daemons.
 
-    async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
-        """The commits under the leaves from a number up to another, which is not among them."""
-        return await self._read(lambda db: audit.entries(db, company_id, first, end))
+    positions = read(changes.positions)
+    versions = read(changes.versions)
+    moved_by_others = read(changes.moved_by_others)
+    database_time = read(changes.database_time)
+    acknowledge = read(changes.acknowledge)
+    recent_revocations = read(changes.recent_revocations)
+    recent_connector_changes = read(changes.recent_connector_changes)
+    hit = read(changes.hit)
 
-    async def logged(self, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
-        """At most `limit` commits of a company's own log, newest first, those that begin before an event."""
-        return await self._read(lambda db: audit.logged(db, company_id, before, limit))
+    @property
+    def epoch(self) -> int:
+        """The number of this daemon's life; no other ever had it."""
+        return self.lease.epoch
+
+    @property
+    def held(self) -> bool:
+        """Whether nobody can have taken over from this daemon yet."""
+        return self.lease.held
+
+    def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
+        """Have this called with the companies of which others have committed something; None when it may be any."""
+        self.notifications.subscribe(listener)
+
+    async def peers(self) -> frozenset[int]:
+        """The epochs of the daemons that are alive."""
+        return await self._read(lambda db: leases.peers(db.connection))
+
+    async def has_peers(self) -> bool:
+        """Whether another daemon holds its lease at this moment."""
+        return await self._read(lambda db: db.has_peers())
+
+    async def _await_peers(self) -> None:
+        """Wait until every other daemon knows what was changed just now; for one that does not look, not for long."""
+        self.notifications.alert()
+        try:
+            async with asyncio.timeout(ACKNOWLEDGED_MAX_S):
+                since = await self.database_time()
+                while not await self._read(  # noqa: ASYNC110 - the database has no event for it
+                    lambda db: changes.acknowledged(db, since)
+                ):
+                    await asyncio.sleep(ACKNOWLEDGED_LOOK_S)
+        except (StoreFailed, TimeoutError):
+            _log.warning("change_notification_failed", hint="each daemon looks for itself, as soon as it can")
+
+    def _writer(self, company_id: str) -> Writer[Any]:
+        return self._writers[crc32(company_id.encode()) % len(self._writers)]
+
+    async def _write(self, company_id: str, work: Callable[[PostgresDatabase], Awaitable[T]]) -> T:
+        return cast("T", await self._writer(company_id).submit(Work(company_id, work)))
+
+    async def _read(self, query: Callable[[PostgresDatabase], Awaitable[T]]) -> T:
+        """Run a query on the reader with the least to do."""
+        reader = min(self._readers, key=lambda one: one.waiting)
+        try:
+            return await reader.use(lambda db: query(PostgresDatabase(db, self.lease.epoch)))
+        except HistoryBroken as broken:
+            self._not_read("history_broken", str(broken), "damaged")
+            raise
+        except StoreFailed as failure:
+            self._not_read("store_read_failed", str(failure), "read")
+            raise
+        except ValueError as error:
+            self._not_read("store_read_failed", str(error), "read")
+            raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
+
+    def _not_read(self, event: str, detail: str, kind: str) -> None:
+        _log.error(event, detail=detail)
+        if self._metrics is not None:
+            self._metrics.store_failure(kind)
 
     async def _head(self, company_id: str, run_id: str, version: int) -> bytes:
         """The head that a commit goes on from; VersionConflict when the run never was at that version."""
         head = self._heads.get((company_id, run_id, version))
         if head is None:
-            head = await self._read(lambda db: journal.head_of(db, company_id, run_id, version))
+            head = await self._read(lambda db: db.value(HEAD, company_id, run_id, version))
         if head is None:
             raise VersionConflict("The run never was at this version.")
         return head
@@ -236,9 +291,9 @@ class PostgresStore(PostgresKeeping, PostgresTelling):
         if len(self._heads) > HEADS_MAX:
             self._heads.popitem(last=False)
 
-    async def _standing(self, keys: Sequence[Key]) -> dict[Key, Standing]:
+    async def _load_all(self, keys: Sequence[Key]) -> dict[Key, OwnedRun]:
         return await self._read(lambda db: journal.load_all(db, keys))
 
 
-async def _nothing(db: Db) -> None:
-    await db.fetchval("SELECT 1")
+async def _nothing(db: PostgresDatabase) -> None:
+    await db.value("SELECT 1")

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 
 from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.model import DiskFull
+from daemon.stores.database import Work as DatabaseWork
 from daemon.stores.migrations import Applied, Migration, pending
-from daemon.stores.sqlite.errors import Log, check_room, is_broken, is_full, named, not_written
+from daemon.stores.sqlite.database import run
+from daemon.stores.sqlite.errors import check_room, is_broken, log_is_long, named, not_committed, not_written
 from daemon.stores.sqlite.journal import Append, append_all
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from daemon.stores.sqlite.connection import Connection
@@ -28,8 +29,8 @@ LOG_BYTES_MAX = 4 * 1024 * 1024
 
 _log = structlog.get_logger()
 
-Work = Callable[[sqlite3.Connection], Any]
-CallResult = tuple[Any, Exception | None]
+Work = Append | DatabaseWork[Any]
+Settled = tuple[Any, Exception | None]
 
 
 class SqliteEngine:
@@ -38,12 +39,12 @@ class SqliteEngine:
     def __init__(self, connection: Connection, path: Path, free_bytes_min: int = 0) -> None:
         self._connection = connection
         self._folder = path.parent
-        self._log = Log(path)
+        self._log = path.with_name(path.name + "-wal")
         self._free_bytes_min = free_bytes_min
         self._full = False
         self._checkpoint_due = False
 
-    async def apply(self, works: Sequence[Work]) -> Sequence[CallResult]:
+    async def apply(self, works: Sequence[Work]) -> Sequence[Settled]:
         """Commit the works together; StoreFailed says whether a failed batch can have been applied."""
         return await self._connection.run(partial(self._apply, works))
 
@@ -57,15 +58,15 @@ class SqliteEngine:
                     raise not_written(error) from error
                 _log.warning("store_checkpoint_failed", detail=named(error))
 
-    def _apply(self, works: Sequence[Work], db: sqlite3.Connection) -> Sequence[CallResult]:
+    def _apply(self, works: Sequence[Work], db: sqlite3.Connection) -> Sequence[Settled]:
         try:
             check_room(self._folder, self._free_bytes_min)
-            settled = commit_together(db, works, self._log.untouched)
+            settled = commit_together(db, works)
         except DiskFull as full:
             self._turned(full=True, detail=str(full))
             raise
         self._turned(full=False)
-        self._checkpoint_due = self._log.is_long(LOG_BYTES_MAX)
+        self._checkpoint_due = log_is_long(self._log, LOG_BYTES_MAX)
         return settled
 
     def _turned(self, *, full: bool, detail: str = "") -> None:
@@ -83,21 +84,19 @@ def _checkpoint(db: sqlite3.Connection) -> None:
     reach("after-checkpoint")
 
 
-def commit_together(
-    db: sqlite3.Connection, works: Sequence[Work], untouched: Callable[[], bool] = lambda: False
-) -> Sequence[CallResult]:
-    """Run the works in one transaction; StoreFailed when it was rolled back or nobody knows.
-
-    `untouched` is asked after a commit for which there was no room: whether nothing of it has come to the disk.
-    """
+def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[Settled]:
+    """Run the works in one transaction; StoreFailed when it was rolled back or nobody knows."""
     try:
         reach("before-begin")
         db.execute("BEGIN IMMEDIATE")
         reach("after-begin")
-        settled: list[CallResult] = []
+        settled: list[Settled] = []
         for appends, group in groupby(works, _is_append):
             alike = list(group)
-            settled += _settle_appends(db, alike) if appends else [_attempt(db, work) for work in alike]
+            if appends:
+                settled += _settle_appends(db, alike)
+            else:
+                settled += [_attempt(db, partial(run, cast("DatabaseWork[Any]", work), db)) for work in alike]
     except sqlite3.Error as error:
         _roll_back(db)
         raise not_written(error) from error
@@ -108,9 +107,7 @@ def commit_together(
     except sqlite3.Error as error:
         with suppress(sqlite3.Error):
             db.execute("ROLLBACK")
-        if is_full(error) and untouched():
-            raise not_written(error) from error
-        raise StoreFailed(f"The database could not commit: {named(error)}.", "unknown") from error
+        raise not_committed(error) from error
     return settled
 
 
@@ -118,18 +115,18 @@ def _is_append(work: Work) -> bool:
     return isinstance(work, Append)
 
 
-def _settle_appends(db: sqlite3.Connection, appends: list[Any]) -> Sequence[CallResult]:
+def _settle_appends(db: sqlite3.Connection, appends: list[Any]) -> Sequence[Settled]:
     """Write appends all at once, as nearly always goes well; else one by one, to see which does not fit."""
-    if _attempt(db, partial(append_all, appends=appends)) == (None, None):
+    if _attempt(db, lambda: append_all(db, appends)) == (None, None):
         return [(None, None)] * len(appends)
-    return [_attempt(db, append) for append in appends]
+    return [_attempt(db, partial(append_all, db, [append])) for append in appends]
 
 
-def _attempt(db: sqlite3.Connection, work: Work) -> CallResult:
+def _attempt(db: sqlite3.Connection, work: Callable[[], Any]) -> Settled:
     """Run one work so that it can fail alone; only a failure of the database is everybody's."""
     db.execute("SAVEPOINT work")
     try:
-        value = work(db)
+        value = work()
     except sqlite3.IntegrityError as error:
         refusal: Exception = StoreFailed(f"The database refused the row: {error}.", "not_applied")
     except sqlite3.Error:

@@ -1,10 +1,9 @@
-"""What an error of SQLite means, and what its log says: whether a failed commit left anything, and how long it is."""
+"""What an error of SQLite means, and whether there is room, a sound file, and a long log."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-import struct
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -34,8 +33,6 @@ BROKEN = frozenset(
 WAL_HEADER_BYTES = 32
 FRAME_HEADER_BYTES = 24
 PAGE_BYTES = 4096
-# The head of the index: last frame of the log, size of the database, checksum, salts (sqlite.org/walformat.html).
-_INDEX = struct.Struct("=14xHI12x8s")
 
 
 def is_full(error: sqlite3.Error) -> bool:
@@ -51,6 +48,17 @@ def is_broken(error: sqlite3.Error) -> bool:
 def named(error: sqlite3.Error) -> str:
     """An error with SQLite's own name for it, which says more than its sentence."""
     return f"{error} ({getattr(error, 'sqlite_errorname', 'unnamed')})"
+
+
+def not_committed(error: sqlite3.Error) -> StoreFailed:
+    """What it means that COMMIT failed.
+
+    A commit counts by its last frame in the log, and SQLITE_FULL says that a write came back short: that frame is not
+    whole. A failed sync (SQLITE_IOERR_FSYNC) may have written it all the same.
+    """
+    if is_full(error):
+        return not_written(error)
+    return StoreFailed(f"The database could not commit: {named(error)}.", "unknown")
 
 
 def not_written(error: sqlite3.Error) -> StoreFailed:
@@ -96,48 +104,18 @@ def check_sound(db: sqlite3.Connection) -> None:
         raise StoreFailed(f"The database is damaged: {finding}. Restore a backup.", "not_applied")
 
 
-class Log:
-    """The write-ahead log beside a database, looked at without SQLite."""
+def log_is_long(log: Path, bytes_max: int) -> bool:
+    """Whether the write-ahead log has reached that length in its present round.
 
-    def __init__(self, database: Path) -> None:
-        """Look at the log of that database."""
-        self._log = database.with_name(database.name + "-wal")
-        self._index = database.with_name(database.name + "-shm")
-        self._open_index: int | None = None
-
-    def untouched(self) -> bool:
-        """Whether a commit that has just failed left nothing in the log; False when that is not certain.
-
-        A transaction takes effect only if all its frames are there. SQLite writes them one behind the other, and the
-        index goes on only after a commit; so nothing was written if the place behind the last frame of the index does
-        not carry the salts of this round of the log.
-        """
-        if not self._index.exists():
-            return False
-        if self._open_index is None:
-            # Never closed: to close any descriptor of this file would drop the locks that SQLite holds on it.
-            self._open_index = os.open(self._index, os.O_RDONLY)
-        page_bytes, frames, salts = _INDEX.unpack(os.pread(self._open_index, _INDEX.size, 0))
-        page_bytes = 65_536 if page_bytes == 1 else page_bytes
-        place = WAL_HEADER_BYTES + frames * (FRAME_HEADER_BYTES + page_bytes)
-        log = os.open(self._log, os.O_RDONLY)
-        try:
-            return os.pread(log, len(salts), place + 8) != bytes(salts)
-        finally:
-            os.close(log)
-
-    def is_long(self, bytes_max: int) -> bool:
-        """Whether the log has reached that length in its present round.
-
-        The file alone does not say: after a checkpoint SQLite writes over it from the front, with new salts. A frame
-        that carries the salts of the header is of this round (sqlite.org/fileformat2.html#walformat).
-        """
-        frame = WAL_HEADER_BYTES + bytes_max // PAGE_BYTES * (PAGE_BYTES + FRAME_HEADER_BYTES)
-        log = os.open(self._log, os.O_RDONLY)
-        try:
-            return os.pread(log, 8, 16) == os.pread(log, 8, frame + 8)
-        finally:
-            os.close(log)
+    The file alone does not say: after a checkpoint SQLite writes over it from the front, with new salts. A frame that
+    carries the salts of the header is of this round (sqlite.org/fileformat2.html#walformat).
+    """
+    frame = WAL_HEADER_BYTES + bytes_max // PAGE_BYTES * (PAGE_BYTES + FRAME_HEADER_BYTES)
+    descriptor = os.open(log, os.O_RDONLY)
+    try:
+        return os.pread(descriptor, 8, 16) == os.pread(descriptor, 8, frame + 8)
+    finally:
+        os.close(descriptor)
 
 
 def check_room(folder: Path, bytes_min: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -11,6 +12,7 @@ from actors.ports import StoreFailed
 from daemon.model import TemplateDocument
 from daemon.stores.migrations import Applied
 from daemon.stores.sqlite import journal
+from daemon.stores.sqlite.database import run as work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,7 +105,7 @@ def open_runs(db: sqlite3.Connection) -> Iterator[tuple[str, Run | None]]:
         keys = [(str(company_id), str(run_id)) for company_id, run_id in rows]
         for key in keys:
             try:
-                run = journal.load_all(db, [key]).get(key)
+                run = work(partial(journal.load_all, keys=[key]), db).get(key)
             except (ValueError, StoreFailed):
                 run = None
             yield key[1], run

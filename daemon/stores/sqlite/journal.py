@@ -4,27 +4,35 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from actors.ports import Commit, ReceiptTaken, VersionConflict
-from daemon.model import ParkedRun, Recorded
 from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.stores import codec
-from daemon.stores.rows import GATED, INTEGER_MAX, bounded, reached, receipt_row, statuses, text
-from daemon.stores.sqlite.accounts import ADD_RECEIPTS
-from daemon.stores.sqlite.company_log import ADD_COMMITS
-from daemon.stores.sqlite.history import commits, heads, restored
-from daemon.stores.sqlite.rows import Rows
+from daemon.stores.rows import receipt_row, run_status, text
+from daemon.stores.sqlite.database import Rows, SqliteDatabase
+from daemon.stores.tables.runs import fold, listing, replay, walk_behind
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from actors.core.messages import Event
     from actors.core.run import Run
     from daemon.model import RunQuery
+    from daemon.model.chain import Walk
+    from daemon.stores.database import Key, Row
 
 ENDED_EVENTS_MAX = 16
 
+_ADD_RECEIPTS = Rows(
+    "INSERT INTO receipts (company_id, path, key, fingerprint, run_id, status, headers, body, created_at)",
+    columns=9,
+    after="ON CONFLICT (company_id, path, key) DO NOTHING",
+)
+_ADD_COMMITS = Rows("INSERT INTO commits (company_id, run_id, version, first_seq, head, exact, events)", columns=7)
 _INSERT = Rows(
     "INSERT INTO runs (version, resting, status, parked, updated_at, company_id, id, vertical, created_at)",
     columns=9,
@@ -60,31 +68,16 @@ _LOAD = Rows(
     columns=2,
     after=f") AS asked CROSS JOIN runs ON runs.company_id = asked.column1 AND runs.id = asked.column2 {_BESIDE}",
 )
-_STANDING = "SELECT number, company_id, id, version FROM runs WHERE company_id = ?"
-_VERSION = "SELECT version FROM runs WHERE company_id = ? AND id = ?"
-# One half for each of two partial indexes, runs_unfinished and runs_forgotten; both are short.
-_RESTLESS = """
-SELECT * FROM (
-    SELECT company_id, id FROM runs WHERE resting = 0 AND (company_id, id) > (:company_id, :id)
-    ORDER BY company_id, id LIMIT :limit
-) UNION SELECT * FROM (
-    SELECT company_id, id FROM runs
-    WHERE resting = 1 AND (status = 'executing' OR (status = 'parked' AND parked = ''))
-    AND (company_id, id) > (:company_id, :id)
-    ORDER BY company_id, id LIMIT :limit
-) ORDER BY company_id, id LIMIT :limit
-"""
-# What is left of the company, then the companies behind it; neither looks at a run of another status.
-_AT_GATES = """
-SELECT * FROM (
-    SELECT company_id, id, vertical, parked, updated_at, created_at FROM runs
-    WHERE company_id = :company_id AND status = '{0}' AND parked <> '' AND id > :id ORDER BY id LIMIT :limit
-) UNION ALL SELECT * FROM (
-    SELECT company_id, runs.id, vertical, parked, updated_at, runs.created_at FROM companies
-    CROSS JOIN runs ON company_id = companies.id AND status = '{0}' AND parked <> ''
-    WHERE companies.id > :company_id ORDER BY companies.id, runs.id LIMIT :limit
-)"""
-_PARKED = " UNION ALL ".join(map(_AT_GATES.format, GATED)) + " ORDER BY company_id, id LIMIT :limit"
+_LISTED = (
+    f"{_SELECT} ({{}}) AS asked CROSS JOIN runs ON runs.company_id = asked.company_id AND runs.id = asked.id {_BESIDE}"
+)
+# One row for all that were asked for, since the interpreter changes hands at every row: number:head, …
+_HEADS = Rows(
+    "SELECT group_concat(asked.column4 || ':' || hex(commits.head)) FROM (",
+    columns=4,
+    after=") AS asked CROSS JOIN commits ON company_id = asked.column1 AND run_id = asked.column2 "
+    "AND version = asked.column3",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +95,7 @@ class Append:
         """Encode a commit."""
         run, expected = commit.run, commit.expected_version
         key = (run.company_id, run.id)
-        moved = (run.version, commit.resting, *reached(run), *key)
+        moved = (run.version, commit.resting, *run_status(run), *key)
         body = _snapshot(commit)
         kept = (run.version, codec.SNAPSHOT_SCHEMA, codec.checksum(run.version, body or b""), body)
         return cls(
@@ -112,10 +105,6 @@ class Append:
             snapshot=None if body is None else (*key, *kept),
             receipt=None if commit.receipt is None else receipt_row(commit.receipt, text(now)),
         )
-
-    def __call__(self, db: sqlite3.Connection) -> None:
-        """Write it all, or raise ReceiptTaken or VersionConflict."""
-        append_all(db, [self])
 
 
 def _snapshot(commit: Commit) -> bytes | None:
@@ -132,19 +121,19 @@ def _snapshot(commit: Commit) -> bytes | None:
 def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> None:
     """Write these commits in as few statements as can be; ReceiptTaken or VersionConflict when one does not fit."""
     receipts = [one.receipt for one in appends if one.receipt is not None]
-    if ADD_RECEIPTS.write(db, receipts) < len(receipts):
+    if _ADD_RECEIPTS.write(db, receipts) < len(receipts):
         raise ReceiptTaken("The idempotency key is already used.")
     began = [one.run for one in appends if one.commit.expected_version == 0]
     moved = [one.run for one in appends if one.commit.expected_version > 0]
     if _INSERT.write(db, began) + _UPDATE.write(db, moved) < len(appends):
         raise VersionConflict("The run has moved on since it was loaded.")
-    ADD_COMMITS.write(db, _chained(db, [one.events for one in appends if one.commit.events]))
+    _ADD_COMMITS.write(db, _chained(db, [one.events for one in appends if one.commit.events]))
     _SNAPSHOT.write(db, [one.snapshot for one in appends if one.snapshot is not None])
 
 
 def _chained(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """These commits with the head of each; all heads that they go on from are looked up together."""
-    known = heads(db, [(company_id, run_id, first - 1) for company_id, run_id, _, first, *_ in rows if first > 1])
+    known = _heads(db, [(company_id, run_id, first - 1) for company_id, run_id, _, first, *_ in rows if first > 1])
     chained = []
     for company_id, run_id, version, first, events, exact in rows:
         key = (company_id, run_id)
@@ -156,66 +145,49 @@ def _chained(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[tu
     return chained
 
 
-def load_all(db: sqlite3.Connection, keys: Sequence[tuple[str, str]]) -> dict[tuple[str, str], Run]:
+def _heads(db: sqlite3.Connection, places: Sequence[tuple[str, str, int]]) -> dict[Key, bytes]:
+    """The head of each (company_id, run_id, version), by run; nothing, or an empty one, where there is none."""
+    asked = [(*place, number) for number, place in enumerate(places)]
+    pairs = (pair.split(":") for (found,) in _HEADS.read(db, asked) for pair in (found or "").split(",") if pair)
+    return {places[int(number)][:2]: bytes.fromhex(head) for number, head in pairs}
+
+
+async def load_all(db: SqliteDatabase, keys: Sequence[Key]) -> dict[Key, Run]:
     """The runs of these (company_id, run_id) as committed; those that there are."""
-    return {(run.company_id, run.id): run for run in restored(db, _LOAD.read(db, keys))}
+    return {(run.company_id, run.id): run for run in await _restored(db, _LOAD.read(db.connection, keys))}
 
 
-def find(db: sqlite3.Connection, company_id: str, query: RunQuery) -> Sequence[Run]:
+async def find(db: SqliteDatabase, company_id: str, query: RunQuery) -> Sequence[Run]:
     """The runs that a query asks for, newest first."""
-    conditions: dict[str, Any] = {
-        "AND id < ?": query.before,
-        "AND vertical = ?": query.vertical,
-        "AND instr(parked, '|' || ? || '|')": query.parked_at,
-    }
-    if query.parked_at is not None and "|" in query.parked_at:
+    asked = listing(db.dialect, company_id, query)
+    if asked is None:
         return []
-    asked = {condition: value for condition, value in conditions.items() if value is not None}
-    limit = bounded(query.limit)
-    found, values = list[str](), list[Any]()
-    for status in statuses(query):  # one after the other, since the index has them in order by status
-        named = asked if status is None else {**asked, "AND status = ?": status}
-        found.append(" ".join(("SELECT * FROM (", _STANDING, *named, "ORDER BY id DESC LIMIT ?)")))
-        values += [company_id, *named.values(), limit]
-    statement = f"{_SELECT} ({' UNION ALL '.join(found)} ORDER BY id DESC LIMIT ?) AS runs {_BESIDE}"
-    rows = db.execute(statement, (*values, limit)).fetchall()
-    return sorted(restored(db, rows), key=lambda run: run.id, reverse=True)
+    keys, values = asked
+    found = await _restored(db, await db.rows(_LISTED.format(keys), *values))
+    return sorted(found, key=lambda run: run.id, reverse=True)
 
 
-def history(db: sqlite3.Connection, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
-    """The events after a place; each commit holds at least one, so `limit` commits are enough."""
-    limit, after = bounded(limit), min(after, INTEGER_MAX)
-    found: list[Recorded] = []
-    reached = after
-    for first, last, events in commits(db, (company_id, run_id), after, limit):
-        reached = last
-        found += [Recorded(place, event) for place, event in enumerate(events, first) if place > after]
-        if len(found) >= limit:
-            return found[:limit]
-    row = db.execute(_VERSION, (company_id, run_id)).fetchone()
-    if row is not None and limit and row[0] > reached:
-        raise HistoryBroken(run_id, reached + 1, f"the history ends, and the run is at version {row[0]}")
-    return found
+async def _restored(db: SqliteDatabase, rows: Sequence[Row]) -> list[Run]:
+    """The runs of these rows of company_id, id, version, snapshot and commit.
+
+    Where commits came after the snapshot there is a row for its own and for each of them, the first with its body.
+    """
+    by_run = [(place, list(found)) for place, found in groupby(rows, itemgetter(0, 1, 2))]
+    return [await _restored_run(db, place[:2], place[2], found) for place, found in by_run]
 
 
-def unfinished(db: sqlite3.Connection) -> Sequence[tuple[str, str]]:
-    """Every run that is not at rest."""
-    return db.execute("SELECT company_id, id FROM runs WHERE resting = 0 ORDER BY company_id, id").fetchall()
+async def _restored_run(db: SqliteDatabase, key: Key, version: int, rows: Sequence[Row]) -> Run:
+    """The run from its snapshot and what came after; from its whole history when the snapshot is not usable."""
+    run = codec.usable(key, *rows[0][3:7])
+    if run is None:
+        return await replay(db, key, version, None)
+    if run.version == version:
+        return run
+    base, *later = sorted((row[7:] for row in rows), key=itemgetter(1))
+    return fold(key, version, run, _taken(walk_behind(key, run.version, base[2]), later))
 
 
-def restless(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
-    """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
-    return db.execute(_RESTLESS, _behind(after, limit)).fetchall()
-
-
-def parked(db: sqlite3.Connection, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
-    """At most `limit` runs behind a key that wait for a human, in order."""
-    rows = db.execute(_PARKED, _behind(after, limit))
-    return [
-        ParkedRun(company_id, run_id, vertical, steps.count("|") - 1, *map(datetime.fromisoformat, times))
-        for company_id, run_id, vertical, steps, *times in rows
-    ]
-
-
-def _behind(after: tuple[str, str], limit: int) -> dict[str, Any]:
-    return {"company_id": after[0], "id": after[1], "limit": limit}
+def _taken(walk: Walk, rows: Sequence[Row]) -> Iterator[tuple[Event, ...]]:
+    for first, version, head, exact, events in rows:
+        walk.take(first, version, head, events)
+        yield codec.decode_events(events, exact)

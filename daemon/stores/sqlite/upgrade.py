@@ -12,11 +12,14 @@ from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.runtime.json_codec import canonical_lines
 from daemon.stores import codec
 from daemon.stores.rows import change_of_row
-from daemon.stores.sqlite.company_log import log
-from daemon.stores.sqlite.connectors import add_change
+from daemon.stores.sqlite.database import run
+from daemon.stores.tables.company_log import log
+from daemon.stores.tables.connectors import add_change
 
 if TYPE_CHECKING:
     import sqlite3
+
+    from daemon.stores.database import Database
 
 REWRITE_MAX = 256
 
@@ -88,12 +91,16 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _log_changes(db: sqlite3.Connection) -> int:
+    return run(_changes_logged, db)
+
+
+async def _changes_logged(db: Database) -> int:
     """The changes of connectors from before there was a log, and connectors from before there were changes."""
-    rows, unchanged = db.execute(_UNLOGGED).fetchall(), db.execute(_UNCHANGED).fetchall()
+    rows, unchanged = await db.rows(_UNLOGGED), await db.rows(_UNCHANGED)
     for row in rows:
-        log(db, Logged(row[0], codec.connector_changed(change_of_row(row))))
+        await log(db, Logged(row[0], codec.connector_changed(change_of_row(row))))
     for row in unchanged:
-        add_change(db, _found(*row))
+        await add_change(db, _found(*row))
     return len(rows) + len(unchanged)
 
 

@@ -61,10 +61,10 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     after = _after(request)
     if wants_stream(request):
         with services.feed.listen(company_id) as bell:
-            begun = await services.store.present(company_id) if after is None else after
+            begun = await services.store.log_end(company_id) if after is None else after
             return await stream(request, _of_company(request, company_id, begun, bell))
     limit = page_limit(request)
-    found = await services.store.happened(company_id, after or BEGINNING, limit + 1)
+    found = await services.store.read_after(company_id, after or BEGINNING, limit + 1)
     items = within_bytes(found[:limit], event_json)
     further = str(found[len(items) - 1].place) if len(found) > len(items) else None
     return list_response(items, None if further is None else next_page(request, further, "after"))
@@ -80,7 +80,7 @@ async def _of_company(
     store, sent = request.app[SERVICES].store, begun
     yield b"id: %s\n\n" % str(begun).encode()
     while True:
-        while found := await store.happened(company_id, sent, PAGE):
+        while found := await store.read_after(company_id, sent, PAGE):
             sent = found[-1].place
             yield b"".join(frame(str(one.place), one.event.type, event_json(one)) for one in found)
         if await soon(bell.next) is None:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from daemon.stores.memory.store import MemoryStore
 from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.sqlite.store import SqliteStore
 from tests.histories import Clock
@@ -24,7 +23,7 @@ def clock() -> Clock:
     return Clock()
 
 
-@pytest.fixture(params=["sqlite", "memory", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres"])
 def shared(request: pytest.FixtureRequest) -> tuple[str, tuple[Server, str] | None]:
     """Which store, and for the last one the server and the database to begin with; nobody else waits for a server."""
     if request.param != "postgres":
@@ -34,11 +33,8 @@ def shared(request: pytest.FixtureRequest) -> tuple[str, tuple[Server, str] | No
 
 @pytest.fixture
 async def store(shared: tuple[str, tuple[Server, str] | None], tmp_path: Path, clock: Clock) -> AsyncIterator[Store]:
-    kind, place = shared
-    if kind == "memory":
-        async with MemoryStore.open(clock=clock) as memory:
-            yield memory
-    elif place is not None:
+    _, place = shared
+    if place is not None:
         server, template = place
         url = await server.made(template)
         async with PostgresStore.open(url, clock=clock) as postgres:

@@ -75,8 +75,8 @@ async def test_the_latest_event_of_a_log_that_holds_a_text_is_found(store: Store
 
 
 async def test_what_follows_on_an_event_is_added_to_its_log_by_whoever_comes_first(store: Store) -> None:
-    def counted(last: LogEvent | None, *, accompanied: bool) -> LogEvent | None:
-        assert not accompanied
+    def counted(last: LogEvent | None, *, has_peers: bool) -> LogEvent | None:
+        assert not has_peers
         number = int(last.reason) + 1 if isinstance(last, LoginRefused) else 0
         return None if number == 5 else LoginRefused(at=NOON, by="ann", reason=str(number))
 
@@ -88,8 +88,8 @@ async def test_what_follows_on_an_event_is_added_to_its_log_by_whoever_comes_fir
 
 
 async def test_what_is_raised_instead_of_a_following_event_is_heard_and_nothing_is_written(store: Store) -> None:
-    def refused(last: LogEvent | None, *, accompanied: bool) -> LogEvent | None:
-        raise KeyFileRefused(f"{last} {accompanied}")
+    def refused(last: LogEvent | None, *, has_peers: bool) -> LogEvent | None:
+        raise KeyFileRefused(f"{last} {has_peers}")
 
     with pytest.raises(KeyFileRefused, match="None False"):
         await store.log_after("", '"by":"ann"', refused)

@@ -249,24 +249,24 @@ async def test_what_was_loaded_is_nobody_elses(store: Store) -> None:
     assert again.inputs == {"list": [1]}
 
 
-async def test_the_restless_are_paged_in_order_and_none_is_missed(store: Store) -> None:
+async def test_the_runs_that_need_recovery_are_paged_in_order_and_none_is_missed(store: Store) -> None:
     for number in range(7):
         await store.append(start(f"run-{number}", OTHER if number % 2 else ACME, gates=()))
     await store.append(start("parked"))
     after, seen = ("", ""), list[tuple[str, str]]()
-    while page := await store.restless(after, 2):
+    while page := await store.needs_recovery(after, 2):
         assert len(page) <= 2
         seen += page
         after = page[-1]
     assert seen == sorted([(OTHER if number % 2 else ACME, f"run-{number}") for number in range(7)])
 
 
-async def test_a_run_that_says_it_rests_while_it_executes_is_among_the_restless(store: Store) -> None:
+async def test_a_run_that_says_it_rests_while_it_executes_needs_recovery(store: Store) -> None:
     begun = start(gates=())
     await store.append(commit(None, *begun.events, resting=True))
     await store.append(start("parked"))
     assert await store.unfinished() == []
-    assert list(await store.restless(("", ""), 10)) == [(ACME, "run-1")]
+    assert list(await store.needs_recovery(("", ""), 10)) == [(ACME, "run-1")]
 
 
 async def test_the_parked_are_paged_in_order_over_all_companies_and_none_is_missed(store: Store) -> None:

@@ -53,7 +53,7 @@ async def line(store: Store, at: Any = NOON, limit: int = 100) -> Any:
 async def told(
     store: Store, company_id: str = ACME, after: Position = BEGINNING, limit: int = 100
 ) -> list[CompanyEvent]:
-    return list(await store.happened(company_id, after, limit))
+    return list(await store.read_after(company_id, after, limit))
 
 
 def short(found: list[CompanyEvent]) -> list[tuple[str, int, str]]:
@@ -107,7 +107,7 @@ async def test_from_every_place_the_rest_is_found_page_by_page(store: Store, sea
 
 async def test_behind_the_present_is_what_comes_later_and_nothing_else(store: Store) -> None:
     await three_runs(store)
-    now = await store.present(ACME)
+    now = await store.log_end(ACME)
     assert await told(store, after=now) == []
     await store.append(start("run-9"))
     assert {one.run_id for one in await told(store, after=now)} == {"run-9"}

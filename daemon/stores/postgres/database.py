@@ -1,0 +1,62 @@
+"""Statements on PostgreSQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from daemon.stores.postgres import lease
+from daemon.stores.postgres.connection import without_nul
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from daemon.stores.database import Dialect, Row
+    from daemon.stores.postgres.connection import Db
+
+NEXT_POSITION = (
+    "INSERT INTO clocks (company_id, position) VALUES ($1, $2) ON CONFLICT (company_id) DO UPDATE "
+    "SET position = clocks.position + excluded.position RETURNING position"
+)
+
+
+class PostgresDatabase:
+    """A connection, in the name of one daemon."""
+
+    dialect: Dialect = "postgres"
+
+    def __init__(self, connection: Db, epoch: int = 0) -> None:
+        self.connection = connection
+        self.epoch = epoch
+
+    async def rows(self, statement: str, *values: Any) -> Sequence[Row]:
+        return [tuple(row) for row in await self.connection.fetch(statement, *_stored(values))]
+
+    async def row(self, statement: str, *values: Any) -> Row | None:
+        row = await self.connection.fetchrow(statement, *_stored(values))
+        return None if row is None else tuple(row)
+
+    async def value(self, statement: str, *values: Any) -> Any:
+        return await self.connection.fetchval(statement, *_stored(values))
+
+    async def execute(self, statement: str, *values: Any) -> int:
+        status = await self.connection.execute(statement, *_stored(values))
+        return int(status.rpartition(" ")[2])  # "DELETE 3"
+
+    async def insert(self, into: str, rows: Sequence[Row], *, skip_known: bool = False) -> None:
+        if rows:
+            values = ", ".join(f"${number}" for number in range(1, len(rows[0]) + 1))
+            known = "ON CONFLICT DO NOTHING" if skip_known else ""
+            statement = f"INSERT INTO {into} VALUES ({values}) {known}"  # noqa: S608 - names of our own
+            await self.connection.executemany(statement, [_stored(row) for row in rows])
+
+    async def next_position(self, company_id: str, commits: int = 1) -> int:
+        position: int = await self.connection.fetchval(NEXT_POSITION, company_id, commits)
+        return position
+
+    async def has_peers(self) -> bool:
+        return await lease.has_peers(self.connection, self.epoch)
+
+
+def _stored(values: Sequence[Any]) -> Row:
+    """Values as PostgreSQL can keep them."""
+    return tuple([without_nul(value) if isinstance(value, str) else value for value in values])

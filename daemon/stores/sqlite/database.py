@@ -1,0 +1,109 @@
+"""Statements on SQLite, where each is done when the call returns."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from actors.failpoints import reach
+
+if TYPE_CHECKING:
+    from daemon.stores.database import Dialect, Row
+
+T = TypeVar("T")
+# Any number up to the first is made of at most three of them; they are few, so that every statement stays prepared.
+SIZES = (64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
+
+
+class SqliteDatabase:
+    """A connection in whose thread a work runs; nothing in it ever waits."""
+
+    dialect: Dialect = "sqlite"
+    epoch = 0
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.connection = db
+
+    async def rows(self, statement: str, *values: Any) -> Sequence[Row]:
+        return self.connection.execute(_numbered(statement), values).fetchall()
+
+    async def row(self, statement: str, *values: Any) -> Row | None:
+        row: Row | None = self.connection.execute(_numbered(statement), values).fetchone()
+        return row
+
+    async def value(self, statement: str, *values: Any) -> Any:
+        row = await self.row(statement, *values)
+        return None if row is None else row[0]
+
+    async def execute(self, statement: str, *values: Any) -> int:
+        return self.connection.execute(_numbered(statement), values).rowcount
+
+    async def insert(self, into: str, rows: Sequence[Row], *, skip_known: bool = False) -> None:
+        if rows:
+            known = "ON CONFLICT DO NOTHING" if skip_known else ""
+            Rows(f"INSERT INTO {into}", len(rows[0]), known).write(self.connection, rows)
+
+    async def next_position(self, company_id: str, commits: int = 1) -> None:
+        """SQLite numbers the commits as they come, and has one writer."""
+
+    async def has_peers(self) -> bool:
+        return False
+
+
+def run(work: Callable[[SqliteDatabase], Awaitable[T]], db: sqlite3.Connection) -> T:
+    """Run a work to its end, in this thread."""
+    steps = work(SqliteDatabase(db)).__await__()
+    try:
+        next(steps)
+    except StopIteration as done:
+        result: T = done.value
+        return result
+    raise AssertionError("a work on SQLite waited for something else")
+
+
+@lru_cache(maxsize=256)
+def _numbered(statement: str) -> str:
+    """A statement with its parameters as SQLite numbers them."""
+    return re.sub(r"\$(\d)", r"?\1", statement)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A statement around a list of VALUES, each row with the same number of columns.
+
+    Each statement is a moment in which the event loop can take the interpreter away: few are better than many.
+    """
+
+    before: str
+    columns: int
+    after: str = ""
+
+    def write(self, db: sqlite3.Connection, rows: Sequence[Row]) -> int:
+        """Run the statement over the rows, and return how many rows it changed."""
+        written = 0
+        for cursor in self._run(db, rows):
+            written += cursor.rowcount
+            reach("between-statements")
+        return written
+
+    def read(self, db: sqlite3.Connection, rows: Sequence[Row]) -> list[Row]:
+        """Run the statement over the rows, and return what it finds for all of them."""
+        return [row for cursor in self._run(db, rows) for row in cursor.fetchall()]
+
+    def _run(self, db: sqlite3.Connection, rows: Sequence[Row]) -> Iterator[sqlite3.Cursor]:
+        start = 0
+        for size in SIZES:
+            while len(rows) - start >= size:
+                values = [value for row in rows[start : start + size] for value in row]
+                yield db.execute(_statement(self, size), values)
+                start += size
+
+
+@lru_cache(maxsize=256)
+def _statement(rows: Rows, size: int) -> str:
+    row = f"({', '.join('?' * rows.columns)})"
+    return f"{rows.before} VALUES {', '.join([row] * size)} {rows.after}"

@@ -1,0 +1,190 @@
+"""The companies' trees with their checkpoints, and the commits that these cover."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from daemon.model import merkle
+from daemon.model.chain import HistoryBroken, genesis
+from daemon.model.evidence import SEAL_MAX, Checkpoint, Entry, Growing, Proven, Sign, leaf
+from daemon.stores.rows import INTEGER_MAX, below, bounded
+from daemon.stores.tables.runs import HEAD
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from daemon.stores.database import Database, Row
+
+_CHECKPOINT = "at, company_id, key_id, previous, root, signature, size"
+_CHECKPOINTS = (
+    f"SELECT {_CHECKPOINT} FROM audit_checkpoints WHERE company_id = $1 AND size < $2 ORDER BY size DESC LIMIT $3"
+)
+_COMMIT = "SELECT run_id, version, first_seq, head, events FROM commits WHERE company_id = $1 AND run_id ="
+_COMMITS = f"{_COMMIT} $2 AND version > $3 ORDER BY version LIMIT $4"
+_LOGGED = f"{_COMMIT} $1 AND first_seq < $2 ORDER BY version DESC LIMIT $3"
+LAST_LEAF = (
+    "SELECT (SELECT number FROM audit_leaves WHERE audit_leaves.company_id = commits.company_id "
+    "AND audit_leaves.position = commits.position), run_id, version, first_seq, head, events FROM commits "
+    "WHERE company_id = $1 AND run_id = $2 ORDER BY version DESC LIMIT 1"
+)
+# By LATERAL each commit, and each node, is found by its key; otherwise the planner may read all of the company.
+_ENTRIES = {
+    "sqlite": "SELECT number, run_id, commits.version, first_seq, head, events FROM audit_leaves "
+    "JOIN commits USING (position) WHERE audit_leaves.company_id = $1 AND number >= $2 AND number < $3 ORDER BY number",
+    "postgres": "SELECT number, one.* FROM audit_leaves CROSS JOIN LATERAL ("
+    "SELECT commits.run_id, commits.version, first_seq, head, events FROM commits WHERE commits.company_id = "
+    "audit_leaves.company_id AND commits.position = audit_leaves.position LIMIT 1) AS one "
+    "WHERE audit_leaves.company_id = $1 AND number >= $2 AND number < $3 ORDER BY number",
+}
+NODES = {
+    "sqlite": "SELECT level, number, hash FROM json_each($2) AS asked CROSS JOIN audit_nodes WHERE company_id = $1 "
+    "AND level = json_extract(asked.value, '$[0]') AND number = json_extract(asked.value, '$[1]')",
+    "postgres": "SELECT one.* FROM json_array_elements($2::json) AS asked CROSS JOIN LATERAL ("
+    "SELECT level, number, hash FROM audit_nodes WHERE company_id = $1 "
+    "AND level = (asked->>0)::bigint AND number = (asked->>1)::bigint LIMIT 1) AS one",
+}
+# SQLite seals the commits of all companies in the order of their positions, PostgreSQL company by company.
+_UNSEALED = (
+    "SELECT position, company_id, run_id, version, head FROM commits "
+    "WHERE position > (SELECT position FROM audit_sealed) AND ($1 IS NULL OR company_id = $1) "
+    "AND NOT EXISTS (SELECT 1 FROM audit_leaves WHERE audit_leaves.position = commits.position) "
+    "ORDER BY position LIMIT $2"
+)
+_UNSEALED_OF_COMPANY = (
+    "SELECT position, company_id, run_id, version, head FROM commits "
+    "WHERE company_id = $1 AND position > $2 AND position <= $3 ORDER BY position LIMIT $4"
+)
+_BEHIND = {
+    "sqlite": "SELECT coalesce(max(position), 0) - (SELECT position FROM audit_sealed) FROM commits",
+    "postgres": "SELECT coalesce(sum(clocks.position - coalesce(seals.position, 0)), 0)::bigint "
+    "FROM clocks LEFT JOIN seals ON seals.company_id = clocks.company_id",
+}
+_COMPANIES_BEHIND = (
+    "SELECT clocks.company_id FROM clocks LEFT JOIN seals ON seals.company_id = clocks.company_id "
+    "WHERE clocks.position > coalesce(seals.position, 0) AND clocks.company_id > $1 ORDER BY clocks.company_id LIMIT $2"
+)
+_LOCK_SEAL = "SELECT position FROM seals WHERE company_id = $1 FOR UPDATE SKIP LOCKED"
+Places = set[tuple[int, int]]
+
+
+async def unsealed(db: Database) -> int:
+    """How many positions there are behind the last leaves."""
+    return int(await db.value(_BEHIND[db.dialect]))
+
+
+async def companies_behind(db: Database, after: str, limit: int) -> Sequence[str]:
+    return [row[0] for row in await db.rows(_COMPANIES_BEHIND, after, limit)]
+
+
+async def seal(db: Database, sign: Sign, only: str | None) -> int:
+    """Seal the next commits, of all companies or of one, in SQLite."""
+    rows = await db.rows(_UNSEALED, only, SEAL_MAX)
+    await _seal(db, rows, sign)
+    if only is None:
+        last = rows[-1][0] if len(rows) == SEAL_MAX else await db.value("SELECT max(position) FROM commits")
+        await db.execute("UPDATE audit_sealed SET position = $1 WHERE position < $1", last or 0)
+    return len(rows)
+
+
+async def seal_company(db: Database, company_id: str, sign: Sign, limit: int) -> int:
+    """Seal the next commits of a company, in PostgreSQL; 0 when another daemon is at it."""
+    await db.execute("INSERT INTO seals VALUES ($1, 0) ON CONFLICT DO NOTHING", company_id)
+    sealed = await db.value(_LOCK_SEAL, company_id)
+    reached = await db.value("SELECT position FROM clocks WHERE company_id = $1", company_id)
+    if sealed is None or reached is None:
+        return 0
+    rows = await db.rows(_UNSEALED_OF_COMPANY, company_id, sealed, reached, limit)
+    await _seal(db, rows, sign)
+    last = rows[-1][0] if len(rows) == limit else reached
+    await db.execute("UPDATE seals SET position = $2 WHERE company_id = $1", company_id, last)
+    return len(rows)
+
+
+async def _seal(db: Database, rows: Sequence[Row], sign: Sign) -> None:
+    """Give commits their leaves, and each company concerned a checkpoint."""
+    trees: dict[str, Growing] = {}
+    leaves: list[Row] = []
+    for position, company_id, stream, version, head in rows:
+        if head is None:
+            raise HistoryBroken(stream, version, "the commit has no head")
+        tree = trees.get(company_id) or trees.setdefault(company_id, await _tree(db, company_id))
+        leaves.append((company_id, tree.append(leaf(stream, version, head)), stream, version, position))
+    nodes = [(tree.company_id, *place, digest) for tree in trees.values() for place, digest in tree.made.items()]
+    checkpoints = [_checkpoint_row(tree.checkpoint(sign)) for tree in trees.values()]
+    await db.insert("audit_leaves (company_id, number, stream, version, position)", leaves)
+    await db.insert("audit_nodes (company_id, level, number, hash)", nodes)
+    await db.insert(f"audit_checkpoints ({_CHECKPOINT})", checkpoints)
+
+
+async def checkpoints(db: Database, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
+    return [_checkpoint(row) for row in await db.rows(_CHECKPOINTS, company_id, below(before), bounded(limit))]
+
+
+async def proven(db: Database, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proven | None:
+    """A run's commits with the proof of the last one."""
+    found, top = await db.row(LAST_LEAF, company_id, run_id), await checkpoints(db, company_id, None, 1)
+    if found is None or found[0] is None or not top or top[0].size <= found[0]:
+        return None
+    rows = await db.rows(_COMMITS, company_id, run_id, after, INTEGER_MAX if limit is None else bounded(limit))
+    commits = [Entry(-1, *row) for row in rows]
+    before = genesis(company_id, run_id)
+    if commits and commits[0].first_seq > 1:
+        before = await db.value(HEAD, company_id, run_id, commits[0].first_seq - 1) or b""
+    number, size = found[0], top[0].size
+    node = await _nodes(db, company_id, _needed(partial(merkle.inclusion, number, size)))
+    return Proven(commits, before, Entry(*found), merkle.inclusion(number, size, node), top[0])
+
+
+async def entries(db: Database, company_id: str, first: int, end: int) -> Sequence[Entry]:
+    return [Entry(*row) for row in await db.rows(_ENTRIES[db.dialect], company_id, bounded(first), bounded(end))]
+
+
+async def logged(db: Database, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
+    return [Entry(-1, *row) for row in await db.rows(_LOGGED, company_id, below(before), bounded(limit))]
+
+
+async def _tree(db: Database, company_id: str) -> Growing:
+    last = await db.value("SELECT max(number) FROM audit_leaves WHERE company_id = $1", company_id)
+    before = await checkpoints(db, company_id, None, 1)
+    size = 0 if last is None else last + 1
+    # What a tree of that size ends with on each level: nothing else is needed to go on.
+    edge = {(level, (size >> level) - 1) for level in range(size.bit_length())}
+    return Growing(company_id, size, before[0].root if before else None, await _nodes(db, company_id, edge))
+
+
+async def _nodes(db: Database, company_id: str, places: Places) -> merkle.Node:
+    """These nodes of a company's tree, read at once."""
+    rows = await db.rows(NODES[db.dialect], company_id, json.dumps(sorted(places))) if places else []
+    held: Mapping[tuple[int, int], bytes] = {(level, number): digest for level, number, digest in rows}
+
+    def node(level: int, number: int) -> bytes:
+        if (level, number) not in held:
+            raise HistoryBroken(company_id, number, f"the node {level}:{number} of the company's tree is missing")
+        return held[level, number]
+
+    return node
+
+
+def _needed(asking: Callable[[merkle.Node], Any]) -> Places:
+    """The nodes that a computation reads, whatever they hold."""
+    asked: Places = set()
+
+    def node(level: int, number: int) -> bytes:
+        asked.add((level, number))
+        return b""
+
+    asking(node)
+    return asked
+
+
+def _checkpoint_row(one: Checkpoint) -> Row:
+    return (one.at, one.company, one.key_id, one.previous, one.root, one.signature, one.size)
+
+
+def _checkpoint(row: Row) -> Checkpoint:
+    at, company, key_id, previous, root, signature, size = row
+    return Checkpoint(
+        at=at, company=company, key_id=key_id, previous=previous, root=root, signature=signature, size=size
+    )

@@ -1,0 +1,109 @@
+"""Connectors, their changes and the companies' keys."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from daemon.model import CompanyKey, ConnectorChange, StoredConnector
+from daemon.model.audit_events import Logged
+from daemon.stores import codec
+from daemon.stores.rows import below, bounded, change_of_row, text
+from daemon.stores.tables.company_log import log
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from daemon.stores.database import Database, Row
+
+CHANGE = "company_id, tool_id, number, version, at, by, secret, before, after, via"
+_PUT = (
+    "INSERT INTO connectors (company_id, tool_id, connector, sealed_secret, created_at, updated_at, updated_by) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (company_id, tool_id) DO UPDATE SET "
+    "connector = excluded.connector, sealed_secret = excluded.sealed_secret, created_at = excluded.created_at, "
+    "updated_at = excluded.updated_at, updated_by = excluded.updated_by"
+)
+_OF_COMPANY = (
+    "SELECT connector, sealed_secret, created_at, updated_at, updated_by FROM connectors "
+    "WHERE company_id = $1 ORDER BY tool_id"
+)
+_CHANGES = (
+    f"SELECT {CHANGE} FROM connector_changes "
+    "WHERE company_id = $1 AND tool_id = $2 AND number < $3 ORDER BY number DESC LIMIT $4"
+)
+_KEY = "SELECT company_id, key_id, wrapped, created_at FROM company_keys WHERE"
+
+
+async def put_connector(db: Database, stored: StoredConnector, change: ConnectorChange) -> None:
+    await add_change(db, change)
+    await db.execute(
+        _PUT,
+        stored.company_id,
+        stored.connector.tool_id,
+        codec.encode_connector(stored.connector),
+        stored.sealed_secret,
+        text(stored.created_at),
+        text(stored.updated_at),
+        stored.updated_by,
+    )
+
+
+async def delete_connector(db: Database, change: ConnectorChange) -> bool:
+    statement = "DELETE FROM connectors WHERE company_id = $1 AND tool_id = $2"
+    if await db.execute(statement, change.company_id, change.tool_id) != 1:
+        return False
+    await add_change(db, change)
+    return True
+
+
+async def connectors_of(db: Database, company_id: str) -> Sequence[StoredConnector]:
+    return [_connector(company_id, *row) for row in await db.rows(_OF_COMPANY, company_id)]
+
+
+async def add_change(db: Database, change: ConnectorChange) -> None:
+    """Keep a change, and write it into the company's log."""
+    key = (change.company_id, change.tool_id, change.number)
+    states = (codec.encode_state(change.before), codec.encode_state(change.after))
+    row = (*key, change.version, text(change.at), change.by, change.secret, *states, change.via)
+    await db.insert(f"connector_changes ({CHANGE})", [row])
+    await log(db, Logged(change.company_id, codec.connector_changed(change)))
+
+
+async def connector_changes(
+    db: Database, company_id: str, tool_id: str, before: int | None, limit: int
+) -> Sequence[ConnectorChange]:
+    return [change_of_row(row) for row in await db.rows(_CHANGES, company_id, tool_id, below(before), bounded(limit))]
+
+
+async def company_key(db: Database, company_id: str) -> CompanyKey | None:
+    row = await db.row(f"{_KEY} company_id = $1", company_id)
+    return None if row is None else _key(row)
+
+
+async def add_company_key(db: Database, key: CompanyKey) -> CompanyKey:
+    """Keep a company's first key; returns the one it has."""
+    row = (key.company_id, key.key_id, key.wrapped, text(key.created_at))
+    await db.execute("INSERT INTO company_keys VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING", *row)
+    return await company_key(db, key.company_id) or key
+
+
+async def company_keys(db: Database, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
+    where = "key_id <> $1 AND company_id > $2 ORDER BY company_id LIMIT $3"
+    return [_key(row) for row in await db.rows(f"{_KEY} {where}", not_by, after, bounded(limit))]
+
+
+async def rewrap_company_keys(db: Database, keys: Sequence[CompanyKey]) -> None:
+    statement = "UPDATE company_keys SET key_id = $1, wrapped = $2 WHERE company_id = $3"
+    for key in keys:
+        await db.execute(statement, key.key_id, key.wrapped, key.company_id)
+
+
+def _connector(company_id: str, connector: bytes, sealed: bytes | None, *rest: str) -> StoredConnector:
+    made_at, changed_at, by = rest
+    times = datetime.fromisoformat(made_at), datetime.fromisoformat(changed_at)
+    return StoredConnector(company_id, codec.decode_connector(connector), sealed, *times, by)
+
+
+def _key(row: Row) -> CompanyKey:
+    company_id, key_id, wrapped, created_at = row
+    return CompanyKey(company_id, key_id, wrapped, datetime.fromisoformat(created_at))

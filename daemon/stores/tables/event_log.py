@@ -1,0 +1,94 @@
+"""A company's events in the order of their commits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from daemon.model.chain import HistoryBroken, Walk, genesis
+from daemon.model.event_log import CompanyEvent, Position
+from daemon.stores import codec
+from daemon.stores.rows import INTEGER_MAX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from daemon.stores.database import Database, Row
+
+_COMMIT = (
+    "SELECT commits.position, commits.run_id, commits.first_seq, commits.version, commits.head, commits.exact, "
+    "commits.events, before.head FROM"
+)
+_BEFORE = (
+    "LEFT JOIN commits AS before ON before.company_id = commits.company_id AND before.run_id = commits.run_id "
+    "AND before.version = commits.first_seq - 1"
+)
+_IN_ORDER = (
+    f"{_COMMIT} commits {_BEFORE} WHERE commits.company_id = $1 AND commits.position >= $2 "
+    "AND commits.run_id <> commits.company_id ORDER BY commits.position LIMIT $3"
+)
+# SQLite has no index by company and position, since each commit would have to keep it. The leaves of the company's
+# tree lead to the commits they cover; those behind the last leaf are few, and are read one after the other.
+_SEALED = (
+    f"{_COMMIT} audit_leaves CROSS JOIN commits ON commits.position = audit_leaves.position {_BEFORE} "
+    "WHERE audit_leaves.company_id = $1 AND number >= $2 AND stream <> audit_leaves.company_id "
+    "ORDER BY number LIMIT $3"
+)
+_UNSEALED = _IN_ORDER.replace("FROM commits", "FROM commits NOT INDEXED")
+_LEAF = "SELECT position FROM audit_leaves WHERE company_id = $1 AND number = $2"
+
+
+async def log_end(db: Database, company_id: str) -> Position:
+    if db.dialect == "postgres":
+        last = await db.value("SELECT position FROM clocks WHERE company_id = $1", company_id)
+    else:
+        last = await db.value("SELECT max(position) FROM commits")
+    return Position((last or 0) + 1, 0)
+
+
+async def read_after(db: Database, company_id: str, after: Position, limit: int) -> Sequence[CompanyEvent]:
+    limit = max(0, min(limit, INTEGER_MAX - 1))
+    found: list[CompanyEvent] = []
+    # The first commit may lie before the position as a whole; each of the others holds at least one event behind it.
+    for row in await _commits(db, company_id, min(after.position, INTEGER_MAX), limit + 1):
+        if len(found) >= limit:
+            break
+        found += [one for one in _events(company_id, row) if one.place > after]
+    return found[:limit]
+
+
+async def _commits(db: Database, company_id: str, position: int, limit: int) -> Sequence[Row]:
+    """The commits of a company's runs from a position on."""
+    if db.dialect == "postgres":
+        return await db.rows(_IN_ORDER, company_id, position, limit)
+    sealed = await db.value("SELECT coalesce(max(position), 0) FROM audit_leaves")
+    found: list[Row] = []
+    if position <= sealed:
+        found += await db.rows(_SEALED, company_id, await _leaf(db, company_id, position), limit)
+    if len(found) < limit:
+        found += await db.rows(_UNSEALED, company_id, max(position, sealed + 1), limit - len(found))
+    return found
+
+
+async def _leaf(db: Database, company_id: str, position: int) -> int:
+    """The number of a company's first leaf from a position on; leaves are numbered in the order of their positions."""
+    last = await db.value("SELECT max(number) FROM audit_leaves WHERE company_id = $1", company_id)
+    low, high = 0, 0 if last is None else last + 1
+    while low < high:
+        middle = (low + high) // 2
+        found = await db.value(_LEAF, company_id, middle)
+        if found is None:
+            raise HistoryBroken(company_id, middle, "a leaf of the company's tree is missing")
+        low, high = (middle + 1, high) if found < position else (low, middle)
+    return low
+
+
+def _events(company_id: str, row: Row) -> Iterator[CompanyEvent]:
+    """The events of a commit, its place in the chain checked."""
+    position, run_id, first, version, head, exact, events, before = row
+    if first == 1:
+        before = genesis(company_id, run_id)
+    if before is None:
+        raise HistoryBroken(run_id, first - 1, "the commit before is missing or has no head")
+    Walk(run_id, before, first - 1).take(first, version, head, events)
+    for nth, event in enumerate(codec.decode_events(events, exact), 1):
+        yield CompanyEvent(Position(position, nth), run_id, first + nth - 1, event)

@@ -1,0 +1,49 @@
+"""What was answered under which Idempotency-Key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from actors.ports import Receipt, ReceiptTaken
+from daemon.stores.group_commit import DROP_MAX
+from daemon.stores.rows import receipt_row
+
+if TYPE_CHECKING:
+    from daemon.stores.database import Database
+
+_ADD = (
+    "INSERT INTO receipts (company_id, path, key, fingerprint, run_id, status, headers, body, created_at) "
+    "VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (company_id, path, key)"
+)
+_COMPLETE = (
+    f"{_ADD} DO UPDATE SET run_id = coalesce(excluded.run_id, receipts.run_id), status = excluded.status, "
+    "headers = excluded.headers, body = excluded.body WHERE receipts.status IS NULL"
+)
+_DROP = (
+    "DELETE FROM receipts WHERE (company_id, path, key) IN "
+    "(SELECT company_id, path, key FROM receipts WHERE created_at < $1 LIMIT $2)"
+)
+
+
+async def add_receipt(db: Database, receipt: Receipt, at: str) -> None:
+    if await db.execute(f"{_ADD} DO NOTHING", *receipt_row(receipt, at)) != 1:
+        raise ReceiptTaken("The idempotency key is already used.")
+
+
+async def keep_receipt(db: Database, receipt: Receipt, at: str) -> None:
+    if await db.execute(_COMPLETE, *receipt_row(receipt, at)) != 1:
+        raise ReceiptTaken("The request under this idempotency key is answered already.")
+
+
+async def receipt(db: Database, company_id: str, path: str, key: str) -> Receipt | None:
+    row = await db.row(
+        "SELECT company_id, path, key, fingerprint, run_id, status, headers, body FROM receipts "
+        "WHERE company_id = $1 AND path = $2 AND key = $3",
+        *(company_id, path, key),
+    )
+    return None if row is None else Receipt(*row)
+
+
+async def drop_receipts(db: Database, before: str) -> int:
+    """Drop a bounded number, so that no other write waits long; returns how many."""
+    return await db.execute(_DROP, before, DROP_MAX)

@@ -1,0 +1,166 @@
+"""Runs as they are listed, and their histories."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from daemon.model import ParkedRun, Recorded
+from daemon.model.chain import HistoryBroken, Walk, genesis
+from daemon.stores import codec
+from daemon.stores.rows import INTEGER_MAX, bounded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from actors.core.messages import Event
+    from actors.core.run import Run
+    from daemon.model import RunQuery
+    from daemon.stores.database import Database, Dialect, Key
+
+GATED = ("parked", "failed")
+"""The statuses of runs that may have an open gate."""
+
+_EVENTS = (
+    "SELECT first_seq, version, head, exact, events FROM commits "
+    "WHERE company_id = $1 AND run_id = $2 AND version > $3 AND version <= $4 ORDER BY version LIMIT $5"
+)
+HEAD = "SELECT head FROM commits WHERE company_id = $1 AND run_id = $2 AND version = $3"
+_VERSION = "SELECT version FROM runs WHERE company_id = $1 AND id = $2"
+_UNFINISHED = {"sqlite": "resting = 0", "postgres": "NOT resting"}
+_CONTRADICTORY = {
+    dialect: f"{resting} AND (status = 'executing' OR (status = 'parked' AND parked = ''))"
+    for dialect, resting in (("sqlite", "resting = 1"), ("postgres", "resting"))
+}
+_MINE = {"sqlite": "AND $4 = 0", "postgres": "AND epoch = $4"}
+# One half for each of two partial indexes, runs_unfinished and runs_forgotten; both are short.
+_NEEDS_RECOVERY = """
+SELECT company_id, id FROM (
+    SELECT * FROM (
+        SELECT company_id, id FROM runs
+        WHERE {unfinished} {mine} AND (company_id, id) > ($1, $2) ORDER BY company_id, id LIMIT $3
+    ) AS unfinished UNION SELECT * FROM (
+        SELECT company_id, id FROM runs
+        WHERE {contradictory} AND (company_id, id) > ($1, $2) ORDER BY company_id, id LIMIT $3
+    ) AS contradictory
+) AS both_kinds ORDER BY company_id, id LIMIT $3
+"""
+# What is left of the company, then the companies behind it; neither looks at a run of another status.
+_AT_GATES = """
+SELECT * FROM (
+    SELECT company_id, id, vertical, parked, updated_at, created_at FROM runs
+    WHERE company_id = $1 AND status = '{0}' AND parked <> '' AND id > $2 ORDER BY id LIMIT $3
+) AS mine_{0} UNION ALL SELECT * FROM (
+    SELECT runs.company_id, runs.id, vertical, parked, updated_at, runs.created_at FROM companies CROSS JOIN runs
+    WHERE runs.company_id = companies.id AND status = '{0}' AND parked <> '' AND companies.id > $1
+    ORDER BY companies.id, runs.id LIMIT $3
+) AS others_{0}"""
+_PARKED = " UNION ALL ".join(map(_AT_GATES.format, GATED)) + " ORDER BY company_id, id LIMIT $3"
+_FIND_TEXT = {"sqlite": "instr", "postgres": "strpos"}
+
+
+def listing(dialect: Dialect, company_id: str, query: RunQuery) -> tuple[str, list[Any]] | None:
+    """The statement for the keys of the runs that a query asks for, with its values; None when there can be none."""
+    if "|" in (query.parked_at or ""):
+        return None
+    conditions: dict[str, Any] = {
+        "AND id < ${}": query.before,
+        "AND vertical = ${}": query.vertical,
+        f"AND {_FIND_TEXT[dialect]}(parked, '|' || ${{}} || '|') > 0": query.parked_at,
+    }
+    asked = {condition: value for condition, value in conditions.items() if value is not None}
+    values: list[Any] = [company_id, bounded(query.limit), *asked.values()]
+    where = " ".join(condition.format(number) for number, condition in enumerate(asked, 3))
+    wanted = GATED if query.status is None and query.parked_at is not None else (query.status,)
+    parts: list[str] = []
+    for status in wanted:  # one part for each, since the index has the runs in order by status
+        named = ""
+        if status is not None:
+            values.append(status)
+            named = f"AND status <> '' AND status = ${len(values)}"
+        columns = "SELECT company_id, id FROM runs"
+        part = f"{columns} WHERE company_id = $1 {where} {named} ORDER BY id DESC LIMIT $2"
+        parts.append(f"SELECT * FROM ({part}) AS part_{len(parts)}")
+    return f"{' UNION ALL '.join(parts)} ORDER BY id DESC LIMIT $2", values
+
+
+async def history(db: Database, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
+    """The events behind a seq; each commit holds at least one, so `limit` commits are enough."""
+    limit, after = bounded(limit), min(after, INTEGER_MAX)
+    version = await db.value(_VERSION, company_id, run_id)
+    if version is None or not limit:
+        return []
+    found: list[Recorded] = []
+    reached = after
+    for first, last, events in await commits(db, (company_id, run_id), after, version, limit):
+        reached = last
+        found += [Recorded(seq, event) for seq, event in enumerate(events, first) if seq > after]
+        if len(found) >= limit:
+            return found[:limit]
+    if version > reached:
+        raise HistoryBroken(run_id, reached + 1, f"the history ends, and the run is at version {version}")
+    return found
+
+
+async def commits(
+    db: Database, key: Key, after: int, until: int, limit: int = INTEGER_MAX
+) -> Sequence[tuple[int, int, tuple[Event, ...]]]:
+    """The commits behind one version up to another: first and last seq and events, their chain checked."""
+    rows = await db.rows(_EVENTS, *key, after, until, limit)
+    if not rows:
+        return []
+    before = min(rows[0][0], after + 1) - 1
+    walk = Walk(key[1], genesis(*key))
+    if before:
+        walk = walk_behind(key, before, await db.value(HEAD, *key, before))
+    found = []
+    for first, version, head, exact, events in rows:
+        walk.take(first, version, head, events)
+        found.append((first, version, codec.decode_events(events, exact)))
+    return found
+
+
+def walk_behind(key: Key, version: int, head: bytes | None) -> Walk:
+    """A walk along a history that goes on behind a version."""
+    if not head:
+        raise HistoryBroken(key[1], version, "the commit before is missing or has no head")
+    return Walk(key[1], head, version)
+
+
+async def replay(db: Database, key: Key, version: int, run: Run | None) -> Run:
+    """The run at a version, from its whole history or from an earlier state of it."""
+    after = 0 if run is None else run.version
+    return fold(key, version, run, (events for _, _, events in await commits(db, key, after, version)))
+
+
+def fold(key: Key, version: int, run: Run | None, parts: Iterable[tuple[Event, ...]]) -> Run:
+    """The run that these events lead to; HistoryBroken when that is not the one at that version."""
+    after = 0 if run is None else run.version
+    try:
+        run = codec.fold((event for events in parts for event in events), run)
+    except ValueError as error:
+        raise HistoryBroken(key[1], after + 1, f"no run can have gone on like this: {error}") from error
+    if (run.company_id, run.id, run.version) != (*key, version):
+        what = f"the history leads to {run.id} at version {run.version}, and the run is at {version}"
+        raise HistoryBroken(key[1], run.version, what)
+    return run
+
+
+async def unfinished(db: Database) -> Sequence[Key]:
+    where = _UNFINISHED[db.dialect]
+    return [(row[0], row[1]) for row in await db.rows(f"SELECT company_id, id FROM runs WHERE {where} ORDER BY 1, 2")]
+
+
+async def needs_recovery(db: Database, after: Key, limit: int) -> Sequence[Key]:
+    """Up to `limit` runs behind `after` that are unfinished and this daemon's, or inconsistent."""
+    kind = db.dialect
+    parts = {"unfinished": _UNFINISHED[kind], "mine": _MINE[kind], "contradictory": _CONTRADICTORY[kind]}
+    rows = await db.rows(_NEEDS_RECOVERY.format(**parts), *after, limit, db.epoch)
+    return [(row[0], row[1]) for row in rows]
+
+
+async def parked(db: Database, after: Key, limit: int) -> Sequence[ParkedRun]:
+    return [
+        ParkedRun(company_id, run_id, vertical, steps.count("|") - 1, *map(datetime.fromisoformat, times))
+        for company_id, run_id, vertical, steps, *times in await db.rows(_PARKED, *after, limit)
+    ]

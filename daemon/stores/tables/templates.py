@@ -1,0 +1,26 @@
+"""Every version of a template that runs may be pinned to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from daemon.model import SchemaMismatch, TemplateDocument
+from daemon.stores import codec
+
+if TYPE_CHECKING:
+    from daemon.stores.database import Database
+
+_ADD = "INSERT INTO templates (digest, vertical, version, document) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING"
+
+
+async def keep_template(db: Database, document: TemplateDocument) -> None:
+    version = (document.vertical, document.version)
+    await db.execute(_ADD, document.digest, *version, document.document)
+    known = await db.value("SELECT digest FROM templates WHERE vertical = $1 AND version = $2", *version)
+    if known not in (None, document.digest):
+        raise SchemaMismatch(codec.version_taken(document, known))
+
+
+async def template_document(db: Database, digest: str) -> TemplateDocument | None:
+    row = await db.row("SELECT digest, vertical, version, document FROM templates WHERE digest = $1", digest)
+    return None if row is None else TemplateDocument(*row)

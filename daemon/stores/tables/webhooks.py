@@ -1,0 +1,256 @@
+"""Webhooks and their deliveries; where several daemons share a database, each webhook is served by one of them."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from daemon.model.event_log import Position
+from daemon.model.webhooks import (
+    KEPT_MAX,
+    REVIVED_FROM,
+    WEBHOOKS_MAX,
+    Delivery,
+    DeliveryQueue,
+    TooManyWebhooks,
+    Webhook,
+    message_id,
+)
+from daemon.stores.group_commit import DROP_MAX
+from daemon.stores.rows import below, bounded, text, text_or_null, time_or_none
+from daemon.stores.tables.company_log import log
+from daemon.stores.tables.event_log import log_end
+from daemon.stores.tables.receipts import add_receipt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from actors.ports import Receipt
+    from daemon.model.audit_events import Logged
+    from daemon.model.event_log import CompanyEvent
+    from daemon.stores.database import Database, Key, Row
+
+_WEBHOOK = (
+    "company_id, id, url, events, description, sealed_secret, created_at, updated_at, updated_by, enabled, reason, "
+    "failures, cursor_position, cursor_nth"
+)
+_OF_COMPANY = f"SELECT {_WEBHOOK} FROM webhooks WHERE company_id = $1"
+_CHANGE = (
+    "UPDATE webhooks SET url = $3, events = $4, description = $5, updated_at = $6, updated_by = $7, "
+    "enabled = true, reason = NULL, failures = 0 WHERE company_id = $1 AND id = $2"
+)
+_DELIVERY = (
+    "company_id, webhook_id, number, id, position, nth, run_id, seq, type, created_at, status, attempts, tries, "
+    "next_at, last_at, status_code, latency_ms, error"
+)
+_OF_WEBHOOK = "WHERE company_id = $1 AND webhook_id = $2"
+_DELIVERIES = f"SELECT {_DELIVERY} FROM webhook_deliveries {_OF_WEBHOOK}"
+_PENDING = f"SELECT count(*), min(next_at) FROM webhook_deliveries {_OF_WEBHOOK} AND next_at IS NOT NULL"
+_SETTLE = (
+    "UPDATE webhook_deliveries SET status = $4, attempts = $5, tries = $6, next_at = $7, last_at = $8, "
+    f"status_code = $9, latency_ms = $10, error = $11 {_OF_WEBHOOK} AND id = $3"
+)
+_MOVE_CURSOR = (
+    "UPDATE webhooks SET cursor_position = $3, cursor_nth = $4 WHERE company_id = $1 AND id = $2 "
+    "AND (cursor_position, cursor_nth) < ($3, $4)"
+)
+_REVIVE = (
+    f"UPDATE webhook_deliveries SET next_at = $3 {_OF_WEBHOOK} AND next_at > $3 "
+    f"AND (SELECT failures FROM webhooks WHERE company_id = $1 AND id = $2) >= {REVIVED_FROM}"
+)
+_DROP = (
+    "DELETE FROM webhook_deliveries WHERE (company_id, webhook_id, number) IN (SELECT company_id, webhook_id, number "
+    "FROM webhook_deliveries WHERE next_at IS NULL AND created_at < $1 LIMIT $2)"
+)
+# Free, or left by a daemon that is gone.
+_FREE = "NOT EXISTS (SELECT 1 FROM daemons WHERE daemons.epoch = webhooks.epoch)"
+_TAKE = (
+    "UPDATE webhooks SET epoch = $3 WHERE company_id = $1 AND id = $2 "
+    f"AND (epoch = $3 OR {_FREE}) AND EXISTS (SELECT 1 FROM daemons WHERE daemons.epoch = $3)"
+)
+_SERVED = (
+    "SELECT 1 FROM webhooks JOIN daemons ON daemons.epoch = webhooks.epoch "
+    "WHERE company_id = $1 AND id = $2 AND webhooks.epoch = $3"
+)
+_ENABLED = "SELECT company_id, id FROM webhooks WHERE enabled AND (company_id, id) > ($1, $2)"
+_ENABLED_HERE = {"sqlite": "AND $4 = 0", "postgres": f"AND (epoch = $4 OR {_FREE})"}
+
+
+async def add_webhook(db: Database, webhook: Webhook, logged: Logged, receipt: Receipt | None, at: str) -> None:
+    """Add a webhook whose cursor is at the present, unless the company has as many as it may."""
+    if receipt is not None:
+        await add_receipt(db, receipt, at)
+    # The log locks the order of the company's commits: whoever counts behind it sees what all others have added.
+    await log(db, logged)
+    if await db.value("SELECT count(*) FROM webhooks WHERE company_id = $1", webhook.company_id) >= WEBHOOKS_MAX:
+        raise TooManyWebhooks
+    times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)
+    row = (*webhook.key, webhook.url, _types(webhook), webhook.description, webhook.sealed_secret, *times)
+    state = (webhook.enabled, webhook.reason, webhook.failures)
+    await db.insert(f"webhooks ({_WEBHOOK})", [(*row, *state, *await log_end(db, webhook.company_id))])
+
+
+async def put_webhook(db: Database, webhook: Webhook, logged: Logged) -> bool:
+    """Change what people can change; what is pending stays."""
+    row = (webhook.url, _types(webhook), webhook.description, text(webhook.updated_at), webhook.updated_by)
+    if await db.execute(_CHANGE, *webhook.key, *row) != 1:
+        return False
+    await log(db, logged)
+    return True
+
+
+async def delete_webhook(db: Database, key: Key, logged: Logged) -> bool:
+    if await db.execute("DELETE FROM webhooks WHERE company_id = $1 AND id = $2", *key) != 1:
+        return False
+    await db.execute("DELETE FROM webhook_deliveries WHERE company_id = $1 AND webhook_id = $2", *key)
+    await log(db, logged)
+    return True
+
+
+async def webhook(db: Database, company_id: str, webhook_id: str) -> Webhook | None:
+    row = await db.row(f"{_OF_COMPANY} AND id = $2", company_id, webhook_id)
+    return None if row is None else _webhook(row)
+
+
+async def webhooks_of(db: Database, company_id: str) -> Sequence[Webhook]:
+    return [_webhook(row) for row in await db.rows(f"{_OF_COMPANY} ORDER BY id", company_id)]
+
+
+async def enabled_webhooks(db: Database, after: Key, limit: int) -> Sequence[Key]:
+    """The enabled webhooks of all companies that this daemon serves or may, page by page."""
+    statement = f"{_ENABLED} {_ENABLED_HERE[db.dialect]} ORDER BY company_id, id LIMIT $3"
+    return [(row[0], row[1]) for row in await db.rows(statement, *after, limit, db.epoch)]
+
+
+async def webhook_queue(
+    db: Database, company_id: str, webhook_id: str, at: datetime, limit: int
+) -> DeliveryQueue | None:
+    """A webhook with what is due, taken by this daemon if it is free; None when another serves it, or this one is gone.
+
+    A daemon whose lease has ended must not send what another one sends by now.
+    """
+    key = (company_id, webhook_id)
+    if db.dialect == "postgres" and not await _serves(db, key):
+        return None
+    found = await webhook(db, *key)
+    if found is None:
+        return None
+    due_next = f"{_DELIVERIES} AND next_at <= $3 ORDER BY next_at, number LIMIT $4"
+    due = [_delivery(row) for row in await db.rows(due_next, *key, text(at), bounded(limit))]
+    pending, next_at = await db.row(_PENDING, *key) or (0, None)
+    return DeliveryQueue(found, due, pending, time_or_none(next_at))
+
+
+async def _serves(db: Database, key: Key) -> bool:
+    if await db.row(_SERVED, *key, db.epoch) is not None:
+        return True
+    return await db.execute(_TAKE, *key, db.epoch) == 1
+
+
+async def enqueue(
+    db: Database, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: datetime
+) -> None:
+    """Add deliveries and move the cursor; nothing when the webhook was deleted or the cursor is there already."""
+    if await db.execute(_MOVE_CURSOR, *webhook.key, *cursor) != 1:
+        return
+    last = await db.value(f"SELECT coalesce(max(number), 0) FROM webhook_deliveries {_OF_WEBHOOK}", *webhook.key)
+    pending = ("pending", 0, 0, text(at), None, None, None, None)
+    rows = []
+    for number, one in enumerate(found, last + 1):
+        event = (message_id(one.run_id, one.seq), *one.place, one.run_id, one.seq, one.event.type, text(at))
+        rows.append((*webhook.key, number, *event, *pending))
+    await db.insert(f"webhook_deliveries ({_DELIVERY})", rows, skip_known=True)
+    old = f"DELETE FROM webhook_deliveries {_OF_WEBHOOK} AND number <= $3 AND next_at IS NULL"
+    await db.execute(old, *webhook.key, last + len(found) - KEPT_MAX)
+
+
+async def settle_delivery(db: Database, after: Delivery, at: datetime, gone: tuple[str, Logged] | None) -> None:
+    """Keep how an attempt ended, and what that says of the receiver."""
+    key = (after.company_id, after.webhook_id)
+    times = (text_or_null(after.next_at), text_or_null(after.last_at))
+    answer = (after.status_code, after.latency_ms, after.error)
+    await db.execute(_SETTLE, *key, after.id, after.status, after.attempts, after.tries, *times, *answer)
+    of_key = "WHERE company_id = $1 AND id = $2"
+    if after.status == "delivered":
+        # After many failures what waits for its next attempt need not wait longer.
+        await db.execute(_REVIVE, *key, text(at))
+        await db.execute(f"UPDATE webhooks SET failures = 0 {of_key} AND failures > 0", *key)
+    else:
+        await db.execute(f"UPDATE webhooks SET failures = failures + 1 {of_key}", *key)
+    if gone is not None:
+        disable = f"UPDATE webhooks SET enabled = false, reason = $3 {of_key} AND enabled"
+        if await db.execute(disable, *key, gone[0]) == 1:
+            await log(db, gone[1])
+
+
+async def redeliver(db: Database, key: Key, delivery_id: str, at: datetime) -> Delivery | None:
+    """Make a delivery due, and let the daemon that serves the webhook see that something happened."""
+    again = f"UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_at = $4 {_OF_WEBHOOK} AND id = $3"
+    if await db.execute(again, *key, delivery_id, text(at)) != 1:
+        return None
+    await db.next_position(key[0])
+    row = await db.row(f"{_DELIVERIES} AND id = $3", *key, delivery_id)
+    return None if row is None else _delivery(row)
+
+
+async def deliveries(
+    db: Database, company_id: str, webhook_id: str, before: int | None, limit: int
+) -> Sequence[Delivery]:
+    newest = f"{_DELIVERIES} AND number < $3 ORDER BY number DESC LIMIT $4"
+    rows = await db.rows(newest, company_id, webhook_id, below(before), bounded(limit))
+    return [_delivery(row) for row in rows]
+
+
+async def drop_deliveries(db: Database, before: str) -> int:
+    """Drop a bounded number of settled deliveries, so that no other write waits long; returns how many."""
+    return await db.execute(_DROP, before, DROP_MAX)
+
+
+def _types(webhook: Webhook) -> str | None:
+    """The types of events that a webhook subscribes to; NULL for all."""
+    return None if webhook.events is None else json.dumps(webhook.events)
+
+
+def _webhook(row: Row) -> Webhook:
+    company_id, webhook_id, url, events, description, sealed, created_at, updated_at, by, *state = row
+    enabled, reason, failures, *cursor = state
+    return Webhook(
+        company_id=company_id,
+        id=webhook_id,
+        url=url,
+        events=None if events is None else tuple(json.loads(events)),
+        description=description,
+        sealed_secret=sealed,
+        created_at=datetime.fromisoformat(created_at),
+        updated_at=datetime.fromisoformat(updated_at),
+        updated_by=by,
+        enabled=bool(enabled),
+        reason=reason,
+        failures=failures,
+        cursor=Position(*cursor),
+    )
+
+
+def _delivery(row: Row) -> Delivery:
+    company_id, webhook_id, number, message, position, nth, run_id, seq, kind, created_at, *state = row
+    status, attempts, tries, next_at, last_at, status_code, latency_ms, error = state
+    return Delivery(
+        company_id=company_id,
+        webhook_id=webhook_id,
+        number=number,
+        id=message,
+        place=Position(position, nth),
+        run_id=run_id,
+        seq=seq,
+        type=kind,
+        created_at=datetime.fromisoformat(created_at),
+        status=status,
+        attempts=attempts,
+        tries=tries,
+        next_at=time_or_none(next_at),
+        last_at=time_or_none(last_at),
+        status_code=status_code,
+        latency_ms=latency_ms,
+        error=error,
+    )

@@ -1,0 +1,33 @@
+"""The repositories over a database in memory, in the thread of the test: whatever needs no file and no journal."""
+
+from __future__ import annotations
+
+import sqlite3
+import weakref
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import TypeVar
+
+from daemon.runtime.clock import utc_now
+from daemon.stores.migrations import read_migrations
+from daemon.stores.repositories import Repositories
+from daemon.stores.sqlite.database import SqliteDatabase, run
+from daemon.stores.sqlite.engine import migrate
+
+T = TypeVar("T")
+
+
+class MemoryRepositories(Repositories):
+    def __init__(self, clock: Callable[[], datetime] = utc_now) -> None:
+        self._clock = clock
+        self.db = sqlite3.connect(":memory:", isolation_level=None)
+        weakref.finalize(self, self.db.close)
+        migrate(self.db, read_migrations(), "")
+
+    async def _read(self, query: Callable[[SqliteDatabase], Awaitable[T]]) -> T:
+        return run(query, self.db)
+
+    async def _write(self, company_id: str, work: Callable[[SqliteDatabase], Awaitable[T]]) -> T:
+        self.db.execute("BEGIN")
+        with self.db:
+            return run(work, self.db)
