@@ -2,20 +2,40 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from actors.context import TRACE
+from daemon.connectors.dns import DnsResolver
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, unheard
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from actors.core.calls import Connector, Request
+    from daemon.connectors.egress import EgressGuard
     from daemon.observability.tracing import Tracer
 
 PARENT = "traceparent"
 _REFUSED = 400
+
+
+@asynccontextmanager
+async def open_client(
+    guard: EgressGuard, body_bytes_max: int, tracer: Tracer | None
+) -> AsyncIterator[tuple[HttpConnector, DnsResolver]]:
+    """The client of all calls, and the resolver that it shares with the URL policy."""
+    resolver = DnsResolver()
+    try:
+        if tracer is None:
+            client = HttpConnector(guard, body_bytes_max=body_bytes_max, resolver=resolver)
+        else:
+            client = TracedConnector(tracer, guard, body_bytes_max=body_bytes_max, resolver=resolver)
+        async with client:
+            yield client, resolver
+    finally:
+        await resolver.close()
 
 
 class TracedConnector(HttpConnector):

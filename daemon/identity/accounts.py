@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,7 +19,9 @@ from daemon.identity.passwords import Passwords
 from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring
 from daemon.model import SESSION, Account, Accounts, Company, User
 from daemon.model.audit_events import SERVICE, Logged, LoggedIn, LoggedOut, LoginRefused, Registered
+from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
+from daemon.settings import Settings
 
 ALGORITHM = "HS256"
 TYPE = "JWT"
@@ -269,3 +272,11 @@ class Identity:
             except KeyFileRefused as refused:
                 _log.error("token_keys_invalid", reason=str(refused))
         return self._ring
+
+
+@asynccontextmanager
+async def open_identity(settings: Settings, keys: Path, accounts: Accounts) -> AsyncIterator[Identity]:
+    with closing(Passwords(settings.password_hashes_max)) as passwords:
+        identity = Identity(accounts, passwords, keys, token_ttl_s=settings.token_ttl_s, now=utc_now)
+        await identity.open()
+        yield identity

@@ -123,6 +123,18 @@ class Catalog:
         return template
 
 
+async def open_catalog(folder: Traversable | None, shelf: TemplateRepository) -> Catalog:
+    """The shipped templates and those of a folder, which stand before shipped ones of the same vertical."""
+    entries = shipped()
+    if folder is not None:
+        own = load_folder(folder)
+        replaced = {entry.template.vertical for entry in own}
+        entries = [entry for entry in entries if entry.template.vertical not in replaced] + own
+    catalog = Catalog(entries, shelf)
+    await catalog.open()
+    return catalog
+
+
 def shipped() -> list[Entry]:
     """The templates that come with the service."""
     return load_folder(resources.files("daemon.templates") / "shipped")

@@ -125,12 +125,12 @@ async def test_a_slow_client_is_the_proxys_business(name: str, tmp_path: Path, s
         slow = [await proxy.line(LOGIN[:-10]) for _ in range(20)]
         slow += [await proxy.line(LOGIN[:40]) for _ in range(20)]
         assert [answer.status for answer in await (await proxy.line()).ask(HEALTH)] == [200]
-        assert here.door.runner.app[IN_FLIGHT].count == 0
+        assert here.server.runner.app[IN_FLIGHT].count == 0
         async with asyncio.timeout(30):
             for line in slow[:20]:
                 with suppress(ConnectionResetError):
                     await line.reader.read()
-        assert here.door.runner.app[IN_FLIGHT].count == 0
+        assert here.server.runner.app[IN_FLIGHT].count == 0
 
 
 async def test_a_body_that_is_too_large_is_413_in_the_form_of_the_contract(

@@ -43,8 +43,8 @@ def _loaded(folder: Path | None) -> Sequence[Entry]:
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     """Read each template once per process, and do not make guessing passwords hard."""
-    monkeypatch.setattr("daemon.app.shipped", lambda: list(_loaded(None)))
-    monkeypatch.setattr("daemon.app.load_folder", lambda folder: list(_loaded(folder)))
+    monkeypatch.setattr("daemon.templates.catalog.shipped", lambda: list(_loaded(None)))
+    monkeypatch.setattr("daemon.templates.catalog.load_folder", lambda folder: list(_loaded(folder)))
     cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
     monkeypatch.setattr("daemon.identity.passwords.PasswordHasher", cheap)
 

@@ -160,7 +160,7 @@ async def test_a_badly_compressed_body_is_400_and_leaves_nothing_in_the_log(
     async with entrance(settings) as here:
         line = await here.line(head + body if pieces == 1 else head)
         if pieces == 2:
-            await until(lambda: here.door.runner.app[IN_FLIGHT].count == 1)
+            await until(lambda: here.server.runner.app[IN_FLIGHT].count == 1)
             line.writer.write(body)
         answer = await line.read()
         assert code_of(answer) == (400, "malformed_json")

@@ -20,7 +20,7 @@ from daemon.settings import Settings
 from daemon.web.bodies import INCOMING_BODIES
 from daemon.web.middleware.admission import ADMISSION, Admission
 from daemon.web.server.connections import Connection
-from daemon.web.server.listen import Door, listening
+from daemon.web.server.listen import ServerHandle, listening
 from tests.attack.wire import Answer, read
 from tests.load.pump import wire
 
@@ -64,22 +64,22 @@ async def until(true: Callable[[], bool]) -> None:
 class Entrance:
     """A service that listens, and connections to it, all closed in the end."""
 
-    def __init__(self, door: Door, life: Lifecycle) -> None:
-        self.door, self.life = door, life
+    def __init__(self, server: ServerHandle, life: Lifecycle) -> None:
+        self.server, self.life = server, life
         self.lines: list[Line] = []
 
     @property
     def admission(self) -> Admission:
-        return self.door.runner.app[ADMISSION]
+        return self.server.runner.app[ADMISSION]
 
     @property
     def port(self) -> int:
-        return int(self.door.address.rsplit(":", 1)[1])
+        return int(self.server.address.rsplit(":", 1)[1])
 
     @property
     def connections(self) -> list[web.RequestHandler]:
-        assert self.door.runner.server is not None
-        return self.door.runner.server.connections
+        assert self.server.runner.server is not None
+        return self.server.runner.server.connections
 
     async def line(self, first: bytes = b"") -> Line:
         one = Line(*await asyncio.open_connection("127.0.0.1", self.port))
@@ -92,8 +92,8 @@ class Entrance:
 async def entrance(settings: Settings, **how: Any) -> AsyncIterator[Entrance]:
     own = settings.model_copy(update={"port": 0, **how})
     life = Lifecycle()
-    async with opened(own, life) as services, listening(services) as door:
-        one = Entrance(door, life)
+    async with opened(own, life) as services, listening(services) as server:
+        one = Entrance(server, life)
         try:
             yield one
         finally:
@@ -194,7 +194,7 @@ async def test_a_body_that_is_too_slow_is_408_and_the_end_of_the_connection(sett
 async def test_bodies_that_have_arrived_in_part_have_a_bound_together(settings: Settings) -> None:
     part = HALF_BODY.replace(b"100", b"1000000") + b" " * 900_000
     async with entrance(settings, request_buffers_bytes_max=2_097_152) as here:
-        arriving = here.door.runner.app[INCOMING_BODIES]
+        arriving = here.server.runner.app[INCOMING_BODIES]
         first = await here.line(part)
         await until(lambda: arriving._free < 1_200_000)
         assert code_of(await (await here.line(part)).read()) == (503, "overloaded")

@@ -44,12 +44,12 @@ class Connections:
 class Connection(web.RequestHandler):
     """One connection; a reader that does not read its answers ends it."""
 
-    __slots__ = ("_shared", "_stalled", "_unread", "_wire", "asked")
+    __slots__ = ("_shared", "_stalled", "_unread", "_wire", "used")
 
     def __init__(self, server: web.Server, shared: Connections, **how: Any) -> None:
         """Belong to a server."""
         super().__init__(server, **how)
-        self.asked = False
+        self.used = False
         self._shared = shared
         self._wire: asyncio.Transport | None = None
         self._stalled: asyncio.TimerHandle | None = None
@@ -76,8 +76,8 @@ class Connection(web.RequestHandler):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take note that something has been asked."""
-        self.asked = True
+        """Take note that something has been used."""
+        self.used = True
         super().data_received(data)
 
     def pause_writing(self) -> None:

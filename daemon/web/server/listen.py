@@ -1,4 +1,4 @@
-"""The listening sockets."""
+"""Binds the listening sockets, and drains the server when it stops."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from daemon.web.server.listen_errors import explained
 from daemon.web.services import Services
 
 BACKLOG = 4_096
-ANSWERS_DRAIN_S = 2.0
-ANSWERS_LEAST_S = 1.0
-NEWCOMERS_S = 1.0
+REQUESTS_DRAIN_S = 2.0
+REQUESTS_DRAIN_LEAST_S = 1.0
+NEW_CONNECTIONS_S = 1.0
 STOP_S = 8.5
 LOOK_S = 0.01
 CLOSE_S = 0.25
 
 
 @dataclass(slots=True)
-class Door:
-    """Where the service listens; `lent` sockets belong to whoever started it, and outlive it."""
+class ServerHandle:
+    """A server that listens; `inherited` sockets belong to systemd and outlive the process."""
 
     runner: web.AppRunner
-    lent: bool
+    inherited: bool
     listeners: list[asyncio.Server] = field(default_factory=list)
-    shut_at: float | None = None
+    drain_began: float | None = None
 
     @property
     def address(self) -> str:
@@ -44,22 +44,24 @@ class Door:
         host, port = address[:2]
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
-    async def shut(self) -> None:
-        """Leave new connections in a lent socket's queue, for the process that comes next.
+    def begin_drain(self) -> None:
+        """Leave new connections in the queue of an inherited socket, for the next process.
 
-        A socket of our own has no heir, so it goes on to answer that the service is stopping.
+        A socket of our own has no next process: it goes on to answer that the service is stopping.
         """
-        self.shut_at = asyncio.get_running_loop().time()
-        if self.lent:
+        if self.drain_began is None:
+            self.drain_began = asyncio.get_running_loop().time()
+        if self.inherited:
             self._stop_listening()
 
-    async def settle(self) -> None:
-        """Answer whoever is there: requests in flight first, then those who have connected and not yet asked."""
-        self.shut_at = self.shut_at or asyncio.get_running_loop().time()
-        # What the actors and calls took of the time is gone, but for the least.
-        await self.runner.app[IN_FLIGHT].drain(max(ANSWERS_DRAIN_S - self._gone_s, ANSWERS_LEAST_S))
-        until = min(self._gone_s + NEWCOMERS_S, STOP_S)
-        while self._newcomers() and self._gone_s < until:  # noqa: ASYNC110 - aiohttp has no event for it
+    async def drain(self) -> None:
+        """Answer the requests in flight, then those on connections that have not sent one yet."""
+        self.begin_drain()
+        # The actors and calls have used a part of the time.
+        in_flight = self.runner.app[IN_FLIGHT]
+        await in_flight.drain(max(REQUESTS_DRAIN_S - self._elapsed_s, REQUESTS_DRAIN_LEAST_S))
+        until_s = min(self._elapsed_s + NEW_CONNECTIONS_S, STOP_S)
+        while self._has_new_connections and self._elapsed_s < until_s:  # noqa: ASYNC110 - aiohttp has no event for it
             await asyncio.sleep(LOOK_S)
         self._stop_listening()
         await self.runner.cleanup()
@@ -69,42 +71,33 @@ class Door:
             listener.close()
 
     @property
-    def _gone_s(self) -> float:
-        """How long ago the stop began."""
-        return 0.0 if self.shut_at is None else asyncio.get_running_loop().time() - self.shut_at
+    def _elapsed_s(self) -> float:
+        return asyncio.get_running_loop().time() - (self.drain_began or 0.0)
 
-    def _newcomers(self) -> bool:
+    @property
+    def _has_new_connections(self) -> bool:
         """Whether a connection has had no request yet: to close it would look like a refusal."""
         server = self.runner.server
-        return server is not None and any(isinstance(one, Connection) and not one.asked for one in server.connections)
+        return server is not None and any(isinstance(one, Connection) and not one.used for one in server.connections)
 
 
 @asynccontextmanager
-async def listening(services: Services, lent: Sequence[int] = ()) -> AsyncIterator[Door]:
-    """Serve on the sockets of these descriptors, or else on the settings' address.
-
-    On the way out every request in flight is answered.
-    """
+async def listening(services: Services, inherited: Sequence[int] = ()) -> AsyncIterator[ServerHandle]:
+    """Serve on inherited sockets, or else on the settings' address; answer every request in flight on the way out."""
     settings = services.settings
     runner = web.AppRunner(application(services), shutdown_timeout=CLOSE_S)
     await runner.setup()
     assert runner.server is not None  # noqa: S101 - it is set up
     connections = Connections(runner.server, settings, fd_limits.room_for(settings.connections_max))
-    door = Door(runner, bool(lent))
+    handle, loop = ServerHandle(runner, bool(inherited)), asyncio.get_running_loop()
     try:
         with explained(f"{settings.host}:{settings.port}", "PENSTOCK_PORT or PENSTOCK_HOST"):
-            await _listen(door.listeners, connections, settings.host, settings.port, lent)
-        yield door
+            for number in inherited:
+                bound = socket.socket(fileno=number)
+                handle.listeners.append(await loop.create_server(connections, sock=bound, backlog=BACKLOG))
+            if not inherited:
+                bind = loop.create_server(connections, settings.host, settings.port, backlog=BACKLOG)
+                handle.listeners.append(await bind)
+        yield handle
     finally:
-        await door.settle()
-
-
-async def _listen(
-    listeners: list[asyncio.Server], connections: Connections, host: str, port: int, lent: Sequence[int]
-) -> None:
-    loop = asyncio.get_running_loop()
-    for number in lent:
-        handed = socket.socket(fileno=number)
-        listeners.append(await loop.create_server(connections, sock=handed, backlog=BACKLOG))
-    if not lent:
-        listeners.append(await loop.create_server(connections, host, port, backlog=BACKLOG))
+        await handle.drain()

@@ -1,24 +1,47 @@
-"""The page of figures, on a port of its own that only this machine can reach."""
+"""GET /metrics, on a port of its own that only this machine can reach."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
+import structlog
 from aiohttp import web
 
+from daemon.observability.open_gates import OpenGates
+from daemon.settings import Settings
 from daemon.web.server.listen_errors import explained
+from daemon.web.services import Services
+
+if TYPE_CHECKING:
+    from daemon.observability.metrics import Metrics
 
 LOOPBACK = "127.0.0.1"
 CLOSE_S = 0.25
+_log = structlog.get_logger("penstock")
+
+
+def open_metrics(settings: Settings, version: str) -> Metrics | None:
+    if settings.metrics_port is None:
+        return None
+    from daemon.observability.metrics import Metrics  # noqa: PLC0415 - the library takes 30 ms to import
+
+    return Metrics(version)
 
 
 @asynccontextmanager
-async def scraped(port: int, page: Callable[[], Awaitable[bytes]], content_type: str) -> AsyncIterator[str]:
-    """Serve the page as GET /metrics; yields its address."""
+async def serve_metrics(metrics: Metrics, services: Services) -> AsyncIterator[None]:
+    from daemon.observability.metrics import Sources  # noqa: PLC0415 - as above
+
+    store, directory, port = services.store, services.directory, services.settings.metrics_port or 0
+    gates = OpenGates(store)
+    sources = Sources(directory, directory.waiting, services.dispatcher, gates, store.unsealed, services.now)
+    services.feed.tell(metrics.committed)
 
     async def show(_: web.Request) -> web.Response:
-        return web.Response(body=await page(), headers={"Content-Type": content_type, "Cache-Control": "no-store"})
+        headers = {"Content-Type": metrics.content_type, "Cache-Control": "no-store"}
+        return web.Response(body=await metrics.scrape(sources), headers=headers)
 
     app = web.Application()
     app.router.add_get("/metrics", show)
@@ -27,6 +50,7 @@ async def scraped(port: int, page: Callable[[], Awaitable[bytes]], content_type:
     try:
         with explained(f"{LOOPBACK}:{port}", "PENSTOCK_METRICS_PORT"):
             await web.TCPSite(runner, LOOPBACK, port).start()
-        yield f"http://{LOOPBACK}:{runner.addresses[0][1]}/metrics"
+        _log.info("metrics_listening", address=f"http://{LOOPBACK}:{runner.addresses[0][1]}/metrics")
+        yield
     finally:
         await runner.cleanup()

@@ -1,0 +1,46 @@
+"""Opens the store that the settings name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from daemon.model import SharedStore, Store
+from daemon.runtime.background import Background
+from daemon.runtime.durable_files import make_folder
+from daemon.settings import Settings
+from daemon.stores.sqlite.connection import DATABASE
+from daemon.stores.sqlite.store import SqliteStore
+
+if TYPE_CHECKING:
+    from daemon.observability.metrics import Metrics
+
+
+@asynccontextmanager
+async def open_store(
+    settings: Settings, *, on_failed: Callable[[], None], metrics: Metrics | None, background: Background
+) -> AsyncIterator[tuple[Store, SharedStore | None]]:
+    """The store, and the same once more where other daemons may use it, too."""
+    if settings.database_url is None:
+        async with SqliteStore.open(
+            settings.data_dir / DATABASE,
+            batch_max=settings.batch_max,
+            free_bytes_min=settings.disk_free_bytes_min,
+            on_failed=on_failed,
+            metrics=metrics,
+        ) as store:
+            yield store, None
+        return
+    from daemon.stores.postgres.store import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
+
+    make_folder(settings.data_dir)
+    async with PostgresStore.open(
+        settings.database_url.get_secret_value(),
+        batch_max=settings.batch_max,
+        lease_s=settings.lease_s,
+        on_failed=on_failed,
+        metrics=metrics,
+        background=background,
+    ) as shared:
+        yield shared, shared
