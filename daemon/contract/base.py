@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 class Request(BaseModel):
     """A request body. An unknown field is refused: a typo must never be taken for consent."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
     @classmethod
     def is_optional(cls) -> bool:
@@ -34,7 +34,11 @@ class Response(BaseModel):
     """
 
     model_config = ConfigDict(
-        frozen=True, extra="allow", json_schema_extra=closed, json_schema_serialization_defaults_required=True
+        defer_build=True,
+        frozen=True,
+        extra="allow",
+        json_schema_extra=closed,
+        json_schema_serialization_defaults_required=True,
     )
 
     @classmethod
