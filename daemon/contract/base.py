@@ -22,9 +22,10 @@ class Empty(Request):
     """A request without fields."""
 
 
-def closed(schema: dict[str, Any]) -> None:
-    """Drop `additionalProperties`: clients accept new members, none are promised."""
-    schema.pop("additionalProperties", None)
+def promise_no_more(schema: dict[str, Any]) -> None:
+    """Drop `additionalProperties: true`: clients accept new members, none are promised."""
+    if schema.get("additionalProperties") is True:
+        del schema["additionalProperties"]
 
 
 class Response(BaseModel):
@@ -37,7 +38,7 @@ class Response(BaseModel):
         defer_build=True,
         frozen=True,
         extra="allow",
-        json_schema_extra=closed,
+        json_schema_extra=promise_no_more,
         json_schema_serialization_defaults_required=True,
     )
 

@@ -74,6 +74,12 @@ def test_an_event_has_the_members_of_all_types_and_no_others() -> None:
     assert members | {"seq", "type"} == set(Event.model_fields)
 
 
+def test_every_request_refuses_unknown_fields() -> None:
+    schemas = document("0")["components"]["schemas"]
+    bodies = [one["requestBody"]["content"]["application/json"]["schema"] for one in OPERATIONS if "requestBody" in one]
+    assert all(schemas[body["$ref"].rsplit("/", 1)[1]]["additionalProperties"] is False for body in bodies)
+
+
 def test_every_type_of_event_has_a_webhook() -> None:
     assert set(EVENT_TYPES) == set(get_args(EventType)) == set(document("0")["webhooks"]) - {"webhook.test"}
 
