@@ -26,7 +26,7 @@ from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
 from daemon.identity.accounts import open_identity
 from daemon.keys.change_log import LOOKED_S, KeyFileWatcher
 from daemon.keys.opening import open_key_files
-from daemon.keys.rotation import KEYS_CHECKED_S, Rotation
+from daemon.keys.rotation import KEYS_CHECKED_S, KeyRotation
 from daemon.keys.vault import Vault
 from daemon.model import SharedStore
 from daemon.observability.tracing import traced
@@ -66,13 +66,13 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, lifecycle.stop)
     notifier = SystemdNotifier(environment)
-    notifier.say("STATUS=Opening the store and taking up runs")
+    notifier.notify("STATUS=Opening the store and taking up runs")
     async with AsyncExitStack() as stack:
         services, engine = await _open(settings, lifecycle, stack)
-        if notifier.alive_s is not None:
-            interval_s = notifier.alive_s / 2
-            feed = partial(notifier.feed, services.store.ping, interval_s)
-            services.background.keep(stack, Loop("watchdog", feed, interval_s))
+        if notifier.watchdog_s is not None:
+            interval_s = notifier.watchdog_s / 2
+            feed = partial(notifier.ping_watchdog, services.store.ping, interval_s)
+            services.background.start(stack, Loop("watchdog", feed, interval_s))
         server = await stack.enter_async_context(listening(services, environment.sockets))
         passivation.tune_interpreter()
         if not environment.notify_socket:  # systemd gets the next line, and would take this one for the log's
@@ -80,12 +80,12 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
         notifier.ready(server.address)
         _log.info("serving", address=server.address, data_dir=str(settings.data_dir))
         await lifecycle.stopping.wait()
-        notifier.say("STOPPING=1", "STATUS=Draining: requests in flight are answered")
+        notifier.notify("STOPPING=1", "STATUS=Draining: requests in flight are answered")
         _log.info("draining")
         lifecycle.draining = True
         server.begin_drain()
         await engine.drain(settings.drain_timeout_s)
-    notifier.say(f"STATUS=Stopped with exit code {lifecycle.exit_code}")
+    notifier.notify(f"STATUS=Stopped with exit code {lifecycle.exit_code}")
     _log.info("stopped", exit_code=lifecycle.exit_code)
     return lifecycle.exit_code
 
@@ -129,7 +129,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         connector_service=connectors,
         dispatcher=engine.dispatcher,
         url_policy=UrlPolicy(guard, resolver),
-        webhooks=WebhookService(store, vault, engine.dispatcher.notify, engine.deliverer.look, utc_now),
+        webhooks=WebhookService(store, vault, engine.dispatcher.send_webhook, engine.deliverer.look, utc_now),
         identity=await enter(open_identity(settings, files["tokens"], store)),
         feed=engine.feed,
         sealer=sealer,
@@ -143,14 +143,14 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         await enter(serve_metrics(metrics, services))
     _log.info("recovered", runs=await engine.directory.recover())
     stack.push_async_callback(engine.deliverer.drain, 0)
-    rotation = Rotation(files["secrets"], vault)
+    rotation = KeyRotation(files["secrets"], vault)
     for loop in _background(services, engine, shared, rotation, key_watcher):
-        background.keep(stack, loop)
+        background.start(stack, loop)
     return services, engine
 
 
 def _background(
-    services: Services, engine: Engine, shared: SharedStore | None, rotation: Rotation, key_watcher: KeyFileWatcher
+    services: Services, engine: Engine, shared: SharedStore | None, rotation: KeyRotation, key_watcher: KeyFileWatcher
 ) -> list[Loop]:
     """What runs beside the requests."""
     settings, store, metrics = services.settings, services.store, services.metrics
@@ -166,7 +166,7 @@ def _background(
         Loop("store", store.refresh_state, STORE_LOOKED_S),
         Loop("sweeper", sweep, settings.sweep_interval_s, at_once=False),
         Loop("sealer", services.sealer.look, LOOK_S, vital=True),
-        Loop("webhooks", engine.deliverer.look_after_all, engine.deliverer.sweep_interval_s),
+        Loop("webhooks", engine.deliverer.sweep_all, engine.deliverer.sweep_interval_s),
     ]
     if metrics is not None:
         loops.append(Loop("loop-lag", metrics.probe_loop_lag, 0.0))

@@ -21,7 +21,7 @@ _out = Console(highlight=False)
 
 
 def run() -> int:
-    """Show the whole loop; returns the exit code."""
+    """Run the demo; returns the exit code."""
     return asyncio.run(_demonstrate())
 
 
@@ -74,7 +74,7 @@ def _say(text: str) -> None:
 
 @asynccontextmanager
 async def _service(folder: str) -> AsyncIterator[str]:
-    """A service of its own on a free port; yields its address."""
+    """Start a service on a free port; yields its address."""
     arguments = ("-m", "daemon", "serve", "--port", "0", "--data-dir", folder, "--log-level", "error")
     process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None  # noqa: S101 - it was asked for

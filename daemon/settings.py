@@ -42,7 +42,7 @@ KEY_FILES: Mapping[KeyPurpose, str] = {
 
 
 class Remote(BaseSettings):
-    """What the commands that talk to a service need to know; no settings of the service itself."""
+    """Settings of the commands that call the service."""
 
     model_config = SettingsConfigDict(extra="ignore", frozen=True, env_ignore_empty=True)
 
@@ -52,13 +52,13 @@ class Remote(BaseSettings):
 
     @property
     def tokens_file(self) -> Path:
-        """Where the tokens of log-ins are kept; a relative XDG_CONFIG_HOME does not count."""
+        """The file of login tokens; a relative XDG_CONFIG_HOME is ignored."""
         home = self.xdg_config_home
         return (home if home is not None and home.is_absolute() else Path.home() / ".config") / "penstock" / "tokens"
 
 
 class Settings(BaseSettings):
-    """What an operator may set, as `PENSTOCK_<NAME>`; a unit stands last in a name."""
+    """Settings of the service, from `PENSTOCK_<NAME>`; a unit stands last in a name."""
 
     model_config = SettingsConfigDict(env_prefix="PENSTOCK_", extra="ignore", frozen=True)
 
@@ -154,7 +154,7 @@ class Settings(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def _postgres(cls, given: SecretStr | None) -> SecretStr | None:
-        """Take a URL of PostgreSQL alone; an empty one is none."""
+        """Accept PostgreSQL URLs only; an empty one is None."""
         if given is None or not given.get_secret_value():
             return None
         if not given.get_secret_value().startswith(("postgresql://", "postgres://")):
@@ -164,7 +164,6 @@ class Settings(BaseSettings):
     @field_validator("trusted_proxies")
     @classmethod
     def _networks(cls, given: str) -> str:
-        """Take networks alone."""
         for item in filter(None, map(str.strip, given.split(","))):
             try:
                 ip_network(item)
@@ -175,7 +174,7 @@ class Settings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _key_files_from_credentials(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Take a credential for a key file that is not set: `jwt_keys_file` is the credential `jwt.keys`."""
+        """Take systemd credentials for key files: `jwt.keys` for `jwt_keys_file`."""
         folder = SystemdEnvironment().credentials_directory
         names = [name for name in KEY_FILES.values() if name not in given]
         files = {name: folder / _file_name(name) for name in names if folder}
@@ -183,24 +182,24 @@ class Settings(BaseSettings):
 
 
 def key_files(settings: Settings) -> dict[KeyPurpose, Path]:
-    """Where the keys are, by what they are for."""
+    """The paths of the key files by purpose."""
     return {
         purpose: getattr(settings, name) or settings.data_dir / _file_name(name) for purpose, name in KEY_FILES.items()
     }
 
 
 def _file_name(setting: str) -> str:
-    """What a key file is called in the data folder and among the credentials."""
+    """The name of a key file in the data folder and among the credentials."""
     return setting.removesuffix("_file").replace("_", ".")
 
 
 def renamed_variables() -> dict[str, str]:
-    """The environment variables that have another name in this version, with that name."""
+    """The environment variables whose setting was renamed, with the new name."""
     return {name: new for name in sorted(os.environ) if (new := RENAMED.get(name.upper())) is not None}
 
 
 def unknown_variables() -> dict[str, str | None]:
-    """The variables that look like settings and are none, each with the one that it was probably meant to be."""
+    """The variables with our prefix that are not settings, each with the likely meant one."""
     prefix = str(Settings.model_config["env_prefix"])
     known = [name.upper() for name in Settings.model_fields]
     known += [name.upper().removeprefix(prefix) for name in Remote.model_fields if name.upper().startswith(prefix)]

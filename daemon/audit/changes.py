@@ -7,7 +7,7 @@ from typing import Any
 
 
 def change_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The change that an event in its JSON form records; None when no person made one."""
+    """The change that an event records, as JSON; None when no user made one."""
     found = _of_run(event) or _of_log(event)
     if found is None:
         return None

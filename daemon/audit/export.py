@@ -14,12 +14,12 @@ FORMAT = "penstock-audit-1"
 
 
 def manifest(company_id: str, size: int) -> bytes:
-    """The first line: whose history, and how many commits."""
+    """The first line: the company and the number of commits."""
     return canonical({"company": company_id, "format": FORMAT, "size": size}).encode() + b"\n"
 
 
 def entry_line(entry: Entry) -> bytes:
-    """A commit under its leaf's number; the events stand in it as they are stored."""
+    """A commit with its leaf number and its events as stored."""
     lines = entry.events.split(b"\n")
     found = changes(entry.first_seq, [json.loads(line) for line in lines])
     return b'{%s"events":[%s],%s\n' % (
@@ -38,11 +38,11 @@ def entry_line(entry: Entry) -> bytes:
 
 
 def checkpoint_line(checkpoint: Checkpoint) -> bytes:
-    """A checkpoint; they come last, newest first."""
+    """A checkpoint; checkpoints come last, newest first."""
     return canonical({"checkpoint": checkpoint.document()}).encode() + b"\n"
 
 
 def changes(first_seq: int, events: list[Any]) -> list[dict[str, Any]]:
-    """What people did in these events, each with its seq."""
+    """The changes by users in these events, each with its seq."""
     found = ((seq, change_of(event)) for seq, event in enumerate(events, first_seq))
     return [{"seq": seq, **change} for seq, change in found if change is not None]

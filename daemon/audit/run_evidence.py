@@ -9,8 +9,8 @@ from typing import Any
 
 from actors.core.canonical import canonical
 from daemon.audit.changes import change_of
-from daemon.model.chain import Walk, hash_of_text, hashes, text_of_hash
-from daemon.model.evidence import Checkpoint, Entry, Proven, checkpoint, leaf
+from daemon.model.chain import ChainWalk, hash_of_text, hashes, text_of_hash
+from daemon.model.evidence import Checkpoint, Entry, Proof, checkpoint, leaf
 
 MEMBERS = {"checkpoint", "events", "head", "leaf", "proof", "run_id", "version"}
 EVENT = {"change", "event", "hash", "previous", "seq"}
@@ -18,7 +18,7 @@ EVENT = {"change", "event", "hash", "previous", "seq"}
 
 @dataclass(frozen=True, slots=True)
 class RunEvidence:
-    """What is shown of a run: its events as they are written there, and what proves the last of them."""
+    """The evidence of a run: its events as stored, and the proof of the last one."""
 
     run_id: str
     events: Sequence[bytes]
@@ -30,11 +30,9 @@ class RunEvidence:
 
     @property
     def leaf(self) -> bytes:
-        """The hash of the leaf of the run's last commit."""
         return leaf(self.run_id, self.version, self.head)
 
     def written(self) -> bytes:
-        """The evidence as the service answers it."""
         rest = {
             "checkpoint": self.checkpoint.document(),
             "head": text_of_hash(self.head),
@@ -46,16 +44,16 @@ class RunEvidence:
         return b'{"events":[%s],%s' % (b",".join(self.events), canonical(rest)[1:].encode())
 
 
-def evidence(run_id: str, proven: Proven, after: int = 0, limit: int | None = None) -> RunEvidence:
-    """The evidence of a run, at most `limit` events behind a place; HistoryBroken when they do not fit their chain."""
+def evidence(run_id: str, proven: Proof, after: int = 0, limit: int | None = None) -> RunEvidence:
+    """Evidence of a run, at most `limit` events; HistoryBroken if they do not fit their chain."""
     begun = proven.commits[0].first_seq - 1 if proven.commits else 0
-    events = list(walked(Walk(run_id, proven.before, begun), proven.commits))
+    events = list(walked(ChainWalk(run_id, proven.before, begun), proven.commits))
     events, last = events[max(0, after - begun) :][:limit], proven.last
     return RunEvidence(run_id, events, last.version, last.head, last.number, proven.proof, proven.checkpoint)
 
 
-def walked(walk: Walk, commits: Iterable[Entry]) -> Iterator[bytes]:
-    """The events of commits, each in its place in the chain; HistoryBroken when they do not fit it."""
+def walked(walk: ChainWalk, commits: Iterable[Entry]) -> Iterator[bytes]:
+    """The events of commits with their hashes; HistoryBroken when they do not fit the chain."""
     for one in commits:
         previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
         for seq, (line, digest) in enumerate(zip(lines, hashes(previous, lines), strict=True), one.first_seq):
@@ -64,14 +62,14 @@ def walked(walk: Walk, commits: Iterable[Entry]) -> Iterator[bytes]:
 
 
 def chained(seq: int, line: bytes, previous: bytes, digest: bytes) -> bytes:
-    """An event in its place in the chain; it stands there as it is stored."""
+    """An event with its place in the chain, as stored."""
     change = canonical(change_of(json.loads(line)))
     place = canonical({"hash": text_of_hash(digest), "previous": text_of_hash(previous), "seq": seq})
     return b'{"change":%s,"event":%s,%s' % (change.encode(), line, place[1:].encode())
 
 
 def read(document: Any) -> RunEvidence:
-    """The evidence that a document says, its events left out; ValueError, TypeError or KeyError when it is none."""
+    """Parse a document without its events; ValueError, TypeError or KeyError when it is invalid."""
     if not isinstance(document, dict) or set(document) != MEMBERS:
         raise ValueError(f"the evidence of a run has the members {', '.join(sorted(MEMBERS))}")
     if type(document["version"]) is not int or type(document["leaf"]["number"]) is not int:

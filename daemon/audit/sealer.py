@@ -18,10 +18,10 @@ _log = structlog.get_logger("penstock")
 
 
 class Sealer:
-    """Seals in pieces, one at a time, so that nobody waits long behind another's."""
+    """Seals commits in batches, one batch at a time."""
 
     def __init__(self, store: Evidence, signer: Signer, sealed: Callable[[int, int], None] | None = None) -> None:
-        """Seal what this store holds with the keys of this signer; `sealed` hears of (commits, checkpoints)."""
+        """`sealed` receives (commits, checkpoints)."""
         self._store = store
         self._signer = signer
         self._sealed = sealed
@@ -29,7 +29,7 @@ class Sealer:
         self._sealed_at: float | None = None
 
     async def seal(self, company_id: str | None = None) -> int:
-        """Cover every commit of a company, or of all, by a checkpoint; returns how many were not."""
+        """Cover all commits of a company, or of all, by checkpoints; returns how many there were."""
         self._signer.follow()
         total = 0
         while True:
@@ -52,11 +52,10 @@ class Sealer:
         return done
 
     def keys(self) -> dict[str, str]:
-        """The public keys by id, as base64."""
         return self._signer.keys()
 
     async def look(self) -> None:
-        """Seal when much is unsealed, or when a minute has passed; what the store could not do waits for a minute."""
+        """Seal when much is unsealed or a minute has passed; wait a minute after a failure."""
         now = asyncio.get_running_loop().time()
         try:
             behind = await self._store.unsealed()
@@ -69,7 +68,7 @@ class Sealer:
             _log.error("checkpoint_failed", reason=str(failed))
 
     async def close(self) -> None:
-        """Seal what came last, before the store closes."""
+        """Seal the last commits before the store closes."""
         try:
             await self.seal()
         except (StoreFailed, OSError) as failed:

@@ -23,10 +23,9 @@ _log = structlog.get_logger("penstock")
 
 
 class Signer:
-    """Signs checkpoints with the key in use; follows its file, so that a rotation needs no restart."""
+    """Signs checkpoints with the current key; follows its file without a restart."""
 
     def __init__(self, path: Path, public: Path, now: Callable[[], datetime]) -> None:
-        """Take the seeds from a file, and keep the public keys in another."""
         self._path = path
         self._public = public
         self._now = now
@@ -35,7 +34,7 @@ class Signer:
         write_public(public, self._ring)
 
     def follow(self) -> None:
-        """Take the keys as the file has them now; those it had while it cannot be read."""
+        """Reload the key file after a change; keep the earlier keys while it is unreadable."""
         seen = mark(self._path)
         if seen != self._seen:
             try:
@@ -47,12 +46,10 @@ class Signer:
             self._seen = seen
 
     def keys(self) -> dict[str, str]:
-        """The public keys by id, as base64."""
         self.follow()
         return published(self._ring)
 
     def sign(self, company_id: str, size: int, root: bytes, previous: str | None) -> Checkpoint:
-        """The checkpoint of a company's tree."""
         ring = self._ring
         document = {
             "at": self._now().astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
@@ -75,7 +72,7 @@ def published(ring: KeyRing) -> dict[str, str]:
 
 
 def write_public(path: Path, ring: KeyRing) -> None:
-    """Put the public keys of a ring into a file that everybody may read, at once; one that has them stays."""
+    """Write the public keys of a ring to a world-readable file, unless it has them."""
     content = json.dumps(published(ring), indent=1, sort_keys=True).encode()
     if path.exists() and path.read_bytes() == content:
         return
@@ -90,7 +87,7 @@ def write_public(path: Path, ring: KeyRing) -> None:
 
 
 def read_public(path: Path) -> dict[str, bytes]:
-    """The public keys in a file; KeyFileRefused when it has none."""
+    """Read public keys from a file; KeyFileRefused when it has none."""
     try:
         found = json.loads(path.read_bytes())
         keys = {str(key_id): base64.b64decode(key, validate=True) for key_id, key in found.items()}

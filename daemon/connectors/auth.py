@@ -19,7 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def credentials(connector: Connector, secret: str | None) -> dict[str, str]:
-    """The header that carries the secret; ValueError when the secret fits into no header."""
+    """The header that carries the secret; ValueError if the secret has control characters."""
     if secret is None or connector.auth_type == "none":
         return {}
     if _CONTROL.search(secret):
@@ -34,7 +34,7 @@ def credentials(connector: Connector, secret: str | None) -> dict[str, str]:
 
 
 def secrets_of(connector: Connector, secret: str | None) -> tuple[str, ...]:
-    """What must not be seen again: the secret, and of `user:password` the password by itself."""
+    """The strings to mask: the secret, and the password alone of `user:password`."""
     if not secret:
         return ()
     _, colon, password = secret.partition(":")
@@ -48,7 +48,6 @@ class Masker:
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        """Mask these."""
         kept = [secret for secret in secrets if len(secret) >= SECRET_CHARS_MIN]
         exact = {form for secret in kept for form in _exact_forms(secret)}
         loose = {form for secret in kept for form in _loose_forms(secret)} - exact
@@ -58,11 +57,9 @@ class Masker:
         self._pattern = re.compile("|".join(pattern for _, pattern in longest_first)) if forms else None
 
     def text(self, text: str) -> str:
-        """The text with every secret masked."""
         return text if self._pattern is None else self._pattern.sub(MASK, text)
 
     def value(self, value: Any) -> Any:
-        """The JSON value with every secret in its strings and names masked."""
         if self._pattern is None:
             return value
         match value:
@@ -77,7 +74,7 @@ class Masker:
 
 
 def excerpt(body: Any, secrets: Iterable[str]) -> str | None:
-    """The beginning of an answer, for people, with the secrets masked; None when it is empty."""
+    """The beginning of a response with secrets masked; None when it is empty."""
     if body is None or body == "":
         return None
     masker = Masker(secrets)
@@ -86,7 +83,7 @@ def excerpt(body: Any, secrets: Iterable[str]) -> str | None:
 
 
 def _exact_forms(secret: str) -> Iterator[str]:
-    """The forms in which upper and lower case differ."""
+    """The encodings in which case matters."""
     raw = secret.encode()
     yield secret
     yield json.dumps(secret)[1:-1]
@@ -101,13 +98,13 @@ def _exact_forms(secret: str) -> Iterator[str]:
 
 
 def _inside_base64(encoded: str, before: int) -> str:
-    """What of a secret stays the same when it is encoded between other bytes, `before` of them in front."""
+    """The part of the base64 text that stays the same after `before` unknown bytes."""
     digits = encoded.rstrip("=")
     return digits[before + 1 if before else 0 : len(digits) - (1 if len(digits) % 4 else 0)]
 
 
 def _loose_forms(secret: str) -> Iterator[str]:
-    """The forms that may be written in upper or lower case."""
+    """The encodings in which case does not matter."""
     yield secret.encode().hex()
     yield quote(secret, safe="")
     yield quote(secret)

@@ -21,7 +21,7 @@ Key = tuple[str, str, str, int]
 
 @dataclass(slots=True)
 class _Circuit:
-    """Failures in a row; open once there is an `until_s`, and on `trial` while one call finds out."""
+    """Consecutive failures; open while `until_s` is set; `trial` is the one call that probes it."""
 
     failures: int = 0
     since: datetime | None = None
@@ -30,7 +30,7 @@ class _Circuit:
 
 
 class CircuitBreakers:
-    """One breaker for each company and origin; of more than `circuits_max` the longest untouched is forgotten."""
+    """One breaker per company and origin; beyond `circuits_max` the oldest is dropped."""
 
     def __init__(
         self,
@@ -41,13 +41,13 @@ class CircuitBreakers:
         monotonic: Callable[[], float],
         now: Callable[[], datetime],
     ) -> None:
-        """Open after `failures_max` failures in a row, for `open_s` on the monotonic clock; `now` is for people."""
+        """Open after `failures_max` consecutive failures for `open_s`."""
         self._failures_max, self._open_s, self._circuits_max = failures_max, open_s, circuits_max
         self._monotonic, self._now = monotonic, now
         self._circuits: OrderedDict[Key, _Circuit] = OrderedDict()
 
     def __len__(self) -> int:
-        """How many far sides are not quite well."""
+        """The number of origins with failures."""
         return len(self._circuits)
 
     async def through(
@@ -76,7 +76,7 @@ class CircuitBreakers:
         return answer
 
     def _enter(self, key: Key, ticket: object) -> None:
-        """Let a call pass while the circuit is closed, and one for a trial when its time is over."""
+        """Let a call pass while the circuit is closed, and one trial call after `open_s`."""
         circuit = self._circuits.get(key)
         if circuit is None or circuit.until_s is None:
             return
@@ -86,7 +86,7 @@ class CircuitBreakers:
         circuit.trial = ticket
 
     def _settle(self, key: Key, ticket: object, *, well: bool) -> None:
-        """Count how a call ended; while a circuit is open only its trial counts."""
+        """Count the result of a call; while a circuit is open only its trial counts."""
         circuit = self._circuits.get(key)
         if circuit is not None and circuit.until_s is not None and circuit.trial is not ticket:
             return
@@ -103,7 +103,7 @@ class CircuitBreakers:
             self._circuits.popitem(last=False)
 
     def _leave(self, key: Key, ticket: object) -> None:
-        """A trial that found nothing out, because it was cut off or refused, makes room for another."""
+        """Release the trial of a call that was cancelled or refused."""
         with suppress(KeyError):
             if self._circuits[key].trial is ticket:
                 self._circuits[key].trial = None

@@ -34,7 +34,6 @@ class DnsResolver(AbstractResolver):
         share_max: int = SHARE_MAX,
         look_up: Callable[..., list[Any]] | None = None,
     ) -> None:
-        """Ask `look_up`, which may block; by default the system."""
         self._pool = ThreadPoolExecutor(threads_max, "lookup")
         self._share_max = share_max
         self._look_up = look_up or socket.getaddrinfo
@@ -43,7 +42,6 @@ class DnsResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """All addresses of a name."""
         return [
             ResolveResult(
                 hostname=host,
@@ -58,7 +56,7 @@ class DnsResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Begin no more; what is under way ends by itself."""
+        """Start no more lookups; those in progress end by themselves."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def _found(self, host: str, port: int, family: socket.AddressFamily) -> list[Any]:

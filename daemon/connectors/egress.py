@@ -81,7 +81,7 @@ class EgressRefused(OSError):
 
 
 def parse_networks(text: str) -> tuple[Network, ...]:
-    """The networks of a list like `127.0.0.0/8, ::1/128`; ValueError with a sentence for what is none."""
+    """Parse a list like `127.0.0.0/8, ::1/128`; ValueError names what is invalid."""
     networks: list[Network] = []
     for item in filter(None, (part.strip() for part in text.split(","))):
         try:
@@ -92,7 +92,7 @@ def parse_networks(text: str) -> tuple[Network, ...]:
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:
-    """The host names of a list like `api.example.com, *.example.org`; ValueError with a sentence for what is none."""
+    """Parse a list like `api.example.com, *.example.org`; ValueError names what is invalid."""
     hosts: list[str] = []
     for item in filter(None, (part.strip() for part in text.split(","))):
         wild = "*." if item.startswith("*.") else ""
@@ -107,7 +107,7 @@ def parse_hosts(text: str) -> tuple[str, ...]:
 
 
 class EgressGuard:
-    """Refuses whatever is not on the public internet, except the networks that the operator allows."""
+    """Refuses every address outside the public internet, except networks that the operator allows."""
 
     def __init__(self, allowed: Sequence[Network] = (), hosts: Sequence[str] = ()) -> None:
         """Open `allowed`; a metadata address opens only when it is named by itself, as a /32 or /128.
@@ -119,12 +119,12 @@ class EgressGuard:
         self._domains = tuple(host.removeprefix("*") for host in hosts if host.startswith("*."))
 
     def check(self, address: str) -> None:
-        """EgressRefused unless this address may be connected to."""
+        """Raise EgressRefused unless the address is allowed."""
         if (kind := self._refused(address)) is not None:
             raise EgressRefused(f"{address} is {kind}, which may not be called from here.")
 
     def check_name(self, name: str, addresses: Sequence[str]) -> None:
-        """EgressRefused unless every address of a name may be connected to; it does not tell them."""
+        """Raise EgressRefused, without the address, unless all addresses are allowed."""
         if not addresses:
             raise EgressRefused(f"{name} does not resolve to an address.")
         for address in addresses:
@@ -132,13 +132,13 @@ class EgressGuard:
                 raise EgressRefused(f"{name} resolves to {kind}, which may not be called from here.")
 
     def check_host(self, host: str) -> None:
-        """EgressRefused when there is a list of hosts and this one is not on it."""
+        """Raise EgressRefused when there is a list of hosts without this one."""
         plain = host.lower().removesuffix(".")
         if (self._hosts or self._domains) and plain not in self._hosts and not plain.endswith(self._domains):
             raise EgressRefused(f"{plain} is not among the hosts that may be called from here.")
 
     def check_url(self, text: str) -> URL:
-        """The URL; BadUrl when it may never be called, EgressRefused when it names an address that is refused."""
+        """Parse the URL; BadUrl when it is invalid, EgressRefused when its host or address is refused."""
         url = parse_url(text)
         host = url.raw_host or ""
         literal = is_address(host)
@@ -150,7 +150,7 @@ class EgressGuard:
         return url
 
     def socket(self, info: AddrInfoType) -> socket.socket:
-        """A socket for one address that is about to be connected to."""
+        """Create the socket for an address that is about to be connected to."""
         family, kind, proto, _, address = info
         self.check(str(address[0]))
         return socket.socket(family, kind, proto)
@@ -172,17 +172,15 @@ class EgressGuard:
 
 
 class GuardedResolver(AbstractResolver):
-    """Resolves names as the system does, and refuses a name as soon as one of its addresses is refused."""
+    """Refuses a name if one of its addresses is refused."""
 
     def __init__(self, guard: EgressGuard, inner: AbstractResolver | None = None) -> None:
-        """Ask `inner`, by default the system's resolver in a thread."""
         self._guard = guard
         self._inner = inner or ThreadedResolver()
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """All addresses of a name; EgressRefused when one is refused, or when there is no answer."""
         self._guard.check_host(host)
         try:
             found = await self._inner.resolve(host, port, family)
@@ -192,7 +190,6 @@ class GuardedResolver(AbstractResolver):
         return found
 
     async def close(self) -> None:
-        """Let go of the inner resolver."""
         await self._inner.close()
 
 
@@ -208,7 +205,6 @@ def guarded_connector(guard: EgressGuard, resolver: AbstractResolver | None = No
 
 
 def is_address(host: str) -> bool:
-    """Whether a host is an address and no name."""
     try:
         ip_address(host)
     except ValueError:
@@ -217,12 +213,12 @@ def is_address(host: str) -> bool:
 
 
 def _plain(url: URL) -> str:
-    """The host of a URL, so written that equal names compare equal."""
+    """The host of a URL in a form in which equal names compare equal."""
     return (URL(str(url)).raw_host or "").lower().removesuffix(".")
 
 
 def _carried(address: Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses inside an IPv6 address, in the forms that some gateway unpacks."""
+    """The IPv4 addresses embedded in an IPv6 address."""
     if isinstance(address, IPv4Address):
         return ()
     if address.teredo is not None:

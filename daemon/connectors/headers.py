@@ -8,7 +8,7 @@ from actors.core.messages import Call
 
 
 def headers_of(call: Call) -> dict[str, str]:
-    """What every call carries beside its credential."""
+    """The headers of every call besides its credential."""
     return {
         "Idempotency-Key": call.key,
         "X-Penstock-Run": call.run_id,

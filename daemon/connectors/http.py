@@ -50,7 +50,7 @@ class SendFailed(Exception):
         status_code: int | None = None,
         retry_after_s: float | None = None,
     ) -> None:
-        """Keep what has to be decided on, and a sentence without secrets."""
+        """`body_bytes_max` limits a response after decompression."""
         super().__init__(detail)
         self.code = code
         self.detail = detail
@@ -61,7 +61,7 @@ class SendFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What the far side answered: JSON where it is JSON, else text; None when it is empty."""
+    """The body is JSON if it is JSON, else text; None when it is empty."""
 
     status: int
     body: Any
@@ -71,13 +71,13 @@ class HttpResponse:
 
 @dataclass(slots=True)
 class SendState:
-    """One call on its way; `left` as soon as the first byte of it may be on the wire, of which `leaving` hears."""
+    """One call on its way; `sent` as soon as the first byte of it may be on the wire, of which `on_sent` hears."""
 
-    leaving: Callable[[], None]
-    left: bool = False
+    on_sent: Callable[[], None]
+    sent: bool = False
 
 
-def unheard() -> None:
+def ignore_sent() -> None:
     """Nobody asks when a request leaves."""
 
 
@@ -86,7 +86,7 @@ class _Lost(aiohttp.ClientError):
 
 
 class HttpConnector:
-    """The client of every connector: no cookies, no proxies, no redirects, nothing sent twice by itself."""
+    """HTTP client of all connectors; no cookies, no proxies, no redirects, no automatic retries."""
 
     def __init__(
         self,
@@ -104,9 +104,8 @@ class HttpConnector:
         self._session: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> Self:
-        """Open the client."""
         trace = aiohttp.TraceConfig()
-        trace.on_request_headers_sent.append(_departed)
+        trace.on_request_headers_sent.append(_mark_sent)
         self._session = aiohttp.ClientSession(
             connector=guarded_connector(self._guard, self._resolver),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -118,7 +117,6 @@ class HttpConnector:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close the client and whatever is still under way."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -131,11 +129,11 @@ class HttpConnector:
         connector: Connector,
         headers: dict[str, str],
         timeout_s: float,
-        leaving: Callable[[], None] = unheard,
+        on_sent: Callable[[], None] = ignore_sent,
     ) -> HttpResponse:
-        """Send a request once and take the answer; SendFailed when there is none. `leaving` hears of its departure."""
+        """Send a request once and take the answer; SendFailed when there is none. `on_sent` hears of its departure."""
         url, body, all_headers = self._wire(request, connector, secret, headers)
-        trip, begun = SendState(leaving), time.monotonic()
+        state, begun = SendState(on_sent), time.monotonic()
         try:
             async with self._opened().request(
                 request.method or "GET",
@@ -145,7 +143,7 @@ class HttpConnector:
                 skip_auto_headers=("Content-Type",),
                 allow_redirects=False,
                 timeout=aiohttp.ClientTimeout(total=timeout_s),
-                trace_request_ctx=trip,
+                trace_request_ctx=state,
             ) as response:
                 reach("after-send")
                 raw = await self._read(response)
@@ -153,7 +151,7 @@ class HttpConnector:
                 pause_s = retry_after_s(response.headers.get("Retry-After"), self._now())
                 return HttpResponse(response.status, _body(raw, response), latency_ms, pause_s)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
-            raise _failure(error, url, left=trip.left) from None
+            raise _failure(error, url, sent=state.sent) from None
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -192,16 +190,16 @@ class HttpConnector:
         return bytes(raw)
 
 
-async def _departed(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+async def _mark_sent(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
     """Note that a request leaves; aiohttp says so just before it hands the first byte to the connection."""
-    trip: SendState = context.trace_request_ctx
-    trip.left = True
-    trip.leaving()
+    state: SendState = context.trace_request_ctx
+    state.sent = True
+    state.on_sent()
     reach("request-leaving")
 
 
 async def _once(request: aiohttp.ClientRequest, handler: ClientHandlerType) -> aiohttp.ClientResponse:
-    """Keep aiohttp from sending again: it repeats GET, PUT and DELETE once when the connection breaks."""
+    """Stop aiohttp from repeating GET, PUT and DELETE when the connection breaks."""
     try:
         return await handler(request)
     except aiohttp.ClientConnectorError:
@@ -210,16 +208,16 @@ async def _once(request: aiohttp.ClientRequest, handler: ClientHandlerType) -> a
         raise _Lost from None
 
 
-def _failure(error: Exception, url: URL, *, left: bool) -> SendFailed:
-    """What went wrong, in our words: the ones of the libraries may carry addresses and headers."""
+def _failure(error: Exception, url: URL, *, sent: bool) -> SendFailed:
+    """The error in our words: messages of libraries may contain addresses and headers."""
     host = f"{url.host_subcomponent}:{url.port}"
     cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     if isinstance(cause, EgressRefused):
         return SendFailed("egress_refused", str(cause))
     if isinstance(error, asyncio.TimeoutError):
-        where = "before the answer was complete" if left else "before the connection was made"
-        return SendFailed("timeout", f"The time for {host} ran out {where}.", maybe_sent=left)
-    if left:
+        where = "before the answer was complete" if sent else "before the connection was made"
+        return SendFailed("timeout", f"The time for {host} ran out {where}.", maybe_sent=sent)
+    if sent:
         detail = f"The connection to {host} broke before the answer was complete."
         return SendFailed("connection_lost", detail, maybe_sent=True)
     if isinstance(error, aiohttp.InvalidURL):
@@ -237,7 +235,7 @@ def _no_connection(error: Exception, cause: Exception, host: str) -> str:
 
 
 def _body(raw: bytes, response: aiohttp.ClientResponse) -> Any:
-    """JSON when the answer says that it is, or begins like an object or a list; else text."""
+    """JSON when the content type says so, or when it begins like an object or a list; else text."""
     if not raw:
         return None
     kind = response.content_type
@@ -251,7 +249,7 @@ def _body(raw: bytes, response: aiohttp.ClientResponse) -> Any:
 
 
 def retry_after_s(text: str | None, now: datetime) -> float | None:
-    """How long the far side asks to wait, as it says in seconds or with a date; None when it does not."""
+    """The seconds of a Retry-After header, given in seconds or as a date."""
     if text is None:
         return None
     if text.strip().isdecimal() and text.isascii():

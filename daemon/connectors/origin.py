@@ -15,7 +15,7 @@ class BadUrl(ValueError):
 
 
 def parse_url(text: str) -> URL:
-    """The URL, exactly as written when it is ASCII; BadUrl when it may not be called, whatever it resolves to."""
+    """Parse a URL, unchanged when it is ASCII; BadUrl when it must never be called."""
     if _NEVER_IN_A_URL.search(text):
         raise BadUrl("The URL holds a character that a URL may not hold.")
     try:
@@ -40,14 +40,14 @@ def parse_url(text: str) -> URL:
 
 
 def origin(text: str) -> tuple[str, str, int]:
-    """Scheme, host and port of a URL, so written that equal origins compare equal; BadUrl when it is no URL."""
+    """Scheme, host and port in a form in which equal origins compare equal; BadUrl when invalid."""
     url = parse_url(text)
     plain = url if not text.isascii() else URL(text)
     return plain.scheme, (plain.raw_host or "").lower(), plain.port or 0
 
 
 def same_origin(one: str, other: str) -> bool:
-    """Whether two URLs have the same scheme, host and port; what is no URL has no origin."""
+    """Whether two URLs have the same scheme, host and port; an invalid URL has no origin."""
     try:
         return origin(one) == origin(other)
     except BadUrl:

@@ -17,14 +17,13 @@ CALL_FAILED = "call_failed"
 
 
 def succeeded(status: int) -> bool:
-    """Whether a status says that it was done."""
     return 200 <= status < 300  # noqa: PLR2004 - 2xx
 
 
 def returned(
     call: Call, answer: HttpResponse, signal: Any, *, attempts: int, at: datetime, secrets: Sequence[str]
 ) -> CallReturned:
-    """The answer as the step's output; an empty one is an empty object."""
+    """The response as the step's output; an empty body is an empty object."""
     masker = Masker(secrets)
     return CallReturned(
         step_id=call.step_id,
@@ -37,14 +36,13 @@ def returned(
 
 
 def output_of(answer: HttpResponse) -> Any:
-    """The body, or an empty object when there is none."""
     return {} if answer.body is None else answer.body
 
 
 def failed(
     call: Call, settled: CallResult, *, at: datetime, maybe_sent: bool, secrets: Sequence[str] = ()
 ) -> CallFailed:
-    """The failure of a call that is not tried again; `maybe_sent` when any attempt may have reached the far side."""
+    """The failure of a call; `maybe_sent` if an attempt may have reached the server."""
     result = settled.result
     status = result.status if isinstance(result, HttpResponse) else result.status_code
     unknown = not call.repeatable and (
@@ -63,13 +61,13 @@ def failed(
 
 
 def refused(call: Call, code: str, detail: str, *, at: datetime, unknown: bool = False) -> CallFailed:
-    """The failure of a call that was not tried now."""
+    """The failure of a call that was not attempted."""
     error = Failure(code=code, detail=detail, step_id=call.step_id, maybe_sent=unknown)
     return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, at=at)
 
 
 def why_not(answer: HttpResponse) -> str:
-    """Why an answer is no success, in one sentence."""
+    """Why a response is not a success, in one sentence."""
     if 300 <= answer.status < 400:  # noqa: PLR2004 - 3xx
         return f"The far side answered {answer.status}; redirects are not followed."
     return f"The far side answered {answer.status}."

@@ -39,7 +39,7 @@ class CallLimits:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time as attempts see it; `jitter` gives numbers from 0 to 1."""
+    """Time and randomness of retries; `jitter` returns numbers from 0 to 1."""
 
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -48,8 +48,6 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How one call may be tried."""
-
     repeatable: bool
     retries: int
     timeout_s: float
@@ -57,7 +55,7 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """How it ended after so many attempts; `halted` when another one was due and was not allowed any more."""
+    """The result of all attempts; `halted` when another attempt was due but not allowed."""
 
     result: HttpResponse | SendFailed
     attempts: int
@@ -72,13 +70,12 @@ class Retrier:
     """
 
     def __init__(self, limits: CallLimits, clock: Clock) -> None:
-        """Pause as `limits` say, on this clock."""
         self._limits = limits
         self._clock = clock
         self._slots = FairSemaphore(limits.calls_max)
 
     async def once(self, company_id: str, send: Callable[[], Awaitable[HttpResponse]]) -> HttpResponse:
-        """One attempt, as soon as there is room."""
+        """One attempt without retries."""
         async with self._slots.of(company_id):
             return await send()
 
@@ -127,7 +124,7 @@ class Retrier:
 
 
 def may_repeat(result: HttpResponse | SendFailed, *, repeatable: bool) -> bool:
-    """Whether another attempt is safe and may end better."""
+    """Whether another attempt is safe and may succeed."""
     if isinstance(result, HttpResponse):
         return repeatable and (result.status in REPEATED_STATUSES or result.status >= SERVER_ERROR)
     if _held_back(result):
@@ -136,7 +133,7 @@ def may_repeat(result: HttpResponse | SendFailed, *, repeatable: bool) -> bool:
 
 
 def _held_back(result: HttpResponse | SendFailed) -> bool:
-    """Whether an open circuit kept the attempt from being made."""
+    """Whether an open circuit prevented the attempt."""
     return isinstance(result, SendFailed) and result.code == CIRCUIT_OPEN
 
 

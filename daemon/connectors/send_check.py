@@ -13,22 +13,21 @@ from daemon.model import StoredConnector
 
 
 class ConnectorLookup(Protocol):
-    """Where connectors are found as they are now."""
+    """The current connectors of a company."""
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
         """The company's connector of that tool-id."""
 
 
 class SendCheck:
-    """Clears calls, one at a time, right before each is sent."""
+    """Checks each call right before it is sent, and opens its secret."""
 
     def __init__(self, vault: Vault, shelf: ConnectorLookup) -> None:
-        """Look connectors up on the shelf, and open their secrets with the vault."""
         self._vault = vault
         self._shelf = shelf
 
     async def of(self, company_id: str, request: Request) -> tuple[Connector, str | None]:
-        """The connector and its secret; SendFailed when the call may not be sent any more as it was shown."""
+        """The connector and its secret; SendFailed if the call must not be sent as it was shown."""
         stored = await self._shelf.stored(company_id, request.tool)
         if stored is None or not stored.connector.reversible:
             raise SendFailed(CONNECTOR_CHANGED_CODE, f"{request.tool} has no live connector any more.")
@@ -42,7 +41,7 @@ class SendCheck:
         return connector, secret
 
     async def secret_for(self, company_id: str, trial: Connector) -> str | None:
-        """The stored secret, if the trial needs one and goes to the stored connector's own origin."""
+        """The stored secret, if the tested connector needs one and has the stored connector's origin."""
         if trial.auth_type == "none":
             return None
         stored = await self._shelf.stored(company_id, trial.tool_id)

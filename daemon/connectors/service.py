@@ -20,12 +20,12 @@ COMPANIES_MAX = 10_000
 
 
 class ConnectorService:
-    """Connectors by company and tool-id; one change at a time, durable before it is seen."""
+    """Connectors by company and tool-id; changes are serialized, and durable before visible."""
 
     def __init__(
         self, shelf: ConnectorRepository, vault: Vault, now: Callable[[], datetime], *, shared: bool = False
     ) -> None:
-        """Keep connectors on the shelf and their secrets sealed; on a `shared` one others change them, too."""
+        """With `shared`, other daemons change the same connectors."""
         self._shelf = shelf
         self._vault = vault
         self._now = now
@@ -37,16 +37,16 @@ class ConnectorService:
         self._change = asyncio.Lock()
 
     def subscribe(self, listener: Callable[[str], None]) -> None:
-        """Call this with the company whenever connectors of it have changed, here or elsewhere."""
+        """Call the listener with the company whenever its connectors change, here or elsewhere."""
         self._listeners.append(listener)
 
     def forget(self, company_id: str) -> None:
-        """Look a company's connectors up anew when they are asked for next: they were changed elsewhere."""
+        """Drop a company's connectors from the cache: another daemon changed them."""
         self._drop(company_id)
         self._notify(company_id)
 
     async def connectors(self, company_id: str) -> Connectors:
-        """What is known of a company's connectors, without their secrets."""
+        """A company's connectors by tool-id, without secrets."""
         public = self._public.get(company_id)
         while public is None:
             await self.all(company_id)
@@ -66,7 +66,6 @@ class ConnectorService:
         return held
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
-        """The connector of a tool."""
         return (await self.all(company_id)).get(tool_id)
 
     async def put(
@@ -99,7 +98,7 @@ class ConnectorService:
             return stored, earlier is None
 
     async def delete(self, company_id: str, tool_id: str, by: str, *, via: str = SESSION) -> bool:
-        """Forget a connector; False when there was none."""
+        """Delete a connector; False when there was none."""
         async with self._change:
             self._fresh(company_id)
             held = await self.all(company_id)
@@ -115,21 +114,21 @@ class ConnectorService:
     async def changes(
         self, company_id: str, tool_id: str, before: int | None, limit: int
     ) -> Sequence[ConnectorChange] | None:
-        """The changes of a connector, newest first, those numbered below `before`; None for one never known."""
+        """The changes of a connector, newest first; None for an unknown tool-id."""
         found = await self._shelf.connector_changes(company_id, tool_id, before, limit)
         if not found and not await self._shelf.connector_changes(company_id, tool_id, None, 1):
             return None
         return found
 
     async def _next(self, company_id: str, tool_id: str) -> tuple[int, int]:
-        """The number of the next change of a connector, and the version that it makes where it changes anything."""
+        """The number of the next change, and the version of the connector after it."""
         last = await self._shelf.connector_changes(company_id, tool_id, None, 1)
         return (last[0].number + 1, last[0].version + 1) if last else (1, 1)
 
     async def _sealed(
         self, company_id: str, connector: Connector, secret: str | None, earlier: StoredConnector | None
     ) -> bytes | None:
-        """The given secret, sealed; the earlier one where it is the same, or none is given and the origin is."""
+        """The given secret, sealed; the stored one if unchanged, or if the origin stays."""
         held = None if earlier is None else earlier.sealed_secret
         if secret is None:
             stays = earlier is not None and same_origin(earlier.connector.base_url, connector.base_url)
@@ -143,7 +142,7 @@ class ConnectorService:
             raise StoreFailed(f"The secret cannot be sealed: {broken}", "not_applied") from None
 
     def _fresh(self, company_id: str) -> None:
-        """Before a change: go by what is stored and not by what is held, where others change it, too."""
+        """Drop the cache before a change when other daemons may have changed connectors."""
         if self._shared:
             self._drop(company_id)
 
@@ -166,7 +165,7 @@ class ConnectorService:
 
 
 def _same(earlier: StoredConnector, connector: Connector, sealed: bytes | None) -> bool:
-    """Whether a connector would be stored as it was."""
+    """Whether a connector would be stored unchanged."""
     unchanged = replace(connector, version=earlier.connector.version) == earlier.connector
     return unchanged and sealed == earlier.sealed_secret
 
@@ -174,7 +173,6 @@ def _same(earlier: StoredConnector, connector: Connector, sealed: bytes | None) 
 def _change(
     number: int, before: StoredConnector | None, after: StoredConnector | None, *, at: datetime, by: str, via: str
 ) -> ConnectorChange:
-    """Somebody made, changed or deleted a connector."""
     one = after or before
     assert one is not None  # noqa: S101 - one of them is there
     return ConnectorChange(

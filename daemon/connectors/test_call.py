@@ -17,10 +17,9 @@ from daemon.connectors.send_check import SendCheck
 
 
 class ConnectorTester:
-    """Tries connectors, once each, in the same slots as every other call."""
+    """Tests connectors with one call each, within the limits of all calls."""
 
     def __init__(self, http: HttpConnector, cleared: SendCheck, attempts: Retrier) -> None:
-        """Send with `http`; `cleared` knows the stored secrets."""
         self._http = http
         self._cleared = cleared
         self._attempts = attempts
@@ -47,12 +46,12 @@ class ConnectorTester:
 def _tested(
     *, ok: bool, status_code: int | None, error: str | None, latency_ms: int | None = None, body: Any = None
 ) -> dict[str, Any]:
-    """The answer to a test, in the words of the contract."""
+    """The result of a test as the API has it."""
     return {"ok": ok, "status_code": status_code, "latency_ms": latency_ms, "body": body, "error": error}
 
 
 def _request(trial: Connector) -> Request:
-    """What a run without inputs and facts would send; the maps are left out, as there is nothing to map."""
+    """The request of a run without inputs and facts; maps are left out."""
     bare = replace(trial, query_map=None, body_map=None, reversible=True)
     request = prepare(Node(trial.tool_id, "task", trial.tool_id), {trial.tool_id: bare}, {}, {})
     if not isinstance(request, Request):

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from actors.context import TRACE
 from daemon.connectors.dns import DnsResolver
-from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, unheard
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, ignore_sent
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -39,10 +39,9 @@ async def open_client(
 
 
 class TracedConnector(HttpConnector):
-    """The client, with a span around each attempt. Of the URL it tells the host: what stands behind may be secret."""
+    """Client with a span per attempt; the span has the URL's host only: the rest may be secret."""
 
     def __init__(self, tracer: Tracer, *args: Any, **how: Any) -> None:
-        """Make spans with `tracer`; all else is the client's."""
         super().__init__(*args, **how)
         self._tracer = tracer
 
@@ -54,13 +53,12 @@ class TracedConnector(HttpConnector):
         connector: Connector,
         headers: dict[str, str],
         timeout_s: float,
-        leaving: Callable[[], None] = unheard,
+        on_sent: Callable[[], None] = ignore_sent,
     ) -> HttpResponse:
-        """Send a request once and return the answer; SendFailed when there is none."""
         with self._tracer.span(f"call {request.method}", "client", TRACE.get()) as span:
-            span.note("http.request.method", request.method or "GET")
-            span.note("server.address", _host(request.url or ""))
-            span.note("penstock.tool", request.tool)
+            span.set_attribute("http.request.method", request.method or "GET")
+            span.set_attribute("server.address", _host(request.url or ""))
+            span.set_attribute("penstock.tool", request.tool)
             own = {PARENT: TRACE.get() or ""} if PARENT in headers else {}
             try:
                 answer = await super().send(
@@ -69,14 +67,14 @@ class TracedConnector(HttpConnector):
                     connector=connector,
                     headers={**headers, **own},
                     timeout_s=timeout_s,
-                    leaving=leaving,
+                    on_sent=on_sent,
                 )
             except SendFailed as none:
-                span.failed(none.code)
+                span.set_error(none.code)
                 raise
-            span.note("http.response.status_code", answer.status)
+            span.set_attribute("http.response.status_code", answer.status)
             if answer.status >= _REFUSED:
-                span.failed(str(answer.status))
+                span.set_error(str(answer.status))
             return answer
 
 

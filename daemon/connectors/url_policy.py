@@ -14,16 +14,15 @@ RESOLVE_S = 5.0
 
 
 class UrlPolicy:
-    """Asks the guard about a URL and what its host resolves to; the guard at the connection has the last word."""
+    """Checks the URL of a connector before it is stored; the guard checks again at each call."""
 
     def __init__(self, guard: EgressGuard, resolver: AbstractResolver, resolve_s: float = RESOLVE_S) -> None:
-        """Ask this guard, and wait so long for the addresses of a name."""
         self._guard = guard
         self._resolver = resolver
         self._resolve_s = resolve_s
 
     def mistake(self, text: str) -> str | None:
-        """Why a URL can never be called, wherever from; None when that depends on what may be called from here."""
+        """Why a URL can never be called; None when it depends on this installation."""
         try:
             self._guard.check_url(text)
         except BadUrl as bad:
@@ -33,7 +32,7 @@ class UrlPolicy:
         return None
 
     async def refusal(self, text: str) -> str | None:
-        """Why a URL may not be called; None when it may, or when its host cannot be found (in time)."""
+        """Why a URL must not be called; None when it may, or when its host is not found in time."""
         try:
             url = self._guard.check_url(text)
             host = url.raw_host or ""

@@ -12,7 +12,7 @@ NAMED_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at, in a line, and what to do about it."""
+    """One result, and what to do about it."""
 
     name: str
     state: State
@@ -21,22 +21,18 @@ class Check:
 
 
 def ok(name: str, text: str) -> Check:
-    """All is well."""
     return Check(name, "ok", text)
 
 
 def warning(name: str, text: str, hint: str) -> Check:
-    """The service works, but somebody should know."""
     return Check(name, "warning", text, hint)
 
 
 def problem(name: str, text: str, hint: str) -> Check:
-    """Something has to be done."""
     return Check(name, "problem", text, hint)
 
 
 def few(found: Iterator[str] | Sequence[str]) -> list[str]:
-    """The first of many, and a word for the others."""
     every = list(found)
     more = [f"{len(every) - NAMED_MAX:,} more"] if len(every) > NAMED_MAX else []
     return every[:NAMED_MAX] + more

@@ -28,7 +28,7 @@ DAMAGED = "stop the service and restore the last backup; keep the damaged databa
 
 
 def contents(settings: Settings, now: datetime) -> Iterator[Check]:
-    """All that can be said of the database without writing to it."""
+    """All checks of the database that need no write."""
     if settings.database_url is not None:
         yield from shared(settings.database_url.get_secret_value(), key_files(settings))
         return
@@ -87,7 +87,7 @@ def _vault(db: sqlite3.Connection, settings: Settings) -> Iterator[Check]:
 
 
 def chain(folder: Path) -> Iterator[Check]:
-    """Whether every history is the one that was written."""
+    """Check every hash chain."""
     try:
         found = few(str(finding) for finding in verify_store(folder, read_public(folder / PUBLIC)))
     except (KeyFileRefused, OSError, ValueError, sqlite3.Error) as error:

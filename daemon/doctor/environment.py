@@ -27,7 +27,6 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def variables() -> Iterator[Check]:
-    """Whether the environment says what somebody meant to say."""
     unknown = unknown_variables()
     for name, meant in unknown.items():
         if meant is None:
@@ -39,7 +38,6 @@ def variables() -> Iterator[Check]:
 
 
 def versions() -> Iterator[Check]:
-    """Python, SQLite and the packages."""
     yield ok("python", f"{platform.python_implementation()} {platform.python_version()}")
     version = sqlite3.sqlite_version
     if WAL_RESET_BUG[0] <= sqlite3.sqlite_version_info <= WAL_RESET_BUG[1]:
@@ -56,7 +54,7 @@ def versions() -> Iterator[Check]:
 
 
 def installed() -> dict[str, str]:
-    """The versions of the packages that matter most; those of extras only where they are there."""
+    """The versions of the main packages; of extras only if installed."""
     found = {}
     for name in PACKAGES:
         try:
@@ -67,7 +65,7 @@ def installed() -> dict[str, str]:
 
 
 def folder(path: Path) -> Iterator[Check]:
-    """The data folder: who may read it, how much room there is, and whether a service uses it."""
+    """Check permissions, free space and whether a service uses the data folder."""
     if not path.is_dir():
         yield warning("folder", f"{path} is not there", "penstock serve makes it; is PENSTOCK_DATA_DIR right?")
         return
@@ -87,7 +85,7 @@ def folder(path: Path) -> Iterator[Check]:
 
 
 def keys(settings: Settings) -> Iterator[Check]:
-    """Whether the key files can be used; the service makes those that are missing only where they lie by default."""
+    """Check the key files; missing ones are created by the service only at their default path."""
     began = (settings.data_dir / DATABASE).exists()
     for purpose, path in key_files(settings).items():
         if path.exists():
@@ -101,7 +99,7 @@ def keys(settings: Settings) -> Iterator[Check]:
 
 
 def vault_ring(settings: Settings) -> KeyRing | None:
-    """The keys that seal stored secrets; None where they cannot be read."""
+    """The keys that seal stored secrets; None when they cannot be read."""
     try:
         return read_ring(key_files(settings)["secrets"])
     except KeyFileRefused:

@@ -22,7 +22,7 @@ BACKUP = "back it up by PostgreSQL's own means (pg_dump, or a base backup with i
 
 
 def shared(url: str, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
-    """All that can be said of the database without writing to it."""
+    """All checks of the database that need no write."""
     from daemon.stores.postgres.inspection import look  # noqa: PLC0415 - most do without PostgreSQL
 
     try:
@@ -55,7 +55,7 @@ def shared(url: str, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
 
 
 def _keys(facts: Facts, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
-    """Whether a daemon could start with these files; one that cannot be read was named already."""
+    """Check whether a daemon could start with these key files; skips unreadable ones."""
     rings: dict[KeyPurpose, KeyRing] = {}
     for purpose, path in files.items():
         with suppress(KeyFileRefused):

@@ -75,8 +75,8 @@ def build_engine(
     dispatcher = Dispatcher(
         http=http,
         vault=vault,
-        shelf=connector_service if shared is None else LeasedConnectors(shared),
-        rule=compile_rule,
+        connectors=connector_service if shared is None else LeasedConnectors(shared),
+        compile_rule=compile_rule,
         post=post,
         wake=timers.wake,
         now=utc_now,
@@ -98,9 +98,9 @@ def build_engine(
         traced=None if tracer is None else turns(tracer),
     )
     directory = Directory(context, idle_s=settings.run_idle_s, report=_report)
-    deliverer = Deliverer(store, dispatcher.notify, utc_now)
+    deliverer = Deliverer(store, dispatcher.send_webhook, utc_now)
     connector_service.subscribe(feed.connectors_changed)
-    feed.tell(lambda run, _: deliverer.committed(run.company_id))
+    feed.subscribe(lambda run, _: deliverer.committed(run.company_id))
     return Engine(directory, dispatcher, timers, feed, deliverer, journal)
 
 

@@ -74,7 +74,7 @@ class ChangePoller:
         """Apply revoked tokens and changed connectors; the daemon that changed them waits for the acknowledgement."""
         since = await self._store.database_time()
         revoked, connected = await self._store.recent_revocations(), await self._store.recent_connector_changes()
-        self._identity.learn(revoked)
+        self._identity.add_revoked(revoked)
         for company_id in connected:
             self._connector_service.forget(company_id)
         if revoked or connected:
@@ -92,7 +92,7 @@ class ChangePoller:
         companies = self._feed.companies | self._deliverer.companies
         found = await self._store.positions(companies) if companies else {}
         for company_id in _changed(found, self._positions):
-            self._feed.ring(company_id)
+            self._feed.notify(company_id)
             self._deliverer.committed(company_id)
         self._positions = found
 

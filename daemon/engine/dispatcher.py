@@ -34,15 +34,13 @@ _log = structlog.get_logger()
 
 
 class SignalRule(Protocol):
-    """A compiled signal_rule."""
-
     def value(self, status: int, body: Any) -> Any:
         """The signal in a response; ConditionFailed when there is none."""
 
 
 @dataclass(eq=False, slots=True)
 class InFlightCall:
-    """A call in flight; `trying` while an attempt is made, `halted` when no further attempt may follow.
+    """A call in flight; `attempting` while an attempt is made, `halted` when no further attempt may follow.
 
     An attempt is `on_wire` from the first byte of its request: before that nothing of it can have happened. `sent` says
     that some attempt has been, and stays.
@@ -50,24 +48,24 @@ class InFlightCall:
 
     call: Call
     recovered: bool
-    trying: bool = False
+    attempting: bool = False
     on_wire: bool = False
     sent: bool = False
     halted: bool = False
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
-    def leave(self) -> None:
+    def mark_sent(self) -> None:
         """Be on the wire."""
         self.on_wire = self.sent = True
 
     @property
     def maybe_sent(self) -> bool:
-        """Whether the far side may have got the call, in this life of the service or in the one before."""
+        """Whether the server may have received the call, in this process or in an earlier one."""
         return self.sent or self.recovered
 
 
 class Dispatcher:
-    """Ownership effects beside the actors, one flight per key, and posts what came of them.
+    """Performs effects beside the actors, one flight per key, and posts what came of them.
 
     A key that was answered is remembered until its run moves on, because the actor asks for everything that is
     outstanding after each turn, and the answer may still wait in its mailbox then.
@@ -78,22 +76,22 @@ class Dispatcher:
         *,
         http: HttpConnector,
         vault: Vault,
-        shelf: ConnectorLookup,
-        rule: Callable[[str], SignalRule],
+        connectors: ConnectorLookup,
+        compile_rule: Callable[[str], SignalRule],
         post: Callable[[str, str, Outcome], None],
         wake: Callable[[Wake], None],
         now: Callable[[], datetime],
         limits: CallLimits = CallLimits(),  # noqa: B008 - frozen
         clock: Clock = Clock(),  # noqa: B008 - frozen
     ) -> None:
-        """Send with `http`, open secrets with `vault`; `post` takes (company_id, run_id, outcome)."""
-        self._http, self._rule = http, rule
+        """`post` takes (company_id, run_id, outcome)."""
+        self._http, self._compile_rule = http, compile_rule
         self._post, self._wake, self._now = post, wake, now
-        self._cleared = SendCheck(vault, shelf)
-        self._notices = WebhookSender(http, vault, now)
+        self._send_check = SendCheck(vault, connectors)
+        self._webhook_sender = WebhookSender(http, vault, now)
         self._limits, self._clock = limits, clock
-        self._attempts = Retrier(limits, clock)
-        self._trials = ConnectorTester(http, self._cleared, self._attempts)
+        self._retrier = Retrier(limits, clock)
+        self._tester = ConnectorTester(http, self._send_check, self._retrier)
         self._breakers = CircuitBreakers(
             failures_max=limits.failures_max,
             open_s=limits.open_s,
@@ -101,32 +99,32 @@ class Dispatcher:
             monotonic=clock.monotonic,
             now=now,
         )
-        self._flights: dict[tuple[str, str], dict[str, InFlightCall]] = {}
+        self._in_flight: dict[tuple[str, str], dict[str, InFlightCall]] = {}
         self._answered: OrderedDict[tuple[str, str], set[str]] = OrderedDict()
         self._draining = False
 
     def __len__(self) -> int:
-        """How many calls are in flight or wait to be."""
-        return sum(len(flights) for flights in self._flights.values())
+        """The number of calls in flight or queued."""
+        return sum(len(in_flight_calls) for in_flight_calls in self._in_flight.values())
 
     @property
     def runs(self) -> set[tuple[str, str]]:
-        """The runs that have a call in flight, or one that waits to be."""
-        return set(self._flights)
+        """The runs with calls in flight or queued."""
+        return set(self._in_flight)
 
     def under_way(self, call: Call) -> bool:
-        """Whether that call is in flight, or waits to be."""
-        return call.key in self._flights.get((call.company_id, call.run_id), ())
+        """Whether the call is in flight or queued."""
+        return call.key in self._in_flight.get((call.company_id, call.run_id), ())
 
     def is_on_wire(self, company_id: str, run_id: str) -> bool:
-        """Whether a call of that run is on the wire, so that something will come of it even where the run has ended."""
-        return any(flight.on_wire for flight in self._flights.get((company_id, run_id), {}).values())
+        """Whether a call of the run is on the wire, so that its outcome follows even after the run has ended."""
+        return any(in_flight.on_wire for in_flight in self._in_flight.get((company_id, run_id), {}).values())
 
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
-        """See to it that each of a run's outstanding effects is under way, once per key; never blocks."""
+        """Start each outstanding effect of a run once per key; never blocks."""
         keys = {effect.key for effect in effects}
         for run in {(effect.company_id, effect.run_id) for effect in effects}:
-            self._moved_on(run, keys)
+            self._forget_answered(run, keys)
         for effect in effects:
             match effect:
                 case Wake():
@@ -137,12 +135,12 @@ class Dispatcher:
                     assert_never(effect)
 
     def forget(self, company_id: str, run_id: str) -> None:
-        """Begin nothing more for a run; an attempt that is on the wire ends, and its outcome is posted."""
+        """Start nothing more for a run; an attempt on the wire ends, and its outcome is posted."""
         self._answered.pop((company_id, run_id), None)
-        for flight in self._flights.get((company_id, run_id), {}).values():
-            flight.halted = True
-            if flight.task is not None and not flight.on_wire:
-                flight.task.cancel()
+        for in_flight in self._in_flight.get((company_id, run_id), {}).values():
+            in_flight.halted = True
+            if in_flight.task is not None and not in_flight.on_wire:
+                in_flight.task.cancel()
 
     async def drain(self, timeout_s: float) -> None:
         """Begin nothing more, give the attempts that are made that time, then end them.
@@ -150,27 +148,27 @@ class Dispatcher:
         What has not begun or was cut off is durable in its run and goes on after the restart.
         """
         self._draining = True
-        flights = [flight for run in self._flights.values() for flight in run.values()]
-        tasks = [flight.task for flight in flights if flight.task is not None]
-        for flight in flights:
-            if flight.task is not None and not flight.trying:
-                flight.task.cancel()
+        in_flight_calls = [in_flight for run in self._in_flight.values() for in_flight in run.values()]
+        tasks = [in_flight.task for in_flight in in_flight_calls if in_flight.task is not None]
+        for in_flight in in_flight_calls:
+            if in_flight.task is not None and not in_flight.attempting:
+                in_flight.task.cancel()
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=timeout_s)
             for task in late:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def test_connector(self, company_id: str, trial: Connector, secret: str | None = None) -> dict[str, Any]:
-        """Try a connector without any run; says how it went and never fails because of the target."""
-        return await self._trials.test(company_id, trial, secret)
+    async def test_connector(self, company_id: str, connector: Connector, secret: str | None = None) -> dict[str, Any]:
+        """Test a connector without a run; never fails because of the server."""
+        return await self._tester.test(company_id, connector, secret)
 
-    async def notify(self, notice: WebhookMessage) -> HttpResponse:
+    async def send_webhook(self, message: WebhookMessage) -> HttpResponse:
         """Sign a notice and send it to its webhook, once; SendFailed when there is no answer."""
-        return await self._notices.send(notice)
+        return await self._webhook_sender.send(message)
 
-    def _moved_on(self, run: tuple[str, str], outstanding: set[str]) -> None:
-        """Forget the answered keys that the run does not ask for any more."""
+    def _forget_answered(self, run: tuple[str, str], outstanding: set[str]) -> None:
+        """Forget answered keys that are no longer outstanding."""
         if run in self._answered:
             self._answered[run] &= outstanding
             if not self._answered[run]:
@@ -178,34 +176,34 @@ class Dispatcher:
 
     def _begin(self, call: Call, *, recovered: bool) -> None:
         run = (call.company_id, call.run_id)
-        flights = self._flights.get(run, {})
+        in_flight_calls = self._in_flight.get(run, {})
         answered = not recovered and call.key in self._answered.get(run, ())
-        if self._draining or answered or call.key in flights:
+        if self._draining or answered or call.key in in_flight_calls:
             return
-        flight = InFlightCall(call, recovered)
-        self._flights.setdefault(run, flights)[call.key] = flight
-        flight.task = asyncio.get_running_loop().create_task(self._fly(flight))
-        flight.task.add_done_callback(partial(self._landed, flight))
+        in_flight = InFlightCall(call, recovered)
+        self._in_flight.setdefault(run, in_flight_calls)[call.key] = in_flight
+        in_flight.task = asyncio.get_running_loop().create_task(self._perform_call(in_flight))
+        in_flight.task.add_done_callback(partial(self._remove, in_flight))
 
-    def _landed(self, flight: InFlightCall, _: object) -> None:
-        run = (flight.call.company_id, flight.call.run_id)
-        del self._flights[run][flight.call.key]
-        if not self._flights[run]:
-            del self._flights[run]
+    def _remove(self, in_flight: InFlightCall, _: object) -> None:
+        run = (in_flight.call.company_id, in_flight.call.run_id)
+        del self._in_flight[run][in_flight.call.key]
+        if not self._in_flight[run]:
+            del self._in_flight[run]
 
-    async def _fly(self, flight: InFlightCall) -> None:
-        call = flight.call
+    async def _perform_call(self, in_flight: InFlightCall) -> None:
+        call = in_flight.call
         set_log_context(company_id=call.company_id, run_id=call.run_id, step_id=call.step_id, visit=call.visit)
         if TRACE.get() is None:  # taken up again after a restart
             TRACE.set(call.traceparent)
         try:
-            outcome = self._refused(flight) or await self._made(flight)
+            outcome = self._refused(in_flight) or await self._call_when_stored(in_flight)
         except Exception as error:  # noqa: BLE001 - the top of the effect runner
-            outcome = self._broken(call, error)
+            outcome = self._crashed(call, error)
         if outcome is None:
             return
         reach("outcome-received")
-        if not flight.halted:
+        if not in_flight.halted:
             self._remember(call)
         reach("before-outcome-posted")
         self._post(call.company_id, call.run_id, outcome)
@@ -217,37 +215,37 @@ class Dispatcher:
         if len(self._answered) > self._limits.answered_max:
             self._answered.popitem(last=False)
 
-    def _refused(self, flight: InFlightCall) -> Outcome | None:
-        """What may not be sent, whatever the connector says."""
-        call = flight.call
+    def _refused(self, in_flight: InFlightCall) -> Outcome | None:
+        """The failure of a call that must not be sent, whatever its connector."""
+        call = in_flight.call
         if call.request.mode != "live":
             return refused(call, "not_live", "A shadowed call is never sent.", at=self._now())
-        if flight.recovered and not call.repeatable:
+        if in_flight.recovered and not call.repeatable:
             detail = f"The service stopped after it may have called {call.request.tool}, which may not be called twice."
             return refused(call, OUTCOME_UNKNOWN_CODE, detail, at=self._now(), unknown=True)
         return None
 
-    async def _made(self, flight: InFlightCall) -> Outcome | None:
-        """Make the call as soon as the store says how; it is asked before each attempt, when nothing is on its way."""
+    async def _call_when_stored(self, in_flight: InFlightCall) -> Outcome | None:
+        """Make the call, and wait while the store fails; the store is read before each attempt."""
         while True:
             try:
-                return await self._tried(flight)
+                return await self._call_with_retries(in_flight)
             except StoreFailed:
                 _log.error("call_deferred", reason="the store failed")
-            if flight.halted or self._draining:
+            if in_flight.halted or self._draining:
                 return None
             await self._clock.sleep(self._limits.store_pause_s)
 
-    async def _tried(self, flight: InFlightCall) -> Outcome | None:
-        """Make the call, as often as that is safe; None when a drain cut it off between two attempts."""
-        call = flight.call
+    async def _call_with_retries(self, in_flight: InFlightCall) -> Outcome | None:
+        """Make the call with retries; None when a drain stopped it between two attempts."""
+        call = in_flight.call
         try:
-            connector, secret = await self._cleared.of(call.company_id, call.request)
+            connector, secret = await self._send_check.of(call.company_id, call.request)
         except SendFailed as none:
-            return failed(call, CallResult(none, 0), at=self._now(), maybe_sent=flight.maybe_sent)
+            return failed(call, CallResult(none, 0), at=self._now(), maybe_sent=in_flight.maybe_sent)
         plan = RetryPolicy(call.repeatable, connector.retries, connector.timeout_s)
-        settled = await self._attempts.settle(
-            call.company_id, partial(self._attempt, flight), plan, lambda: not (flight.halted or self._draining)
+        settled = await self._retrier.settle(
+            call.company_id, partial(self._attempt, in_flight), plan, lambda: not (in_flight.halted or self._draining)
         )
         secrets, result = secrets_of(connector, secret), settled.result
         if isinstance(result, HttpResponse) and succeeded(result.status):
@@ -255,11 +253,11 @@ class Dispatcher:
             return returned(call, result, signal, attempts=settled.attempts, at=at, secrets=secrets)
         if settled.halted and self._draining and call.repeatable:
             return None
-        return failed(call, settled, at=self._now(), maybe_sent=flight.maybe_sent, secrets=secrets)
+        return failed(call, settled, at=self._now(), maybe_sent=in_flight.maybe_sent, secrets=secrets)
 
-    async def _attempt(self, flight: InFlightCall, timeout_s: float) -> HttpResponse:
-        call = flight.call
-        connector, secret = await self._cleared.of(call.company_id, call.request)
+    async def _attempt(self, in_flight: InFlightCall, timeout_s: float) -> HttpResponse:
+        call = in_flight.call
+        connector, secret = await self._send_check.of(call.company_id, call.request)
         send = partial(
             self._http.send,
             call.request,
@@ -267,27 +265,27 @@ class Dispatcher:
             connector=connector,
             headers=headers_of(call),
             timeout_s=timeout_s,
-            leaving=flight.leave,
+            on_sent=in_flight.mark_sent,
         )
-        flight.trying = True
+        in_flight.attempting = True
         try:
             reach("before-send")
             url, counts = call.request.url or "", call.repeatable
             return await self._breakers.through(call.company_id, url, send, counts=counts)
         finally:
-            flight.trying = flight.on_wire = False
+            in_flight.attempting = in_flight.on_wire = False
 
     def _signal(self, connector: Connector, answer: HttpResponse) -> Any:
-        """What the signal rule makes of an answer; a rule without a clear answer is a hit."""
+        """The signal of a response; a rule that fails counts as a hit."""
         if connector.signal_rule is None:
             return None
         try:
-            return self._rule(connector.signal_rule).value(answer.status, output_of(answer))
+            return self._compile_rule(connector.signal_rule).value(answer.status, output_of(answer))
         except (ConditionFailed, ValueError):
             return True
 
-    def _broken(self, call: Call, error: Exception) -> Outcome:
-        """A fault of our own: the run must not wait for ever, and nobody knows how far the call came."""
+    def _crashed(self, call: Call, error: Exception) -> Outcome:
+        """The outcome after an internal error; a call that may not be repeated is unknown."""
         where = extract_tb(error.__traceback__)[-1]
         _log.error("call_crashed", error=type(error).__name__, where=f"{where.filename}:{where.lineno}")
         detail = "The call broke inside the service."

@@ -1,4 +1,4 @@
-"""The feed: hands committed events to whoever follows a run or a company, without ever making the actors wait."""
+"""Passes committed events to those who follow a run or a company, and never makes actors wait."""
 
 from __future__ import annotations
 
@@ -9,155 +9,142 @@ from contextlib import contextmanager
 from actors.core.messages import Event
 from actors.core.run import Run
 
-FOLLOWER_MAX = 1_000
+QUEUE_MAX = 1_000
+Listener = Callable[[Run, Sequence[Event]], None]
 
 
 class RunSubscription:
-    """One who follows a run: a bounded queue of what was committed, closed when its reader falls too far behind."""
+    """A bounded queue of a run's commits, closed when its reader falls too far behind."""
 
     def __init__(self) -> None:
-        """Begin empty."""
-        self._queue: asyncio.Queue[tuple[Run | None, Sequence[Event]] | None] = asyncio.Queue(FOLLOWER_MAX)
+        self._queue: asyncio.Queue[tuple[Run | None, Sequence[Event]] | None] = asyncio.Queue(QUEUE_MAX)
 
-    def put(self, run: Run | None, events: Sequence[Event] = ()) -> bool:
-        """Take a commit, or without a run that connectors have changed; False when the reader is too far behind."""
+    def put(self, run: Run | None, events: Sequence[Event] = ()) -> None:
+        """Add a commit, or no run when connectors have changed; closes when the queue is full."""
         try:
             self._queue.put_nowait((run, events))
         except asyncio.QueueFull:
-            return False
-        return True
+            self.close()
 
     async def next(self) -> tuple[Run | None, Sequence[Event]]:
-        """The next commit: the run after it, and its events; no run where connectors have changed."""
+        """The next commit, or no run when connectors have changed; EOFError when closed."""
         item = await self._queue.get()
         if item is None:
             raise EOFError
         return item
 
     def close(self) -> None:
-        """Let the reader go: what is queued is dropped."""
+        """End the subscription; queued commits are dropped."""
         while not self._queue.empty():
             self._queue.get_nowait()
         self._queue.put_nowait(None)
 
 
 class CompanySubscription:
-    """One who follows a company: told that there is more, not what, since that is read from the journal in its order.
+    """A signal that there is more to read from the journal, so that a slow reader queues nothing.
 
-    So a reader who is slow never has more than one call waiting. `reconnected` says that connectors have changed since
-    it was looked at last.
+    `connectors_changed` stays set until the reader resets it.
     """
 
     def __init__(self) -> None:
-        """Begin silent."""
-        self._rung = asyncio.Event()
+        self._more = asyncio.Event()
         self._closed = False
-        self.reconnected = False
+        self.connectors_changed = False
 
-    def ring(self) -> None:
-        """Say that there is more."""
-        self._rung.set()
+    def notify(self) -> None:
+        self._more.set()
 
     async def next(self) -> bool:
-        """Wait until there is more."""
-        await self._rung.wait()
+        """Wait until there is more; EOFError when closed."""
+        await self._more.wait()
         if self._closed:
             raise EOFError
-        self._rung.clear()
+        self._more.clear()
         return True
 
     def close(self) -> None:
-        """Let the reader go."""
         self._closed = True
-        self._rung.set()
+        self._more.set()
 
 
 class Feed:
-    """Who follows which run, and which company."""
+    """Subscriptions to runs and companies."""
 
     def __init__(self) -> None:
-        """Begin with nobody."""
-        self._followers: dict[tuple[str, str], set[RunSubscription]] = {}
-        self._bells: dict[str, set[CompanySubscription]] = {}
-        self._told: list[Callable[[Run, Sequence[Event]], None]] = []
+        self._by_run: dict[tuple[str, str], set[RunSubscription]] = {}
+        self._by_company: dict[str, set[CompanySubscription]] = {}
+        self._listeners: list[Listener] = []
         self._closed = False
 
-    def tell(self, told: Callable[[Run, Sequence[Event]], None]) -> None:
-        """Have this called with every commit of every run, for as long as the service runs."""
-        self._told.append(told)
+    def subscribe(self, listener: Listener) -> None:
+        """Call the listener with every commit for as long as the service runs."""
+        self._listeners.append(listener)
 
     def publish(self, run: Run, events: Sequence[Event]) -> None:
-        """Hand committed events to the run's followers; one who is too far behind is let go and comes back."""
-        for told in self._told:
-            told(run, events)
-        followers = self._followers.get((run.company_id, run.id))
-        for follower in tuple(followers or ()):
-            if not follower.put(run, events):
-                follower.close()
-        for bell in self._bells.get(run.company_id, ()):
-            bell.ring()
+        for listener in self._listeners:
+            listener(run, events)
+        for subscription in tuple(self._by_run.get((run.company_id, run.id), ())):
+            subscription.put(run, events)
+        self.notify(run.company_id)
 
     def connectors_changed(self, company_id: str) -> None:
-        """Tell the company's followers that its connectors have changed, which may touch any open gate of its runs."""
-        for key, followers in self._followers.items():
-            for follower in tuple(followers) if key[0] == company_id else ():
-                if not follower.put(None):
-                    follower.close()
-        for bell in self._bells.get(company_id, ()):
-            bell.reconnected = True
-            bell.ring()
+        """Tell subscribers of a company: its open gates may be affected."""
+        for key, subscriptions in self._by_run.items():
+            for subscription in tuple(subscriptions) if key[0] == company_id else ():
+                subscription.put(None)
+        for company in self._by_company.get(company_id, ()):
+            company.connectors_changed = True
+            company.notify()
 
     @contextmanager
     def follow(self, company_id: str, run_id: str) -> Iterator[RunSubscription]:
-        """Follow a run from now on."""
-        key, follower = (company_id, run_id), RunSubscription()
-        self._followers.setdefault(key, set()).add(follower)
+        """Subscribe to a run."""
+        key, subscription = (company_id, run_id), RunSubscription()
+        self._by_run.setdefault(key, set()).add(subscription)
         if self._closed:
-            follower.close()
+            subscription.close()
         try:
-            yield follower
+            yield subscription
         finally:
-            followers = self._followers[key]
-            followers.discard(follower)
-            if not followers:
-                del self._followers[key]
+            self._by_run[key].discard(subscription)
+            if not self._by_run[key]:
+                del self._by_run[key]
 
     @contextmanager
     def listen(self, company_id: str) -> Iterator[CompanySubscription]:
-        """Follow all runs of a company from now on."""
-        bell = CompanySubscription()
-        self._bells.setdefault(company_id, set()).add(bell)
+        """Subscribe to all runs of a company."""
+        subscription = CompanySubscription()
+        self._by_company.setdefault(company_id, set()).add(subscription)
         if self._closed:
-            bell.close()
+            subscription.close()
         try:
-            yield bell
+            yield subscription
         finally:
-            bells = self._bells[company_id]
-            bells.discard(bell)
-            if not bells:
-                del self._bells[company_id]
+            self._by_company[company_id].discard(subscription)
+            if not self._by_company[company_id]:
+                del self._by_company[company_id]
 
     @property
     def runs(self) -> set[tuple[str, str]]:
-        """The runs that somebody follows."""
-        return set(self._followers)
+        """The runs with subscriptions."""
+        return set(self._by_run)
 
     @property
     def companies(self) -> set[str]:
-        """The companies that somebody follows."""
-        return set(self._bells)
+        """The companies with subscriptions."""
+        return set(self._by_company)
 
-    def ring(self, company_id: str) -> None:
-        """Say to a company's followers that there is more, committed elsewhere."""
-        for bell in self._bells.get(company_id, ()):
-            bell.ring()
+    def notify(self, company_id: str) -> None:
+        """Tell subscribers of a company that there is more to read."""
+        for subscription in self._by_company.get(company_id, ()):
+            subscription.notify()
 
     def close(self) -> None:
-        """Let every follower go, since nothing more will come."""
+        """Close all subscriptions."""
         self._closed = True
-        for followers in self._followers.values():
-            for follower in followers:
-                follower.close()
-        for bells in self._bells.values():
-            for bell in bells:
-                bell.close()
+        for runs in self._by_run.values():
+            for run in runs:
+                run.close()
+        for companies in self._by_company.values():
+            for company in companies:
+                company.close()

@@ -20,12 +20,11 @@ LOOKS_S = (0.0, 2.0, 10.0)
 
 
 class SharedJournal:
-    """The journal of a daemon's actors, which remembers for a moment whose the outstanding work of a run is."""
+    """Journal of one daemon's actors on a shared store; knows who performs the effects of a run."""
 
     shared = True
 
     def __init__(self, store: SharedStore) -> None:
-        """Begin with nothing outstanding."""
         self._store = store
         self._performs: dict[Key, Ownership] = {}
         self._claimed: set[Key] = set()
@@ -34,7 +33,7 @@ class SharedJournal:
 
     @property
     def claimed(self) -> set[Key]:
-        """The runs that were claimed, and of which nothing was performed since."""
+        """The claimed runs whose effects were not performed yet."""
         return set(self._claimed)
 
     def doubtful(self) -> list[Key]:
@@ -51,7 +50,6 @@ class SharedJournal:
         return due
 
     async def append(self, commit: Commit) -> None:
-        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
         run = commit.run
         try:
             performs = await self._store.append_owned(commit)
@@ -63,7 +61,6 @@ class SharedJournal:
         self._note(run, performs)
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
-        """The run as committed; None when the company has no such run."""
         found = await self._store.load_owned(company_id, run_id)
         if found is None:
             return None
@@ -71,7 +68,7 @@ class SharedJournal:
         return found[0]
 
     async def claim(self) -> Sequence[Key]:
-        """Take over the outstanding work of daemons that are gone."""
+        """Take over the runs of daemons that are gone."""
         keys = await self._store.claim()
         self._claimed.update(keys)
         return keys
@@ -100,10 +97,9 @@ class SharedJournal:
 
 
 class OwnEffects:
-    """The effects that are this daemon's to perform; what was taken over may have been begun."""
+    """Performs the effects of this daemon; those taken over may have been started."""
 
     def __init__(self, journal: SharedJournal, effects: Effects) -> None:
-        """Hand on what is ours."""
         self._journal = journal
         self._effects = effects
 
@@ -122,19 +118,17 @@ class OwnEffects:
             self._effects.perform(effects, recovered=True)
 
     def forget(self, company_id: str, run_id: str) -> None:
-        """Begin nothing more for a run that has ended."""
         self._effects.forget(company_id, run_id)
 
 
 class LeasedConnectors:
-    """Connectors as they are stored right before each call, which is not made unless the lease is held then."""
+    """Reads connectors right before each call; fails unless this daemon's lease is held."""
 
     def __init__(self, shelf: SharedStore) -> None:
-        """Look up there."""
         self._shelf = shelf
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
-        """The company's connector of that tool-id; StoreFailed while another daemon may have taken over."""
+        """The company's connector; StoreFailed while another daemon may have taken over."""
         found = await self._shelf.connectors_of(company_id)
         if not self._shelf.held:
             raise StoreFailed("This daemon's lease is not renewed; nothing was sent.", "not_applied")

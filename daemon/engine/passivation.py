@@ -21,12 +21,12 @@ PASSIVATED_MAX = 100
 
 
 async def passivate(directory: Directory) -> None:
-    """Let a few idle runs go: to free thousands together would make everybody wait."""
+    """Release a few idle runs; releasing thousands at once would delay requests."""
     directory.passivate(PASSIVATED_MAX)
 
 
 async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
-    """Drop revocations of expired tokens, answers that need no longer be repeated, and deliveries long settled."""
+    """Delete revocations of expired tokens, old receipts and old deliveries."""
     with suppress(StoreFailed):
         await store.drop_revocations(now())
         await store.drop_receipts(now() - receipts_kept)

@@ -60,7 +60,7 @@ class Timers(Protocol):
 
 
 def reason(run: Run, template: Template) -> str | None:
-    """What a run waits for, as its state says; None when nothing can ever wake it."""
+    """What a run waits for; None when nothing can ever wake it."""
     if run.ended is not None:
         return "ended"
     for visit in run.open:
@@ -75,7 +75,7 @@ def reason(run: Run, template: Template) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """A run that nothing would wake: what it stands at and why it would stay there."""
+    """A run that nothing would wake."""
 
     key: Key
     version: int
@@ -98,7 +98,7 @@ class Sweeper:
     _stuck: frozenset[Stuck] = field(default=frozenset(), init=False)
 
     async def look(self, pause_s: float = LOOK_AGAIN_S) -> None:
-        """Sweep once, and remember for the next time what was stuck."""
+        """Sweep once, and remember the stuck runs for the next time."""
         try:
             self._stuck = await self.sweep(self._stuck, pause_s)
         except StoreFailed as failure:
@@ -121,14 +121,14 @@ class Sweeper:
         return frozenset(stuck)
 
     async def _sure(self, keys: Sequence[Key], pause_s: float) -> Sequence[Stuck]:
-        """Those of some runs that are stuck at one look and, a little later, at another."""
+        """The runs that are stuck, unchanged, at two looks."""
         first = [one for key in keys if (one := await self._look(key)) is not None]
         if first:
             await asyncio.sleep(pause_s)
         return [one for one in first if await self._look(one.key) == one]
 
     async def _look(self, key: Key) -> Stuck | None:
-        """Why a run is stuck; None when it is not, or when it moves just now."""
+        """Why a run is stuck; None when it is not, or when it is changing."""
         try:
             run = self.actors.live(*key) or await self.store.load(*key)
         except StoreFailed as failure:

@@ -18,43 +18,41 @@ class Timers:
     """
 
     def __init__(self, post: Callable[[str, str, Outcome], None], now: Callable[[], datetime]) -> None:
-        """Post outcomes as (company_id, run_id, outcome); `now` is the clock, in UTC."""
+        """`post` takes (company_id, run_id, outcome)."""
         self._post = post
         self._now = now
-        self._set: dict[str, asyncio.TimerHandle] = {}
-        self._line: deque[Wake] = deque()
-        self._ring = asyncio.Event()
+        self._handles: dict[str, asyncio.TimerHandle] = {}
+        self._due_wakes: deque[Wake] = deque()
+        self._wakes_due = asyncio.Event()
 
     def wake(self, wake: Wake) -> None:
-        """Set a wake-up, unless it is set already."""
-        if wake.key in self._set:
+        """Set a timer, unless it is set already."""
+        if wake.key in self._handles:
             return
         delay_s = 0.0 if wake.at is None else max(0.0, (wake.at - self._now()).total_seconds())
-        self._set[wake.key] = asyncio.get_running_loop().call_later(delay_s, self._due, wake)
+        self._handles[wake.key] = asyncio.get_running_loop().call_later(delay_s, self._due, wake)
 
     def under_way(self, wake: Wake) -> bool:
-        """Whether that wake-up is set."""
-        return wake.key in self._set
+        return wake.key in self._handles
 
     def close(self) -> None:
-        """Forget every wake-up."""
-        for handle in self._set.values():
+        for handle in self._handles.values():
             handle.cancel()
-        self._set.clear()
-        self._line.clear()
+        self._handles.clear()
+        self._due_wakes.clear()
 
     async def post_due(self) -> None:
-        """Wait until a wake-up is due, and post all that are."""
-        while not self._line:
-            self._ring.clear()
-            await self._ring.wait()
-        while self._line:
-            wake = self._line[0]
+        """Wait until a timer is due, and post all that are."""
+        while not self._due_wakes:
+            self._wakes_due.clear()
+            await self._wakes_due.wait()
+        while self._due_wakes:
+            wake = self._due_wakes[0]
             reach("timer-due")
             self._post(wake.company_id, wake.run_id, Elapsed(step_id=wake.step_id, visit=wake.visit, at=self._now()))
-            self._line.popleft()
-            del self._set[wake.key]
+            self._due_wakes.popleft()
+            del self._handles[wake.key]
 
     def _due(self, wake: Wake) -> None:
-        self._line.append(wake)
-        self._ring.set()
+        self._due_wakes.append(wake)
+        self._wakes_due.set()

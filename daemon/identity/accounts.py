@@ -46,7 +46,7 @@ class InvalidCredentials(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who makes a request: a person of a company, in a role, by a token."""
+    """The authenticated user: company, role and token."""
 
     user_id: str
     company_id: str
@@ -59,7 +59,7 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A token, and the account it stands for."""
+    """A token and its account."""
 
     token: str
     expires_at: datetime
@@ -68,7 +68,7 @@ class Session:
 
 
 class Revoked:
-    """The revoked tokens that have not expired yet: an expired one counts for nothing anyhow."""
+    """The revoked tokens that have not expired."""
 
     def __init__(self) -> None:
         self._expiries: list[tuple[datetime, str]] = []
@@ -81,7 +81,7 @@ class Revoked:
         return token_id in self._ids
 
     def update(self, revoked: Mapping[str, datetime], now: datetime) -> None:
-        """Add tokens with the times at which they expire, and forget those that have."""
+        """Add tokens with their expiry, and drop expired ones."""
         for token_id, expires_at in revoked.items():
             if token_id not in self._ids:
                 self._ids.add(token_id)
@@ -105,7 +105,6 @@ class Identity:
         token_ttl_s: int,
         now: Callable[[], datetime],
     ) -> None:
-        """Take the signing keys from a file; `now` is the clock, in UTC."""
         self._accounts = accounts
         self._passwords = passwords
         self._keys = keys
@@ -118,11 +117,11 @@ class Identity:
         self._known: dict[str, Principal] = {}
 
     async def open(self) -> None:
-        """Learn which tokens no longer count."""
-        self.learn(await self._accounts.revoked())
+        """Load the revoked tokens."""
+        self.add_revoked(await self._accounts.revoked())
 
-    def learn(self, revoked: Mapping[str, datetime]) -> None:
-        """Take note of tokens that were revoked elsewhere, and forget those that have expired."""
+    def add_revoked(self, revoked: Mapping[str, datetime]) -> None:
+        """Add tokens that were revoked by other daemons."""
         self._revoked.update(revoked, self._now())
 
     async def register(
@@ -133,7 +132,7 @@ class Identity:
         name: str | None,
         receipt: Callable[[Session], Receipt | None] = lambda _: None,
     ) -> Session:
-        """Make a company with its first user, and a session; EmailTaken when the address has an account."""
+        """Create a company, its first user and a session; EmailTaken if the address is known."""
         now = self._now()
         hashed = await self._passwords.hash(password)
         owned = Company(new_id(), company, now)
@@ -160,11 +159,10 @@ class Identity:
         return session
 
     async def confirms(self, email: str, password: str) -> bool:
-        """Whether this is the password of the account with that address."""
+        """Whether this is the password of the account."""
         return await self._fits(await self._accounts.account_by_email(email), password)
 
     async def log_out(self, principal: Principal) -> None:
-        """Revoke the token at once and for good."""
         now = self._now()
         left = LoggedOut(at=now, by=principal.email, token=principal.token_id, via=principal.via)
         await self._accounts.revoke(principal.token_id, principal.expires_at, Logged(principal.company_id, left))
@@ -172,14 +170,14 @@ class Identity:
         self._known = {token: known for token, known in self._known.items() if known.token_id != principal.token_id}
 
     async def account(self, principal: Principal) -> Account:
-        """The account behind a token; NotAuthenticated when it is gone."""
+        """The account of a token; NotAuthenticated when it no longer exists."""
         account = await self._accounts.account(principal.user_id)
         if account is None:
             raise NotAuthenticated
         return account
 
     def principal(self, token: str) -> Principal:
-        """Whose token this is; NotAuthenticated for any that was not signed here, has expired or was revoked."""
+        """The owner of a token; NotAuthenticated when it is invalid, expired or revoked."""
         if time.monotonic() >= self._ring_checked + KEYS_CHECKED_S:
             self._current_ring()
         known = self._known.get(token)
@@ -194,21 +192,21 @@ class Identity:
         return known
 
     def signed(self, claims: dict[str, Any], key_id: str) -> str:
-        """The token with these claims, the same bytes each time; NotAuthenticated when the key is gone."""
+        """Token with these claims, always the same bytes; NotAuthenticated if the key is gone."""
         ring = self._current_ring()
         if key_id not in ring.keys:
             raise NotAuthenticated
         return jwt.encode(claims, ring.keys[key_id], ALGORITHM, headers={"kid": key_id})
 
     def claims(self, token: str) -> tuple[dict[str, Any], str]:
-        """The claims of a token made here, and the id of the key that signed it."""
+        """The claims of a valid token, and the id of its key."""
         return (
             jwt.decode(token, options={"verify_signature": False, "verify_exp": False, "verify_aud": False}),
             jwt.get_unverified_header(token)["kid"],
         )
 
     async def _fits(self, account: Account | None, password: str) -> bool:
-        return await self._passwords.fits(None if account is None else account.user.password_hash, password)
+        return await self._passwords.verify(None if account is None else account.user.password_hash, password)
 
     def _logged_in(self, session: Session) -> Logged:
         user = session.account.user

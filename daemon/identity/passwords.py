@@ -27,7 +27,6 @@ class Passwords:
     """Hashes and checks passwords, `hashes_max` at once."""
 
     def __init__(self, hashes_max: int) -> None:
-        """Make the threads, and a decoy to compare with where there is no account."""
         # One thread each, so that the processors are bounded, too; two passes over 64 MiB take about 0.12 s.
         self._hasher = PasswordHasher(time_cost=2, parallelism=1)
         self._pool = ThreadPoolExecutor(hashes_max, "argon2", _yield_to_others)
@@ -35,15 +34,14 @@ class Passwords:
         self._decoy = self._hasher.hash(secrets.token_hex())
 
     async def hash(self, password: str) -> str:
-        """The hash to keep; Busy when too many wait."""
+        """Hash a password; Busy when too many requests wait."""
         return await self._run(lambda: self._hasher.hash(password))
 
-    async def fits(self, kept: str | None, password: str) -> bool:
-        """Whether a password fits its hash; without a hash it is False and takes the same time."""
+    async def verify(self, kept: str | None, password: str) -> bool:
+        """Whether a password fits its hash; without a hash it is False after the same time."""
         return await self._run(lambda: self._verify(kept or self._decoy, password)) and kept is not None
 
     def close(self) -> None:
-        """End the threads."""
         self._pool.shutdown(cancel_futures=True)
 
     def _verify(self, kept: str, password: str) -> bool:
@@ -63,7 +61,7 @@ class Passwords:
 
 
 def _yield_to_others() -> None:
-    """Let this thread, and those that argon2 makes of it, take what processor time the event loop leaves."""
+    """Lower the priority of this thread and of argon2's threads."""
     with suppress(OSError):  # systemd's filter of system calls may refuse it
         thread = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, thread, os.getpriority(os.PRIO_PROCESS, thread) + NICE)

@@ -25,7 +25,6 @@ class KeyFileWatcher:
     """
 
     def __init__(self, files: Mapping[KeyPurpose, Path], log: Accounts, now: Callable[[], datetime]) -> None:
-        """Watch these files; the first look compares with what the log says last."""
         self._files = files
         self._log = log
         self._now = now
@@ -33,13 +32,13 @@ class KeyFileWatcher:
         self._known: dict[KeyPurpose, KeysForm] = {}
 
     async def begin(self) -> None:
-        """Write down what has changed before anybody is served; KeyFileRefused where others run with other keys."""
+        """Log changes at the start; KeyFileRefused if other daemons have other keys."""
         for purpose in self._files:
             with suppress(StoreFailed):  # on a full disk the service still reads; it is looked at again
                 await self._note(purpose, joining=True)
 
     async def look(self) -> None:
-        """Write down what has changed; what cannot be read or written now is looked at again."""
+        """Log changes; a failed read or write is retried at the next look."""
         for purpose, path in self._files.items():
             if mark(path) != self._seen.get(purpose):
                 with suppress(KeyFileRefused, StoreFailed):  # whoever needs the file or the store has said so

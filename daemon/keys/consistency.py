@@ -19,7 +19,7 @@ PAGE = 256
 
 
 async def check(files: Mapping[KeyPurpose, Path], others: SharedStore) -> None:
-    """KeyFileRefused when a file is another one than the daemons have that run, or lacks a key that is needed."""
+    """Raise KeyFileRefused when a file is not that of the other daemons, or lacks a needed key."""
     rings = {purpose: read_ring(path) if path.exists() else KeyRing("", {}) for purpose, path in files.items()}
     if await others.has_peers():
         for purpose, ring in rings.items():
@@ -33,12 +33,12 @@ async def check(files: Mapping[KeyPurpose, Path], others: SharedStore) -> None:
 
 
 def announcement(purpose: KeyPurpose) -> str:
-    """What only the entries of the service's own log hold that say which keys are used for this."""
+    """Text that only log entries about this purpose contain."""
     return f'"purpose":"{purpose}"'
 
 
 def compare(ring: KeyRing, last: LogEvent | None, path: Path) -> None:
-    """KeyFileRefused when these keys have nothing to do with those that the latest entry of the log names."""
+    """Raise KeyFileRefused when the ring shares no key with the latest entry of the log."""
     if isinstance(last, KeysChanged) and not belong_together(ring, last.after):
         raise KeyFileRefused(why_stranger(path, last.purpose))
 
@@ -49,12 +49,10 @@ def belong_together(ring: KeyRing, others: KeysForm) -> bool:
 
 
 def missing(ring: KeyRing, needed: Iterable[str]) -> list[str]:
-    """The needed keys that are not in the ring."""
     return sorted(set(needed) - set(ring.keys))
 
 
 def why_stranger(path: Path, purpose: KeyPurpose) -> str:
-    """What is wrong with a file that is not the others'."""
     return (
         f"{path} has no key ({purpose}) in common with the daemons that run on this database; "
         "give all of them the same key files"
@@ -62,5 +60,4 @@ def why_stranger(path: Path, purpose: KeyPurpose) -> str:
 
 
 def why_lacking(path: Path, key_id: str) -> str:
-    """What is wrong with a file that cannot open what is stored."""
     return f"{path} does not hold the key {key_id}, by which secrets in this database are sealed; put that file back"

@@ -28,23 +28,23 @@ class KeyFileRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KeyRing:
-    """Keys by id, and the id of the one in use; each key has 32 bytes."""
+    """Keys of 32 bytes by id, and the id of the current one."""
 
     current: str
     keys: dict[str, bytes]
 
     def rotated(self) -> KeyRing:
-        """The ring with a fresh key in use, the others kept."""
+        """The ring with a new current key."""
         key_id = new_id()
         return KeyRing(key_id, {**self.keys, key_id: secrets.token_bytes(KEY_BYTES)})
 
     def pruned(self) -> KeyRing:
-        """The ring with nothing but the key in use."""
+        """The ring with the current key only."""
         return KeyRing(self.current, {self.current: self.keys[self.current]})
 
 
 def open_ring(path: Path, *, create: bool) -> tuple[KeyRing, bool]:
-    """The ring in a file, and whether it was made just now."""
+    """Read a key file, or create it; returns the ring and whether it was created."""
     if create and not path.exists():
         write_ring(path, KeyRing("", {}).rotated())
         return read_ring(path), True
@@ -52,7 +52,7 @@ def open_ring(path: Path, *, create: bool) -> tuple[KeyRing, bool]:
 
 
 def read_ring(path: Path) -> KeyRing:
-    """The ring in a file; KeyFileRefused when others may read it or it is no ring."""
+    """Read a key file; KeyFileRefused when others can read it or it is invalid."""
     try:
         status = path.stat()
         if status.st_mode & (OPEN_TO_OTHERS if status.st_uid == os.geteuid() else OPEN_TO_ALL):
@@ -68,7 +68,7 @@ def read_ring(path: Path) -> KeyRing:
 
 
 def change_ring(path: Path, change: Callable[[KeyRing], KeyRing]) -> KeyRing:
-    """Put a changed ring in place of the one in a file, one change at a time; returns it."""
+    """Change a key file under a lock; returns the new ring."""
     with _alone(path.parent):
         ring = change(read_ring(path))
         write_ring(path, ring)
@@ -76,7 +76,7 @@ def change_ring(path: Path, change: Callable[[KeyRing], KeyRing]) -> KeyRing:
 
 
 def mark(path: Path) -> tuple[int, int, int]:
-    """What changes whenever another file is put in place of this one, when its mode changes, or when it goes."""
+    """Changes whenever the file is replaced, changes its mode, or disappears."""
     try:
         found = path.stat()
     except OSError:
@@ -85,7 +85,7 @@ def mark(path: Path) -> tuple[int, int, int]:
 
 
 def write_ring(path: Path, ring: KeyRing) -> None:
-    """Put a ring in place of an earlier one, at once and durably, readable by its owner only."""
+    """Replace a key file atomically and durably, readable by its owner only."""
     keys = {key_id: base64.b64encode(key).decode() for key_id, key in ring.keys.items()}
     beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -100,7 +100,7 @@ def write_ring(path: Path, ring: KeyRing) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Wait until nobody else changes key files in a folder."""
+    """Lock the key files of a folder."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:

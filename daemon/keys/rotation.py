@@ -15,23 +15,23 @@ KEYS_CHECKED_S = 1.0
 _log = structlog.get_logger("penstock")
 
 
-class Rotation:
-    """Looks at the file of the ring, and when it has changed turns the vault to it and wraps all keys anew."""
+class KeyRotation:
+    """Follows the key file; after a change, rewraps all company keys with the current key."""
 
     def __init__(self, path: Path, vault: Vault) -> None:
-        """Watch that file; the first look takes it as changed, for it may have been while nobody watched."""
+        """The first look always counts as a change."""
         self._path = path
         self._vault = vault
         self._seen: tuple[int, int, int] | None = None
         self._behind = False
 
     async def look(self) -> None:
-        """Follow the file; what cannot be done now is done at a later look."""
+        """Follow the file; failures are retried at the next look."""
         seen = mark(self._path)
         if seen != self._seen:
             self._seen = seen
             try:
-                await self._vault.turn(read_ring(self._path))
+                await self._vault.use_ring(read_ring(self._path))
             except (KeyFileRefused, ValueError) as refused:
                 _log.error("vault_keys_invalid", reason=str(refused))
             else:

@@ -38,7 +38,7 @@ class SealBroken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rewrapped:
-    """What came of wrapping company keys anew: how many were, and how many the ring has no key for."""
+    """How many company keys were rewrapped, and how many the ring cannot unwrap."""
 
     done: int
     unreadable: int
@@ -48,16 +48,16 @@ class DataKey:
     """The unwrapped key of one company."""
 
     def __init__(self, key: bytes) -> None:
-        """Seal and open with these bytes."""
+        """Wrap data keys with the ring's current key, unwrap them with any of its keys."""
         self._cipher = AESGCM(key)
 
     def seal(self, place: tuple[str, str, str], plain: str) -> bytes:
-        """Seal a secret for a place: company, connector, field."""
+        """Seal a field of a connector; SealBroken if the company's key cannot be unwrapped."""
         nonce = os.urandom(NONCE_BYTES)
         return bytes((VERSION,)) + nonce + self._cipher.encrypt(nonce, plain.encode(), canonical(list(place)).encode())
 
     def open(self, place: tuple[str, str, str], sealed: bytes) -> str:
-        """The secret that was sealed for that place; SealBroken when it was not."""
+        """Open the secret of a field; SealBroken when it was sealed for another."""
         if not sealed or sealed[0] != VERSION or len(sealed) <= 1 + NONCE_BYTES:
             raise SealBroken("This is no sealed secret that this version can open.")
         nonce, closed = sealed[1 : 1 + NONCE_BYTES], sealed[1 + NONCE_BYTES :]
@@ -91,21 +91,21 @@ class Vault:
         return key.open((company_id, connector, field), sealed)
 
     async def holds(self, company_id: str, connector: str, field: str, sealed: bytes, plain: str) -> bool:
-        """Whether this is the secret in that field; what does not open holds none."""
+        """Whether the sealed value opens to this secret."""
         try:
             held = await self.open(company_id, connector, field, sealed)
         except SealBroken:
             return False
         return hmac.compare_digest(held.encode(), plain.encode())
 
-    async def turn(self, ring: KeyRing) -> None:
-        """Wrap by another ring's current key from now on; what the earlier ring had wrapped opens still."""
+    async def use_ring(self, ring: KeyRing) -> None:
+        """Wrap with another ring's current key from now on."""
         fresh = _fit(ring)
         async with self._wrapping:
             self._ring = KeyRing(fresh.current, {**self._ring.keys, **fresh.keys})
 
     async def rewrap(self) -> Rewrapped:
-        """Wrap by the current key whatever company key is wrapped by another one, in batches; can be called again."""
+        """Rewrap in batches all company keys that another key wraps; can be repeated."""
         ring, after, done, unreadable = self._ring, "", 0, 0
         while page := await self._keys.company_keys(ring.current, after, REWRAPPED_AT_ONCE_MAX):
             anew: list[CompanyKey] = []
@@ -121,7 +121,7 @@ class Vault:
         return Rewrapped(done, unreadable)
 
     async def _key(self, company_id: str) -> DataKey | None:
-        """A company's key, from memory if it is there; None when the company has none."""
+        """A company's key, cached; None when the company has none."""
         key = self._unwrapped.get(company_id)
         if key is not None:
             self._unwrapped.move_to_end(company_id)
@@ -130,7 +130,7 @@ class Vault:
         return None if kept is None else self._held(kept)
 
     async def _made(self, company_id: str) -> DataKey:
-        """A fresh key for a company, or the one that somebody else made meanwhile."""
+        """Create a company's key, or take the one created concurrently."""
         async with self._wrapping:
             fresh = wrapped(self._ring, company_id, AESGCM.generate_key(KEY_BYTES * 8), self._now())
             kept = await self._keys.add_company_key(fresh)
@@ -152,7 +152,7 @@ def wrapped(ring: KeyRing, company_id: str, key: bytes, at: datetime) -> Company
 
 
 def unwrapped(ring: KeyRing, kept: CompanyKey) -> bytes:
-    """The data key that was wrapped; SealBroken when the ring has no key for it, or it is another company's."""
+    """Unwrapped data key; SealBroken if the ring has no key for it, or it is another company's."""
     if kept.key_id not in ring.keys:
         raise SealBroken("The company's key is wrapped by a key that is not here.")
     nonce, closed = kept.wrapped[:NONCE_BYTES], kept.wrapped[NONCE_BYTES:]

@@ -11,7 +11,7 @@ from daemon.model.connectors import (
 )
 from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBroken
 from daemon.model.repositories import Ownership, Rates, Receipts, SharedStore, Store, StoreState
-from daemon.model.runs import ParkedRun, Recorded, RunQuery, Runs
+from daemon.model.runs import ParkedRun, RecordedEvent, RunQuery, Runs
 from daemon.model.templates import TemplateDocument, TemplateRepository
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "ParkedRun",
     "Rates",
     "Receipts",
-    "Recorded",
+    "RecordedEvent",
     "RunQuery",
     "Runs",
     "SchemaMismatch",

@@ -17,7 +17,7 @@ class EmailTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Company:
-    """A tenant: whatever belongs to one company is invisible to all others."""
+    """A tenant; its data is invisible to all others."""
 
     id: str
     name: str
@@ -26,7 +26,7 @@ class Company:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person of a company; `email` is kept as written and compared without case."""
+    """A user of a company; `email` is kept as written and compared case-insensitively."""
 
     id: str
     company_id: str
@@ -39,21 +39,19 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user and the company the user belongs to."""
-
     user: User
     company: Company
 
 
 class Following(Protocol):
-    """What says what follows on an event in a log."""
+    """Computes the event to append after the last one in a log."""
 
     def __call__(self, last: LogEvent | None, *, has_peers: bool) -> LogEvent | None:
         """The next event, if there is any; `has_peers` when another daemon holds its lease at this moment."""
 
 
 class Accounts(Protocol):
-    """Companies, their people, and the tokens that no longer count."""
+    """Companies, their users, revoked tokens, and the companies' logs."""
 
     async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""

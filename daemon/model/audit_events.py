@@ -21,7 +21,7 @@ PASSWORD = "password"  # noqa: S105 - a kind of proof, not a password
 
 
 class Registered(EventBase, frozen=True, kw_only=True, tag="registered"):
-    """A company began, with its first user."""
+    """A company was created with its first user."""
 
     by: str
     company: str
@@ -31,7 +31,7 @@ class Registered(EventBase, frozen=True, kw_only=True, tag="registered"):
 
 
 class LoggedIn(EventBase, frozen=True, kw_only=True, tag="logged_in"):
-    """Somebody proved who they are, and has a token until then."""
+    """A user was authenticated, and has a token until then."""
 
     by: str
     token: str
@@ -40,7 +40,7 @@ class LoggedIn(EventBase, frozen=True, kw_only=True, tag="logged_in"):
 
 
 class LoggedOut(EventBase, frozen=True, kw_only=True, tag="logged_out"):
-    """A token was revoked by whoever holds it."""
+    """A token was revoked by its owner."""
 
     by: str
     token: str
@@ -48,7 +48,7 @@ class LoggedOut(EventBase, frozen=True, kw_only=True, tag="logged_out"):
 
 
 class LoginRefused(EventBase, frozen=True, kw_only=True, tag="login_refused"):
-    """Somebody gave this address, and a password that is not its own."""
+    """A login with a wrong password."""
 
     by: str
     reason: str = "invalid_credentials"
@@ -56,7 +56,7 @@ class LoginRefused(EventBase, frozen=True, kw_only=True, tag="login_refused"):
 
 
 class ConnectorChanged(EventBase, frozen=True, kw_only=True, tag="connector_changed"):
-    """A connector was made, changed or deleted; of its secret only what became of it."""
+    """A connector was created, changed or deleted; `secret` says what happened to its secret."""
 
     after: Connector | None
     before: Connector | None
@@ -69,7 +69,7 @@ class ConnectorChanged(EventBase, frozen=True, kw_only=True, tag="connector_chan
 
 
 class WebhookForm(Struct, frozen=True, kw_only=True):
-    """What a webhook is, without its secret."""
+    """A webhook without its secret."""
 
     description: str | None
     enabled: bool
@@ -79,7 +79,7 @@ class WebhookForm(Struct, frozen=True, kw_only=True):
 
 
 class WebhookChanged(EventBase, frozen=True, kw_only=True, tag="webhook_changed"):
-    """A webhook was made, changed, disabled or deleted; `by` is empty where the service did so itself."""
+    """A webhook was created, changed, disabled or deleted; `by` is empty if the service did it."""
 
     after: WebhookForm | None
     before: WebhookForm | None
@@ -89,14 +89,14 @@ class WebhookChanged(EventBase, frozen=True, kw_only=True, tag="webhook_changed"
 
 
 class KeysForm(Struct, frozen=True, kw_only=True):
-    """The keys in a file, by their ids: the one in use, and all that count."""
+    """The ids of the keys in a file: the current one, and all."""
 
     current: str
     known: tuple[str, ...]
 
 
 class KeysChanged(EventBase, frozen=True, kw_only=True, tag="keys_changed"):
-    """Keys of the service were made, rotated or dropped; `by` is empty, as a file does not say who changed it."""
+    """Key files were created, rotated or pruned; `by` is empty, as a file does not tell."""
 
     after: KeysForm
     before: KeysForm | None
@@ -109,7 +109,7 @@ LogEvent = Registered | LoggedIn | LoggedOut | LoginRefused | ConnectorChanged |
 
 
 class Logged(Struct, frozen=True):
-    """An event on its way into the log of a company."""
+    """An event to append to the log of a company."""
 
     company_id: str
     event: LogEvent

@@ -14,10 +14,9 @@ quoted = JSONEncoder(ensure_ascii=False).encode
 
 
 class HistoryBroken(StoreFailed):
-    """A stored history is not what was written; names the stream, the event, and what is wrong."""
+    """A stored history was altered; names the stream, the event and the error."""
 
     def __init__(self, stream: str, seq: int, what: str) -> None:
-        """Keep what is needed to find the place."""
         super().__init__(f"The history of {stream} could not be read: at event {seq} {what}.", "not_applied")
         self.stream = stream
         self.seq = seq
@@ -25,13 +24,13 @@ class HistoryBroken(StoreFailed):
 
 
 def genesis(company_id: str, stream: str) -> bytes:
-    """What the first event of a stream is chained to: the stream's own name, so that it cannot be moved."""
+    """The hash before the first event of a stream, made of the stream's name so that it cannot be moved."""
     # The canonical JSON of {"company", "stream"}, written out since every run begins with it.
     return hashlib.sha256(f'{{"company":{quoted(company_id)},"stream":{quoted(stream)}}}'.encode()).digest()
 
 
 def hashes(head: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The hash of each event behind a head, in order."""
+    """The hash of each event after a head, in order."""
     for line in lines:
         head = hashlib.sha256(head + line).digest()
         yield head
@@ -46,12 +45,11 @@ def extended(head: bytes, lines: Iterable[bytes]) -> bytes:
 
 
 def text_of_hash(digest: bytes) -> str:
-    """A hash as it is written in JSON."""
     return PREFIX + digest.hex()
 
 
 def hash_of_text(text: str) -> bytes:
-    """The hash that is written so; ValueError for anything else."""
+    """Parse a hash; ValueError when it is invalid."""
     digest = bytes.fromhex(text.removeprefix(PREFIX))
     if text_of_hash(digest) != text or len(digest) != hashlib.sha256().digest_size:
         raise ValueError(f"{text[:80]} is no SHA-256")
@@ -59,15 +57,15 @@ def hash_of_text(text: str) -> bytes:
 
 
 @dataclass(slots=True)
-class Walk:
-    """A stream on the way from one commit to the next: the last event seen, and its hash."""
+class ChainWalk:
+    """The last event and hash of a stream while its commits are verified."""
 
     stream: str
     head: bytes
     seq: int = 0
 
     def take(self, first_seq: int, version: int, head: bytes | None, events: bytes) -> list[bytes]:
-        """The events of the next commit, one line each; HistoryBroken unless it goes on from the one before."""
+        """Events of the next commit, one line each; HistoryBroken unless it continues the chain."""
         lines = events.split(b"\n")
         if first_seq != self.seq + 1:
             what = f"the next commit begins with event {first_seq}: events are missing or out of order"

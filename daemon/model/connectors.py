@@ -16,7 +16,7 @@ SESSION = "session"
 
 @dataclass(frozen=True, slots=True)
 class StoredConnector:
-    """A connector as stored: its public part, and its secret sealed by the vault."""
+    """A connector with its sealed secret."""
 
     company_id: str
     connector: Connector
@@ -57,7 +57,7 @@ class CompanyKey:
 
 
 class ConnectorRepository(Protocol):
-    """The connectors of each company, and every change of them."""
+    """The connectors of each company, and their changes."""
 
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
         """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""

@@ -27,12 +27,10 @@ class Position(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Position | None:
-        """The place that is written so; None when it is none."""
         found = _PLACE.fullmatch(text) if text.isascii() else None
         return None if found is None else cls(int(found[1]), int(found[2]))
 
     def __str__(self) -> str:
-        """The place as it is written."""
         return f"{self.position}-{self.nth}"
 
 
@@ -41,7 +39,7 @@ BEGINNING = Position(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class CompanyEvent:
-    """An event of one of a company's runs, its place among all of them, and in the history of its run."""
+    """An event with its position in the company's log, and its seq in the history of its run."""
 
     place: Position
     run_id: str
@@ -50,7 +48,7 @@ class CompanyEvent:
 
 
 class EventLog(Protocol):
-    """Reading what was committed, over all runs of a company."""
+    """The committed events of all runs of a company."""
 
     async def log_end(self, company_id: str) -> Position:
         """The place behind everything that a company has committed."""
@@ -60,7 +58,7 @@ class EventLog(Protocol):
 
 
 def shown_event(seq: int, event: Event) -> dict[str, Any]:
-    """An event as callers see it."""
+    """An event as the API has it."""
     found = asdict(event)
     if "request" in found:
         found["request"] = shown(found["request"])
@@ -70,6 +68,6 @@ def shown_event(seq: int, event: Event) -> dict[str, Any]:
 
 
 def event_json(placed: CompanyEvent) -> dict[str, Any]:
-    """An event with its place and its run, as callers see it."""
+    """An event with its position and run, as the API has it."""
     event = shown_event(placed.seq, placed.event)
     return {"id": str(placed.place), "run_id": placed.run_id, "seq": placed.seq, "event": event}

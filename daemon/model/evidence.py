@@ -22,7 +22,7 @@ CHECKPOINT = ("at", "company", "key_id", "previous", "root", "signature", "size"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """The signed root of a company's tree at a size; `previous` is the root of the checkpoint before."""
+    """The signed root of a company's tree; `previous` is that of the checkpoint before."""
 
     at: str
     company: str
@@ -33,11 +33,10 @@ class Checkpoint:
     size: int
 
     def document(self) -> dict[str, Any]:
-        """The checkpoint as it is shown."""
         return {name: getattr(self, name) for name in CHECKPOINT}
 
     def genuine(self, keys: Mapping[str, bytes]) -> bool:
-        """Whether the key that it names has signed it."""
+        """Whether the key that it names signed it."""
         key = keys.get(self.key_id)
         if key is None:
             return False
@@ -50,7 +49,7 @@ class Checkpoint:
 
 
 def checkpoint(document: Any) -> Checkpoint:
-    """The checkpoint that is written so; ValueError when it is none."""
+    """Parse a checkpoint; ValueError when it is invalid."""
     if not isinstance(document, dict) or tuple(sorted(document)) != CHECKPOINT:
         raise ValueError(f"a checkpoint has the members {', '.join(CHECKPOINT)}")
     texts = [document[name] for name in CHECKPOINT if name not in ("size", "previous")]
@@ -62,18 +61,21 @@ def checkpoint(document: Any) -> Checkpoint:
 
 
 def signed(document: Mapping[str, Any]) -> bytes:
-    """What a checkpoint's signature covers: the canonical JSON of all other members."""
+    """The signed bytes of a checkpoint: canonical JSON of all other members."""
     return canonical({name: value for name, value in document.items() if name != "signature"}).encode()
 
 
 def leaf(stream: str, version: int, head: bytes) -> bytes:
-    """The hash of a commit's leaf: the canonical JSON of {"head", "stream", "version"}, written out for its speed."""
+    """The hash of a commit's leaf.
+
+    Canonical JSON of {"head", "stream", "version"}, written by hand for speed.
+    """
     return merkle.leaf_hash(f'{{"head":"{text_of_hash(head)}","stream":{quoted(stream)},"version":{version}}}'.encode())
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A commit under its leaf's number; `events` as stored."""
+    """A commit with its leaf number; `events` as stored."""
 
     number: int
     stream: str
@@ -85,8 +87,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Proven:
-    """Commits of a run, the head before them; its last commit, the leaf of that, and the proof that it is covered."""
+class Proof:
+    """Commits of a run with the proof that the last one is covered by a checkpoint."""
 
     commits: Sequence[Entry]
     before: bytes
@@ -114,7 +116,7 @@ class Evidence(Protocol):
     async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
         """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""
 
-    async def proven(self, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proven | None:
+    async def proven(self, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proof | None:
         """At most `limit` commits of a run with events behind `after`; None while no checkpoint covers its last."""
 
     async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
@@ -124,11 +126,11 @@ class Evidence(Protocol):
         """At most `limit` commits of a company's own log, newest first, those that begin before an event."""
 
 
-class Growing:
-    """A company's tree while leaves are appended; the nodes that they complete are collected."""
+class TreeBuilder:
+    """A company's tree during appends; collects the completed nodes."""
 
     def __init__(self, company_id: str, size: int, previous: str | None, node: merkle.Node) -> None:
-        """Begin at a size; `node` reads the nodes that are stored."""
+        """Begin at a size; `node` reads stored nodes."""
         self.company_id = company_id
         self.size = size
         self.made: dict[tuple[int, int], bytes] = {}
@@ -143,9 +145,8 @@ class Growing:
         return self.size - 1
 
     def node(self, level: int, number: int) -> bytes:
-        """A complete node, made or stored."""
         return self.made.get((level, number)) or self._node(level, number)
 
     def checkpoint(self, sign: Sign) -> Checkpoint:
-        """The signed root as of now."""
+        """The signed root of the current tree."""
         return sign(self.company_id, self.size, merkle.root(self.size, self.node), self._previous)

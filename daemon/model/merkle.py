@@ -12,17 +12,15 @@ EMPTY = hashlib.sha256(b"").digest()
 
 
 def leaf_hash(data: bytes) -> bytes:
-    """The hash of a leaf."""
     return hashlib.sha256(b"\x00" + data).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """The hash of an inner node."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
 def completed(size: int, leaf: bytes, node: Node) -> list[tuple[int, int, bytes]]:
-    """The nodes, as (level, number, hash), that the next leaf completes in a tree of that size; itself first."""
+    """The nodes (level, number, hash) that the next leaf completes; the leaf first."""
     level, number, made = 0, size, [(0, size, leaf)]
     while number & 1:
         leaf = node_hash(node(level, number - 1), leaf)
@@ -37,7 +35,7 @@ def root(size: int, node: Node) -> bytes:
 
 
 def inclusion(index: int, size: int, node: Node) -> list[bytes]:
-    """The proof that the leaf of that index is in the tree of that size (RFC 6962, 2.1.1)."""
+    """The inclusion proof of a leaf (RFC 6962, 2.1.1)."""
     begin, end, proof = 0, size, []
     while end - begin > 1:
         middle = begin + _split(end - begin)
@@ -51,7 +49,7 @@ def inclusion(index: int, size: int, node: Node) -> list[bytes]:
 
 
 def includes(index: int, size: int, leaf: bytes, proof: Sequence[bytes], top: bytes) -> bool:
-    """Whether a proof shows that a leaf has that index in the tree with that root."""
+    """Verify an inclusion proof."""
     if not 0 <= index < size:
         return False
     last = size - 1
@@ -69,7 +67,7 @@ def includes(index: int, size: int, leaf: bytes, proof: Sequence[bytes], top: by
 
 
 def _subtree(begin: int, end: int, node: Node) -> bytes:
-    """The root over some leaves in a row, as the tree has them."""
+    """The root over consecutive leaves."""
     size = end - begin
     if size & (size - 1) == 0:
         return node(size.bit_length() - 1, begin // size)

@@ -13,7 +13,7 @@ from actors.core.run import Run
 
 @dataclass(frozen=True, slots=True)
 class RunQuery:
-    """Which runs of a company to list: newest first, those older than the run `before`, at most `limit`."""
+    """Runs to list: newest first, older than the run `before`, at most `limit`."""
 
     limit: int = 50
     before: str | None = None
@@ -23,8 +23,8 @@ class RunQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
-    """An event and its place in the history of its run, from 1."""
+class RecordedEvent:
+    """An event and its seq in the history of its run, from 1."""
 
     seq: int
     event: Event
@@ -32,7 +32,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class ParkedRun:
-    """A run that waits for a human at so many gates; it was `created` then, and has not changed since `since`."""
+    """A run with open gates; it was `created` then, and has not changed since `since`."""
 
     company_id: str
     run_id: str
@@ -43,7 +43,7 @@ class ParkedRun:
 
 
 class Runs(Protocol):
-    """Reading runs without waking them."""
+    """The stored runs, read without their actors."""
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
@@ -60,5 +60,5 @@ class Runs(Protocol):
     async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
         """At most `limit` runs behind a (company_id, run_id), in order, that wait for a human."""
 
-    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
+    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[RecordedEvent]:
         """At most `limit` events of a run with a seq above `after`; none for a run that is not the company's."""

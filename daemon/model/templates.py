@@ -8,7 +8,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class TemplateDocument:
-    """A template as it was loaded once: the canonical JSON under its digest."""
+    """The canonical JSON of a template under its digest."""
 
     digest: str
     vertical: str

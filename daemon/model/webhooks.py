@@ -48,7 +48,6 @@ class Webhook:
 
     @property
     def key(self) -> tuple[str, str]:
-        """The company and the id."""
         return self.company_id, self.id
 
 
@@ -81,7 +80,7 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryQueue:
-    """A webhook with what is due of its deliveries, how many are pending, and when the next one is due."""
+    """A webhook with its due deliveries, the number of pending ones, and the time of the next."""
 
     webhook: Webhook
     due: Sequence[Delivery]
@@ -91,8 +90,6 @@ class DeliveryQueue:
 
 @dataclass(frozen=True, slots=True)
 class WebhookTestResult:
-    """How a test of a webhook went."""
-
     ok: bool
     status_code: int | None
     latency_ms: int | None
@@ -100,7 +97,7 @@ class WebhookTestResult:
 
 
 class WebhookRepository(Protocol):
-    """The webhooks of each company and their deliveries; a change and its event in the log are one."""
+    """The webhooks of each company and their deliveries; a change and its log event are atomic."""
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
         """Keep a new webhook that begins at the present.
@@ -145,7 +142,7 @@ class WebhookRepository(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WebhookDraft:
-    """What somebody wants a webhook of a company to be."""
+    """The wanted state of a webhook."""
 
     company_id: str
     url: str
@@ -160,5 +157,5 @@ class TooManyWebhooks(Exception):
 
 
 def message_id(run_id: str, seq: int) -> str:
-    """The id of the message about an event, the same however often and to whomever it is sent."""
+    """The id of the message about an event, the same for every attempt and receiver."""
     return f"msg_{run_id}_{seq}"

@@ -47,7 +47,7 @@ _HINTS = ("authori", "basic", "bearer", "cookie", "credential", "dsn", "eyj", "k
 
 
 def configure(level: str) -> None:
-    """Log what is of at least that level to standard error; of libraries, what is at least a warning."""
+    """Log to standard error from this level on; libraries from `warning` on."""
     least = logging.getLevelNamesMapping()[level.upper()]
     first: list[Processor] = [
         about,
@@ -74,12 +74,12 @@ def about(_logger: Any, _method: str, line: EventDict) -> EventDict:
 
 
 def masked(_logger: Any, _method: str, line: EventDict) -> EventDict:
-    """A line in which no secret can be read: none under a name that tells of one, none that shows itself in text."""
+    """A line with secrets masked, by their names and by their form."""
     return without_secrets(line)
 
 
 def without_secrets(members: Mapping[str, Any]) -> dict[str, Any]:
-    """The same members with what could open something masked: by their names, and wherever it shows itself in text."""
+    """The mapping with secrets masked, by their names and by their form."""
     return {name: _hidden(name, value, DEPTH_MAX) for name, value in members.items()}
 
 
@@ -125,7 +125,7 @@ def _renderer(*, on_terminal: bool) -> Processor:
 
 
 def _take_in_libraries(first: list[Processor], renderer: Processor, least: int) -> None:
-    """Have what libraries say come out in the same form, warnings included."""
+    """Format log records of libraries in the same way, warnings included."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -140,5 +140,5 @@ def _take_in_libraries(first: list[Processor], renderer: Processor, least: int) 
 
 
 def _is_no_callers_fault(record: logging.LogRecord) -> bool:
-    """Whether a line of a library is about more than bytes that are no HTTP, with which anybody could fill the log."""
+    """Whether a record is about more than malformed HTTP, with which any client could fill the log."""
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))

@@ -25,30 +25,29 @@ _NOWHERE = Context()
 
 
 class OtelSpan:
-    """A span of OpenTelemetry, as whoever does the work sees it."""
+    """A span of OpenTelemetry."""
 
-    __slots__ = ("_failed", "_span")
+    __slots__ = ("_error_set", "_span")
 
     def __init__(self, span: trace.Span) -> None:
-        """Stand for this one."""
+        """OpenTelemetry's own variables set sampling, headers and batches."""
         self._span = span
-        self._failed = False
+        self._error_set = False
 
-    def note(self, name: str, value: Value) -> None:
-        """Say something of it."""
+    def set_attribute(self, name: str, value: Value) -> None:
         self._span.set_attribute(name, value)
 
-    def failed(self, why: str) -> None:
-        """Say in a word why it failed; the first one counts."""
-        if self._failed:
+    def set_error(self, why: str) -> None:
+        """Mark the span as failed; the first reason counts."""
+        if self._error_set:
             return
-        self._failed = True
+        self._error_set = True
         self._span.set_attribute("error.type", why)
         self._span.set_status(trace.StatusCode.ERROR)
 
 
 class OtelTracer:
-    """A tracer that hands its spans to a thread, which sends them in batches; what it cannot send it drops."""
+    """Sends spans in batches from a thread; drops what it cannot send."""
 
     def __init__(self, to: str, version: str) -> None:
         """Send to that collector; OpenTelemetry's own variables say all else, as sampling, headers and batches."""
@@ -62,29 +61,29 @@ class OtelTracer:
 
     @contextmanager
     def span(self, name: str, kind: Kind, parent: str | None) -> Iterator[OtelSpan]:
-        """A span for what is done within it; of an error it keeps the name alone, as its text may hold anything."""
+        """A span around a block; records only the type of an exception."""
         span = self._tracer.start_span(name, _context(parent), _KINDS[kind])
-        noted, token = OtelSpan(span), TRACE.set(_text(span.get_span_context()))
+        recorded, token = OtelSpan(span), TRACE.set(_text(span.get_span_context()))
         try:
-            yield noted
+            yield recorded
         except BaseException as error:
-            noted.failed(type(error).__name__)
+            recorded.set_error(type(error).__name__)
             raise
         finally:
             TRACE.reset(token)
-            for one, value in LOG_CONTEXT.get().items():
-                noted.note(f"penstock.{one}", value if isinstance(value, int) else str(value))
+            for key, value in LOG_CONTEXT.get().items():
+                recorded.set_attribute(f"penstock.{key}", value if isinstance(value, int) else str(value))
             span.end()
 
     async def close(self) -> None:
-        """Send what is left, for as long as a stop may wait for it."""
+        """Send what is left, within CLOSE_S."""
         ending = Thread(target=self._provider.shutdown, name="traces-end", daemon=True)
         ending.start()
         await asyncio.to_thread(ending.join, CLOSE_S)
 
 
 def _context(parent: str | None) -> Context:
-    """The context of a span: below its parent, or at the top of a trace of its own."""
+    """The context below a parent, or of a new trace."""
     if parent is None:
         return _NOWHERE
     _, trace_id, span_id, flags = parent.split("-")

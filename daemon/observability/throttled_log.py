@@ -13,16 +13,14 @@ _log = structlog.get_logger("penstock")
 
 
 class ThrottledLog:
-    """Writes a warning at once, then at most every `EVERY_S`; each says how many there were since the last."""
+    """Logs a warning at once, then at most every `EVERY_S` with the number since."""
 
     def __init__(self, event: str) -> None:
-        """Begin with none."""
         self._event = event
         self._times = 0
         self._not_before = 0.0
 
     def warn(self, **members: Any) -> None:
-        """Count one, and write a line if none was written lately."""
         self._times += 1
         now = time.monotonic()
         if now < self._not_before:

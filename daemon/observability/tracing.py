@@ -20,17 +20,17 @@ NOT_INSTALLED = "PENSTOCK_OTLP_ENDPOINT is set, and the extra that makes traces 
 
 
 class Span(Protocol):
-    """One piece of work in a trace, while it goes on."""
+    """A span that is open."""
 
-    def note(self, name: str, value: Value) -> None:
+    def set_attribute(self, name: str, value: Value) -> None:
         """Say something of it; ids, names and numbers only, never what somebody has sent."""
 
-    def failed(self, why: str) -> None:
+    def set_error(self, why: str) -> None:
         """Say in a word why it failed."""
 
 
 class Tracer(Protocol):
-    """Whoever makes spans and sends them away."""
+    """Makes spans and sends them to a collector."""
 
     def span(self, name: str, kind: Kind, parent: str | None) -> AbstractContextManager[Span]:
         """A span for what is done within it: TRACE says so there, and the ids that it is about are noted at its end."""
@@ -40,7 +40,7 @@ class Tracer(Protocol):
 
 
 def tracer(to: str, *, version: str) -> Tracer | None:
-    """A tracer that sends to that collector; None when there is no collector."""
+    """A tracer for the collector; None without one."""
     if not to:
         return None
     try:
@@ -52,7 +52,7 @@ def tracer(to: str, *, version: str) -> Tracer | None:
 
 @asynccontextmanager
 async def traced(to: str, *, version: str) -> AsyncIterator[Tracer | None]:
-    """A tracer for as long as the service is open, if there is a collector."""
+    """The tracer for as long as the service runs, if there is a collector."""
     made = tracer(to, version=version)
     try:
         yield made
@@ -62,7 +62,7 @@ async def traced(to: str, *, version: str) -> AsyncIterator[Tracer | None]:
 
 
 def turns(tracer: Tracer) -> Callable[[TakeTurn], TakeTurn]:
-    """What makes an actor's turns spans, each in the trace of whoever sent the message."""
+    """Wraps an actor's turns in spans of the sender's trace."""
 
     def around(turn: TakeTurn) -> TakeTurn:
         async def spanned(envelope: Envelope) -> None:
@@ -80,7 +80,7 @@ def turns(tracer: Tracer) -> Callable[[TakeTurn], TakeTurn]:
 
 @dataclass(frozen=True, slots=True)
 class TracedJournal:
-    """A journal whose commits are spans: from the moment a turn hands one over until it is durable."""
+    """Wraps commits in spans, from append until durable."""
 
     journal: Journal
     tracer: Tracer
@@ -90,16 +90,13 @@ class TracedJournal:
         return self.journal.shared
 
     async def append(self, commit: Commit) -> None:
-        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
         with self.tracer.span("commit", "internal", TRACE.get()) as span:
-            span.note("penstock.version", commit.run.version)
-            span.note("penstock.events", len(commit.events))
+            span.set_attribute("penstock.version", commit.run.version)
+            span.set_attribute("penstock.events", len(commit.events))
             await self.journal.append(commit)
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
-        """The run as committed; None when the company has no such run."""
         return await self.journal.load(company_id, run_id)
 
     async def claim(self) -> Sequence[tuple[str, str]]:
-        """Take up runs that are not at rest and that nobody sees to: the (company_id, run_id) of each."""
         return await self.journal.claim()

@@ -18,14 +18,10 @@ _log = structlog.get_logger("penstock")
 
 
 class Clock:
-    """The time by which loops pause."""
-
     def monotonic(self) -> float:
-        """Seconds that only grow."""
         return time.monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Pause."""
         await asyncio.sleep(seconds)
 
 
@@ -46,7 +42,7 @@ class Loop:
 
 
 class Background:
-    """Runs loops beside the requests; a loop is down from a round that failed until the next one that succeeds."""
+    """Runs background loops; a loop is down from a failed round until the next that succeeds."""
 
     def __init__(
         self,
@@ -55,7 +51,7 @@ class Background:
         count: Callable[[str], None] | None = None,
         clock: Clock = Clock(),  # noqa: B008 - it holds nothing
     ) -> None:
-        """`stop` ends the process; `count` is told the name of a loop whenever it fails."""
+        """`stop` ends the process; `count` receives the name of a loop whenever it fails."""
         self._stop = stop
         self._count = count
         self._clock = clock
@@ -66,8 +62,8 @@ class Background:
         """The names of the loops that are down."""
         return [loop.name for loop in self._loops if loop.failures]
 
-    def keep(self, stack: AsyncExitStack, loop: Loop) -> None:
-        """Run a loop until the stack is left."""
+    def start(self, stack: AsyncExitStack, loop: Loop) -> None:
+        """Run a loop until the stack closes."""
         self._loops.append(loop)
         task = asyncio.get_running_loop().create_task(self._serve(loop), name=loop.name)
         stack.push_async_callback(self._end, loop, task)
@@ -85,7 +81,7 @@ class Background:
                 await self._clock.sleep(loop.every_s)
 
     def _failed(self, loop: Loop, error: Exception) -> float:
-        """Report a failure; returns the pause before the next round."""
+        """Log a failure; returns the pause before the next round."""
         now = self._clock.monotonic()
         if not loop.failures:
             loop.failed_at = now

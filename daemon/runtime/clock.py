@@ -6,5 +6,4 @@ from datetime import UTC, datetime
 
 
 def utc_now() -> datetime:
-    """The time in UTC, aware."""
     return datetime.now(UTC)

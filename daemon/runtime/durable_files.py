@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder for its owner alone, unless it is there, and every folder above it, and make their names safe."""
+    """Create a folder for its owner alone, and its parents; sync their names to disk."""
     if not folder.is_dir():
         make_folder(folder.parent)
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -20,7 +20,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder safe; OSError, which names it, when that fails."""
+    """Sync the names in a folder to disk; OSError names the folder."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

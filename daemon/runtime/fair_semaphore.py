@@ -9,17 +9,16 @@ from weakref import WeakValueDictionary
 
 
 class FairSemaphore:
-    """So many slots, of which one company takes three quarters at most: the others find a free one at once."""
+    """A semaphore of which one company gets three quarters at most."""
 
     def __init__(self, count: int) -> None:
-        """Begin with all of them free."""
         self._free = asyncio.Semaphore(count)
         self._share_max = count - count // 4
         self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
     @asynccontextmanager
     async def of(self, company_id: str) -> AsyncIterator[None]:
-        """A slot, as soon as there is one for this company."""
+        """Acquire a slot for a company."""
         share = self._shares.setdefault(company_id, asyncio.Semaphore(self._share_max))
         async with share, self._free:
             yield

@@ -4,5 +4,4 @@ from uuid_utils import uuid7
 
 
 def new_id() -> str:
-    """A fresh id."""
     return str(uuid7())

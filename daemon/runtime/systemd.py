@@ -25,7 +25,7 @@ _log = structlog.get_logger("penstock")
 
 
 class SystemdEnvironment(BaseSettings):
-    """What systemd tells a process that it starts, in variables of its own names; empty for any other process."""
+    """The variables by which systemd tells a process of its sockets, watchdog and credentials."""
 
     model_config = SettingsConfigDict(extra="ignore", frozen=True, env_ignore_empty=True)
 
@@ -38,53 +38,52 @@ class SystemdEnvironment(BaseSettings):
 
     @property
     def watchdog_s(self) -> float | None:
-        """How long this process may be silent; None when nobody watches it."""
+        """The watchdog timeout of this process; None without a watchdog."""
         meant = self.watchdog_pid in {0, os.getpid()}
         return self.watchdog_usec / 1_000_000 if meant and self.watchdog_usec > 0 else None
 
     @property
     def sockets(self) -> range:
-        """The descriptors of the listening sockets that were handed to this process."""
+        """The file descriptors of the sockets that systemd passed."""
         return range(FIRST_SOCKET, FIRST_SOCKET + (self.listen_fds if self.listen_pid == os.getpid() else 0))
 
 
 class SystemdNotifier:
-    """Whoever started the process and wants to hear how it is."""
+    """Sends state to systemd with the sd_notify protocol."""
 
-    def __init__(self, told: SystemdEnvironment) -> None:
-        """Speak to the socket that was named, if one was; a leading @ stands for the abstract namespace."""
-        address = told.notify_socket
+    def __init__(self, environment: SystemdEnvironment) -> None:
+        """A leading @ in the socket's address stands for the abstract namespace."""
+        address = environment.notify_socket
         self._address = "\0" + address[1:] if address.startswith("@") else address
-        self.alive_s = told.watchdog_s
-        self._news: tuple[str, ...] = ()
-        self._well = "STATUS=Ready"
+        self.watchdog_s = environment.watchdog_s
+        self._pending: tuple[str, ...] = ()
+        self._status = "STATUS=Ready"
 
     def ready(self, address: str) -> None:
-        """Say that the service is there, and where."""
-        self._well = f"STATUS=Serving on {address}"
-        self.say("READY=1", self._well)
+        self._status = f"STATUS=Serving on {address}"
+        self.notify("READY=1", self._status)
 
-    def say(self, *lines: str) -> None:
-        """Send these lines; that nobody hears them is logged, and hurts nothing else."""
+    def notify(self, *lines: str) -> None:
+        """Send lines; a failure is logged and ignored."""
         if not self._address:
             return
         try:
-            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as speaking:
-                speaking.settimeout(SAY_S)
-                speaking.sendto("\n".join(lines).encode(), self._address)
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+                sender.settimeout(SAY_S)
+                sender.sendto("\n".join(lines).encode(), self._address)
         except OSError as error:
             _log.warning("systemd_notify_failed", said=lines, error=str(error))
 
-    async def feed(self, ping: Callable[[], Awaitable[None]], within_s: float) -> None:
-        """Tell the watchdog that the process is alive, if the store answers within that time."""
+    async def ping_watchdog(self, ping: Callable[[], Awaitable[None]], within_s: float) -> None:
+        """Ping the watchdog if the store answers in time."""
         try:
             async with asyncio.timeout(within_s):
                 with suppress(DiskFull):  # that is waited out: reads go on, and a restart would make no room
                     await ping()
         except (StoreFailed, TimeoutError) as error:
             _log.error("watchdog_ping_skipped", reason=str(error) or "the store did not answer in time")
-            self.say("STATUS=The store does not answer")
-            self._news = (self._well,)
+            self.notify("STATUS=The store does not answer")
+            self._pending = (self._status,)
         else:
-            self.say("WATCHDOG=1", *self._news)
-            self._news = ()
+            self.notify("WATCHDOG=1", *self._pending)
+            self._pending = ()

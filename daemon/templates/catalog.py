@@ -30,10 +30,9 @@ T = TypeVar("T")
 
 
 class TemplateRefused(Exception):
-    """A template document that must not be loaded: where it comes from, and a sentence for each thing wrong with it."""
+    """A template that must not be loaded: its source, and a sentence for each error."""
 
     def __init__(self, source_name: str, sentences: Iterable[str]) -> None:
-        """Keep both, and make one text of them."""
         self.source_name = source_name
         self.sentences = list(sentences)
         super().__init__(f"{source_name}: {'; '.join(self.sentences)}")
@@ -41,7 +40,7 @@ class TemplateRefused(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """A template and what people need to know to start a run of it; `document` is its canonical JSON."""
+    """A template with title, description and example; `document` is its canonical JSON."""
 
     template: Template
     description: str
@@ -51,19 +50,18 @@ class Entry:
     _inputs: InputsSchema = field(repr=False, compare=False)
 
     def input_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
-        """What is there and breaks the schema: JSON pointers that begin with `/inputs`, and a sentence for each."""
+        """Schema errors of given inputs; JSON pointers below `/inputs`, and a sentence for each."""
         return self._inputs.errors(inputs)
 
     def example_errors(self) -> list[tuple[str, str]]:
-        """What breaks the schema in the example, which has to have all that is required."""
+        """The schema errors of the example, which must be complete."""
         return self._inputs.all_errors(self.example)
 
 
 class Catalog:
-    """The templates that can be started, and every earlier version that a run may be pinned to."""
+    """The current templates, and every earlier version that a run may be pinned to."""
 
     def __init__(self, entries: Iterable[Entry], shelf: TemplateRepository, pinned_max: int = PINNED_MAX) -> None:
-        """Take the entries; of each vertical the highest version is the current one."""
         self._all = tuple(entries)
         self._current: dict[str, Entry] = {}
         for entry in sorted(self._all, key=lambda e: (e.template.vertical, e.template.version)):
@@ -89,7 +87,7 @@ class Catalog:
         reach("templates-kept")
 
     async def keep(self) -> None:
-        """Keep the documents that are not kept yet: no run may be pinned to one of them before."""
+        """Store new documents; no run may be pinned to one before."""
         if self._unkept:
             # At once, so that the store can make them one commit.
             await asyncio.gather(*map(self._shelf.keep_template, self._unkept))
@@ -101,7 +99,7 @@ class Catalog:
         return tuple(self._current.values())
 
     def current(self, vertical: str) -> Entry | None:
-        """The version that a new run of this vertical gets; None when there is no such template."""
+        """The version for a new run; None when there is no such template."""
         return self._current.get(vertical)
 
     async def pinned(self, digest: str) -> Template:
@@ -136,12 +134,12 @@ async def open_catalog(folder: Traversable | None, shelf: TemplateRepository) ->
 
 
 def shipped() -> list[Entry]:
-    """The templates that come with the service."""
+    """The templates shipped with the service."""
     return load_folder(resources.files("daemon.templates") / "shipped")
 
 
 def load_folder(folder: Traversable) -> list[Entry]:
-    """The templates of all YAML files in a folder, by file name; two files never hold the same version."""
+    """The templates of all YAML files in a folder; a version must not appear twice."""
     entries: list[Entry] = []
     sources: dict[tuple[str, int], str] = {}
     for file in sorted(folder.iterdir(), key=lambda f: f.name):
@@ -162,7 +160,7 @@ def load_folder(folder: Traversable) -> list[Entry]:
 
 
 def load_text(text: str, source_name: str) -> Entry:
-    """The template of a YAML text; TemplateRefused when anything about it is wrong."""
+    """Load a template from YAML; TemplateRefused when it is invalid."""
     raw = _read(text, source_name)
     try:
         entry = load_json(canonical(Document.model_validate(raw).normalised()))
@@ -179,7 +177,7 @@ def load_text(text: str, source_name: str) -> Entry:
 
 
 def load_json(document: str) -> Entry:
-    """The template of a canonical document, as it was when it was loaded first: later rules do not touch it."""
+    """Load a stored template; rules that are newer than it do not apply."""
     value = json.loads(document)
     parsed = Document.model_validate(value)
     wrong = [*misplaced(parsed)]
@@ -290,10 +288,9 @@ def _step_id(raw: Any, index: int) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe YAML in which a key appears once in its mapping."""
+    """Safe YAML that refuses duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
-        """Refuse a repeated key before YAML lets the last one win."""
         seen: set[str] = set()
         for key, _ in node.value:
             name = key.value if isinstance(key, yaml.ScalarNode) else ""

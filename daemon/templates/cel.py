@@ -33,38 +33,38 @@ _RULES = cel.NewEnv(variables={"response": _OBJECT})
 
 @dataclass(frozen=True, slots=True)
 class Cel:
-    """A compiled yes-or-no question over `inputs` and `facts`; two are equal when their texts are."""
+    """A compiled condition over `inputs` and `facts`; equal when the texts are."""
 
     text: str
     _expression: Any = field(repr=False, compare=False)
     reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     def holds(self, inputs: dict[str, Any], facts: dict[str, Any]) -> bool:
-        """Answer the question; raise ConditionFailed when there is no clear yes or no."""
+        """Evaluate the condition; ConditionFailed without a clear yes or no."""
         return _yes_or_no(_evaluate(self._expression, {"inputs": inputs, "facts": facts}))
 
 
 @dataclass(frozen=True, slots=True)
 class OutputCel:
-    """A compiled yes-or-no question over an `output`; two are equal when their texts are."""
+    """A compiled condition over an `output`; equal when the texts are."""
 
     text: str
     _expression: Any = field(repr=False, compare=False)
 
     def holds(self, output: Any) -> bool:
-        """Answer the question; raise ConditionFailed when there is no clear yes or no."""
+        """Evaluate the condition; ConditionFailed without a clear yes or no."""
         return _yes_or_no(_evaluate(self._expression, {"output": output}))
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A compiled rule that reads a signal out of a `response`; two are equal when their texts are."""
+    """A compiled rule that reads a signal from a `response`; equal when the texts are."""
 
     text: str
     _expression: Any = field(repr=False, compare=False)
 
     def value(self, status: int, body: Any) -> Any:
-        """The signal in a response, as a plain JSON value; raise ConditionFailed when there is none."""
+        """The signal in a response as JSON; ConditionFailed when there is none."""
         value = _evaluate(self._expression, {"response": {"status": status, "body": body}})
         _check(kind := value.type(), value)
         plain = value.plain_value()
@@ -74,17 +74,17 @@ class Rule:
 
 
 def compile_condition(text: str) -> Cel:
-    """The condition that a text asks; ValueError says why the text is none."""
+    """Compile a condition; ValueError when it is invalid."""
     return Cel(text, _compile_question(_CONDITIONS, text), _reads(text))
 
 
 def compile_output_condition(text: str) -> OutputCel:
-    """The question that a text asks of a tool's output; ValueError says why the text is none."""
+    """Compile a condition over a tool's output; ValueError when it is invalid."""
     return OutputCel(text, _compile_question(_OUTPUTS, text))
 
 
 def _reads(text: str) -> tuple[str, ...]:
-    """The inputs that an expression reads and nowhere asks for with `has` or `in`, as dotted keys."""
+    """The inputs, as dotted keys, that an expression reads without testing them with `has` or `in`."""
     asked = {*map(_dotted, _READ.findall(" ".join(_ASKED.findall(text)))), *_NAMED.findall(text)}
     return tuple(key for key in dict.fromkeys(map(_dotted, _READ.findall(text))) if key not in asked)
 
@@ -94,7 +94,7 @@ def _dotted(path: str) -> str:
 
 
 def compile_rule(text: str) -> Rule:
-    """The rule that a text states; ValueError says why the text is none."""
+    """Compile a signal rule; ValueError when it is invalid."""
     return Rule(text, _compile(_RULES, text))
 
 
@@ -124,7 +124,6 @@ def _compile(env: Any, text: str) -> Any:
 
 
 def _evaluate(expression: Any, data: dict[str, Any]) -> Any:
-    """The value of an expression."""
     try:
         return expression.eval(None, data)  # by place: half a microsecond less than by name
     except Exception as failed:  # what the binding may raise is not documented, and no failure may clear anything
@@ -139,7 +138,7 @@ def _yes_or_no(value: Any) -> bool:
 
 
 def _check(kind: Any, value: Any) -> None:
-    """Tell a run-time error from a value: CEL returns it as one, and a truthy one."""
+    """Detect a run-time error: CEL returns it as a value, and a truthy one."""
     if kind in _NO_ANSWER:
         raise ConditionFailed(_first_line(value.value()))
 

@@ -32,7 +32,7 @@ def _word(value: Any) -> Any:
 
 
 class Case(_Model):
-    """A dry-run answer of a tool, and when it is the one."""
+    """A dry-run response of a tool, and its condition."""
 
     when: str | None = None
     output: dict[str, JsonValue]
@@ -40,7 +40,7 @@ class Case(_Model):
 
 
 class Way(_Model):
-    """A labelled way out of a step."""
+    """A labelled edge out of a step."""
 
     branch: str | None = None
     when: str | None = None
@@ -54,7 +54,7 @@ Next = Annotated[str | tuple[str, ...] | dict[str, str] | None, BeforeValidator(
 
 
 class Step(_Model):
-    """One step: the fields of all kinds, so that each rule can name the step that breaks it."""
+    """One step with the fields of all kinds, so that each rule can name the step that breaks it."""
 
     id: str
     kind: Annotated[Kind, BeforeValidator(_word)]
@@ -72,14 +72,12 @@ class Step(_Model):
     outcome: Annotated[str, Field(min_length=1)] | None = None
 
     def normalised(self) -> dict[str, Any]:
-        """The step as it is kept: with its tier, without what says nothing."""
+        """A canonical form without defaults."""
         default = "high" if self.kind == "gate" else "low"
         return {**self.model_dump(mode="json", exclude_defaults=True), "tier": self.tier or default}
 
 
 class Document(_Model):
-    """A template document."""
-
     vertical: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,63}$")]
     version: Annotated[int, Field(ge=1)]
     title: Annotated[str, Field(min_length=1)]
@@ -90,13 +88,13 @@ class Document(_Model):
     steps: Annotated[tuple[Step, ...], BeforeValidator(_list), Field(min_length=1)]
 
     def normalised(self) -> dict[str, Any]:
-        """The document as a JSON object in which two writings of the same template are the same."""
+        """A canonical form without defaults."""
         whole = self.model_dump(mode="json", exclude={"steps", "start"})
         return {**whole, "start": self.start or self.steps[0].id, "steps": [step.normalised() for step in self.steps]}
 
 
 def misplaced(document: Document) -> Iterator[str]:
-    """What stands at a step of a kind that does not know it, and roles that nobody has."""
+    """Fields that a step of this kind must not have, and unknown roles."""
     for step in document.steps:
         for name in sorted(step.model_fields_set - _BELONGS[step.kind]):
             yield f"misplaced_field at {step.id}: a step of kind {step.kind} has no {name}"

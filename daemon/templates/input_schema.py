@@ -18,21 +18,21 @@ Validator = jsonschema_rs.Draft202012Validator
 
 @dataclass(frozen=True, slots=True)
 class InputsSchema:
-    """A schema of inputs, compiled."""
+    """A compiled JSON Schema of inputs."""
 
     validator: Validator
 
     def errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
-        """What is there and breaks the schema; members that are missing break nothing."""
+        """The errors of given values; missing members are not errors."""
         return [*map(_told, filter(_present, self.validator.iter_errors(inputs)))]
 
     def all_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
-        """What breaks the schema, members that are missing included."""
+        """All errors, missing members included."""
         return [*map(_told, self.validator.iter_errors(inputs))]
 
 
 def leaves(key: str, schema: Mapping[str, Any]) -> Iterator[str]:
-    """The keys that a step needs where it needs that one: of an object each member that the schema requires."""
+    """Required members of a key, as keys; for an object, each member that the schema requires."""
     found: Any = schema
     for part in key.removeprefix("inputs.").split("."):
         found = found.get("properties", {}).get(part) if isinstance(found, dict) else None
@@ -44,7 +44,7 @@ def leaves(key: str, schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _present(error: jsonschema_rs.ValidationError) -> bool:
-    """Whether an error is about what is there; of alternatives each has to be."""
+    """Whether an error is about a given value; of alternatives all must be."""
     kind = error.kind
     if kind.name in ABSENT:
         return False
@@ -53,5 +53,5 @@ def _present(error: jsonschema_rs.ValidationError) -> bool:
 
 
 def _told(error: jsonschema_rs.ValidationError) -> tuple[str, str]:
-    """A JSON pointer that begins with `/inputs`, and a sentence that repeats no value."""
+    """A JSON pointer below `/inputs`, and a sentence that repeats no value."""
     return "/inputs" + "".join(pointed(str(part)) for part in error.instance_path), error.message

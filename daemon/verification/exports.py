@@ -8,7 +8,7 @@ from typing import Any
 
 from actors.core.canonical import canonical
 from daemon.audit import export
-from daemon.model.chain import HistoryBroken, Walk, genesis, hash_of_text
+from daemon.model.chain import ChainWalk, HistoryBroken, genesis, hash_of_text
 from daemon.model.evidence import Checkpoint, checkpoint, leaf
 from daemon.verification.findings import (
     Finding,
@@ -30,7 +30,7 @@ def verify_export(
     against: Sequence[Checkpoint] = (),
     tally: Tally | None = None,
 ) -> Iterator[Finding]:
-    """Whatever is wrong with an export; nothing when it is as it was written."""
+    """The findings in an export."""
     reading = _Export(keys, Tally() if tally is None else tally)
     for number, line in enumerate(lines, 1):
         try:
@@ -49,19 +49,18 @@ def verify_export(
 
 
 class _Export:
-    """An export on the way from line to line."""
+    """The state of an export while it is read line by line."""
 
     def __init__(self, keys: Mapping[str, bytes], tally: Tally) -> None:
         self._keys = keys
         self._tally = tally
         self._company: str | None = None
         self._size = 0
-        self._walks: dict[str, Walk] = {}
+        self._walks: dict[str, ChainWalk] = {}
         self._tree = Tree()
         self._later: Checkpoint | None = None
 
     def take(self, number: int, value: Any) -> Iterator[Finding]:
-        """The next line."""
         if number == 1:
             if set(value) != {"company", "format", "size"} or value["format"] != export.FORMAT:
                 yield Finding("manifest", "line 1", f"it is not the manifest of a {export.FORMAT} export")
@@ -80,7 +79,7 @@ class _Export:
             what = f"it is number {value['number']} where {self._tree.size} was expected: one is missing or moved"
             yield Finding("order", where, what)
         head = hash_of_text(value["head"])
-        walk = self._walks.setdefault(stream, Walk(stream, genesis(self._company or "", stream)))
+        walk = self._walks.setdefault(stream, ChainWalk(stream, genesis(self._company or "", stream)))
         try:
             walk.take(first, version, head, "\n".join(map(canonical, value["events"])).encode())
         except HistoryBroken as broken:
@@ -93,7 +92,7 @@ class _Export:
         self._tally["events"] += len(value["events"])
 
     def _checkpoint(self, one: Checkpoint) -> Iterator[Finding]:
-        """The newest comes first, so each is the one before that which stands above it."""
+        """The newest comes first, so each must be the predecessor of the one above."""
         if one.company != self._company:
             yield Finding("checkpoint", titled(one), f"the export is of the company {self._company!r}")
         if self._later is None and one.size != self._size:
@@ -106,7 +105,7 @@ class _Export:
         self._tally["checkpoints"] += 1
 
     def end(self, against: Sequence[Checkpoint]) -> Iterator[Finding]:
-        """What can be said when all lines are read."""
+        """The findings that need all lines."""
         if self._company is None:
             yield Finding("manifest", "line 1", "the export is empty")
             return

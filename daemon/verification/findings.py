@@ -15,27 +15,24 @@ Tally = Counter[str]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it was written."""
+    """One deviation from what was written."""
 
     kind: str
     where: str
     what: str
 
     def __str__(self) -> str:
-        """The finding in one line."""
         return f"{self.kind}: {self.where}: {self.what}"
 
 
 class Tree:
-    """Complete nodes in memory, for whoever has the leaves and nothing else."""
+    """Complete nodes in memory, computed from the leaves."""
 
     def __init__(self) -> None:
-        """Begin empty."""
         self.size = 0
         self._levels: list[bytearray] = []
 
     def append(self, leaf: bytes) -> None:
-        """Append a leaf."""
         for level, _, digest in merkle.completed(self.size, leaf, self.node):
             if level == len(self._levels):
                 self._levels.append(bytearray())
@@ -43,13 +40,12 @@ class Tree:
         self.size += 1
 
     def node(self, level: int, number: int) -> bytes:
-        """A complete node."""
         width = len(merkle.EMPTY)
         return bytes(self._levels[level][number * width : (number + 1) * width])
 
 
 def wrong_signature(one: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Finding]:
-    """What is wrong with a checkpoint in itself."""
+    """The findings in a checkpoint by itself."""
     where = titled(one)
     if one.key_id not in keys:
         yield Finding("signature", where, f"the key {one.key_id} is not among those to trust")
@@ -58,7 +54,7 @@ def wrong_signature(one: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Find
 
 
 def wrong_root(one: Checkpoint, size: int, node: merkle.Node) -> Iterator[Finding]:
-    """What shows that a checkpoint is not of this tree."""
+    """The findings when a checkpoint is not of this tree."""
     if not 0 < one.size <= size:
         yield Finding("checkpoint", titled(one), f"it covers {one.size} commits, and there are {size}")
         return
@@ -74,7 +70,7 @@ def wrong_root(one: Checkpoint, size: int, node: merkle.Node) -> Iterator[Findin
 
 
 def wrong_against(one: Checkpoint, keys: Mapping[str, bytes], size: int, node: merkle.Node) -> Iterator[Finding]:
-    """What shows that a tree does not go on from a checkpoint that was kept elsewhere."""
+    """The findings when a tree does not extend a checkpoint that was stored elsewhere."""
     yield from wrong_signature(one, keys)
     if one.size > size:
         what = f"the kept checkpoint covers {one.size} commits and here are {size}: the history was rolled back"
@@ -84,7 +80,7 @@ def wrong_against(one: Checkpoint, keys: Mapping[str, bytes], size: int, node: m
 
 
 def wrong_previous(one: Checkpoint, before: Checkpoint | None) -> Iterator[Finding]:
-    """What shows that a checkpoint does not follow the one before it."""
+    """The findings when a checkpoint does not follow the one before it."""
     if before is not None and one.size <= before.size:
         yield Finding("checkpoint", titled(one), f"it comes after one of size {before.size}")
     if one.previous != (None if before is None else before.root):
@@ -94,10 +90,9 @@ def wrong_previous(one: Checkpoint, before: Checkpoint | None) -> Iterator[Findi
 
 
 def titled(one: Checkpoint) -> str:
-    """A checkpoint in a finding."""
     return f"company {one.company!r}, checkpoint of size {one.size}"
 
 
 def called(stream: str) -> str:
-    """A stream in a finding; the service's own log has no name that shows."""
+    """A stream's name in a finding; the service's own log has none."""
     return stream or "''"

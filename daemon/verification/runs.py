@@ -21,7 +21,7 @@ _BEGINS = re.compile(rb'\s*\{\s*"(?:events|checkpoint|head|leaf|proof|run_id|ver
 
 
 def is_run(beginning: bytes) -> bool:
-    """Whether a file that begins so is the evidence of one run, and no export."""
+    """Whether a file that begins so is the evidence of one run."""
     return _BEGINS.match(beginning) is not None
 
 
@@ -31,7 +31,7 @@ def verify_run(
     against: Sequence[Checkpoint] = (),
     tally: Tally | None = None,
 ) -> Iterator[Finding]:
-    """Whatever is wrong with the evidence of a run; nothing when it is whole and as the service wrote it."""
+    """The findings in the evidence of a run."""
     try:
         document = json.loads(raw)
         said = read(document)
@@ -52,7 +52,7 @@ def verify_run(
 
 
 def sentence(raw: bytes) -> str:
-    """What the evidence of a run shows once it is found sound."""
+    """A summary of valid evidence."""
     said = read(json.loads(raw))
     top = said.checkpoint
     return (
@@ -80,14 +80,13 @@ def comparable(raw: bytes, against: Sequence[Checkpoint]) -> Sequence[Checkpoint
 
 @dataclass(slots=True)
 class _Chain:
-    """The events of a run on the way from its start to its head."""
+    """The events of a run while they are verified."""
 
     said: RunEvidence
     events: Any
     written: list[bytes] = field(default_factory=list)
 
     def findings(self) -> Iterator[Finding]:
-        """Whatever shows that these are not all events of the run, in their order and as they were."""
         where = f"run {self.said.run_id}"
         try:
             first, head = self._begun()
@@ -108,7 +107,7 @@ class _Chain:
             yield Finding("chain", where, "its head is not the hash of its last event")
 
     def _begun(self) -> tuple[int, bytes]:
-        """The number of the first event and the hash before it: that of the stream's own name where it is whole."""
+        """Number of the first event and the hash before it; for a whole run, the genesis hash."""
         own = genesis(self.said.checkpoint.company, self.said.run_id)
         if not self.events or self.events[0]["seq"] == 1:
             return 1, own
@@ -125,7 +124,7 @@ class _Chain:
 
 
 def _covered(said: RunEvidence, leaf: Mapping[str, Any]) -> Iterator[Finding]:
-    """What shows that the checkpoint does not cover the run's last commit."""
+    """The findings when the checkpoint does not cover the run's last commit."""
     where, top = f"run {said.run_id}, leaf {said.number}", said.checkpoint
     if leaf.get("hash") != text_of_hash(said.leaf):
         yield Finding("leaf", where, "it is not the leaf of the run's last commit")
@@ -138,7 +137,7 @@ def _covered(said: RunEvidence, leaf: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _against(top: Checkpoint, kept: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Finding]:
-    """What shows that a checkpoint is not the one that was kept elsewhere."""
+    """The findings when a checkpoint differs from the one that was stored elsewhere."""
     yield from wrong_signature(kept, keys)
     if kept.company != top.company:
         yield Finding("against", titled(kept), f"the run is of the company {top.company!r}")

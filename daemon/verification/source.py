@@ -15,21 +15,20 @@ Row = tuple[Any, ...]
 
 
 class AuditSource:
-    """The rows that the evidence is about, each in the order in which it is checked."""
+    """The rows of a store, in the order in which they are verified."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
-        """Read from this connection."""
         self._db = db
 
     def commits(self) -> Iterator[Row]:
-        """All commits, stream by stream: company, stream, version, first seq, head, exact, events."""
+        """All commits by stream: company, stream, version, first seq, head, exact, events."""
         return self._db.execute(
             "SELECT company_id, run_id, version, first_seq, head, exact, events FROM commits "
             "ORDER BY company_id, run_id, version"
         )
 
     def run(self, company_id: str, run_id: str) -> Row | None:
-        """Where a run stands and its snapshot."""
+        """The row of a run with its snapshot."""
         row: Row | None = self._db.execute(
             "SELECT runs.version, runs.resting, runs.status, runs.parked, runs.updated_at, runs.vertical, "
             "runs.created_at, snapshots.version, snapshots.schema, snapshots.checksum, snapshots.body "
@@ -46,7 +45,7 @@ class AuditSource:
         )
 
     def companies(self) -> list[str]:
-        """Every company that has a tree, or a part of one."""
+        """Every company that has any part of a tree."""
         rows = self._db.execute(
             "SELECT company_id FROM audit_leaves UNION SELECT company_id FROM audit_nodes "
             "UNION SELECT company_id FROM audit_checkpoints"
@@ -114,7 +113,7 @@ class AuditSource:
 
 @contextmanager
 def reading(path: Path) -> Iterator[AuditSource]:
-    """A store's database, or the folder that holds it, opened so that nothing can be written."""
+    """Open a store's database, or the one in a folder, read-only."""
     file = path / DATABASE if path.is_dir() else path
     uri = f"file:{quote(str(file.absolute()))}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:

@@ -16,7 +16,7 @@ from actors.core.canonical import canonical
 from actors.core.run import Run
 from daemon.model import merkle
 from daemon.model.audit_events import ConnectorChanged
-from daemon.model.chain import HistoryBroken, Walk, genesis
+from daemon.model.chain import ChainWalk, HistoryBroken, genesis
 from daemon.model.evidence import CHECKPOINT, Checkpoint, leaf
 from daemon.stores import codec
 from daemon.stores.rows import change_of_row, run_row
@@ -38,7 +38,7 @@ def verify_store(
     against: Sequence[Checkpoint] = (),
     tally: Tally | None = None,
 ) -> Iterator[Finding]:
-    """Whatever is wrong with a store, in a data folder or a database; nothing when it is as it was written."""
+    """The findings in a store, in a data folder or a database."""
     tally = Tally() if tally is None else tally
     try:
         with reading(path) as source:
@@ -56,7 +56,7 @@ def verify_store(
 
 
 class _Streams:
-    """All streams, and what stands beside them."""
+    """All streams, and the rows derived from them."""
 
     def __init__(self, source: AuditSource, tally: Tally) -> None:
         self._source = source
@@ -64,7 +64,6 @@ class _Streams:
         self._logged: dict[str, list[ConnectorChanged]] = {}
 
     def findings(self) -> Iterator[Finding]:
-        """Whatever is wrong with streams, runs, snapshots and connectors."""
         for (company_id, stream), commits in groupby(self._source.commits(), itemgetter(0, 1)):
             self._tally["streams"] += 1
             if company_id == stream:
@@ -76,8 +75,8 @@ class _Streams:
         yield from self._connectors()
 
     def _walked(self, key: tuple[str, str], commits: Iterable[Row]) -> Iterator[tuple[Row, Finding | None]]:
-        """The commits of a stream, each with what is wrong with its place in the chain."""
-        walk, finding = Walk(key[1], genesis(*key)), None
+        """The commits of a stream, each with its finding in the chain."""
+        walk, finding = ChainWalk(key[1], genesis(*key)), None
         for row in commits:
             _, _, version, first, head, _, events = row
             self._tally["commits"] += 1
@@ -128,7 +127,7 @@ class _Streams:
         yield from _row(key, run, version, found)
 
     def _connectors(self) -> Iterator[Finding]:
-        """Whether the changes of connectors are those of the log, and the connectors what the last change made."""
+        """Compare connectors and their changes with the log."""
         last: dict[tuple[str, str], Connector | None] = {}
         changed: dict[tuple[str, str, int], ConnectorChanged] = {}
         for company_id, events in self._logged.items():
@@ -177,7 +176,7 @@ def _canonical(events: bytes) -> bool:
 
 
 def _snapshot(run: Run, found: Row) -> Iterator[Finding]:
-    """Whether the snapshot of a version is what the history makes of it."""
+    """Compare a snapshot with the run folded from its history."""
     version, schema, checksum, body = found[7:]
     where = f"run {run.id}, snapshot of version {version}"
     if codec.checksum(version, body, schema) != checksum:
@@ -193,12 +192,12 @@ def _snapshot(run: Run, found: Row) -> Iterator[Finding]:
 
 
 def _written(run: Run) -> bytes:
-    """A run in one order of its members, with the types of its numbers."""
+    """A run as sorted JSON."""
     return msgspec.json.encode(run, order="sorted")
 
 
 def _row(key: tuple[str, str], run: Run | None, version: int, found: Row | None) -> Iterator[Finding]:
-    """Whether the row of a run says what its history leads to."""
+    """Compare the row of a run with the run folded from its history."""
     where = f"run {key[1]} of {key[0]!r}"
     if found is None:
         yield Finding("run", where, "there are commits and no run")
@@ -217,7 +216,7 @@ def _row(key: tuple[str, str], run: Run | None, version: int, found: Row | None)
 
 
 def _tree(source: AuditSource, company_id: str, keys: Mapping[str, bytes], tally: Tally) -> Iterator[Finding]:
-    """Whether leaves, nodes and checkpoints of a company fit its commits and each other."""
+    """Verify the leaves, nodes and checkpoints of a company."""
     size = 0
     node = partial(source.node, company_id)
     for row in source.leaves(company_id):
@@ -256,7 +255,7 @@ def _leaf(company_id: str, expected: int, row: Row, node: merkle.Node) -> Iterat
 
 
 def _nodes(source: AuditSource, company_id: str, size: int) -> Iterator[Finding]:
-    """Whether all complete nodes are there, no others, and each is the hash of those below it."""
+    """Verify that exactly the complete nodes exist, each the hash of its children."""
     for level, nodes in groupby(source.nodes(company_id), itemgetter(0)):
         expected = 0
         for _, number, digest in nodes:

@@ -16,7 +16,7 @@ __all__ = ["Finding", "Tally", "read_checkpoints", "verify_export", "verify_run"
 
 
 def read_checkpoints(path: Path) -> Sequence[Checkpoint]:
-    """The checkpoints in a file: one, a list of them, or one in each line; ValueError when it holds none."""
+    """Read checkpoints from a file: one, a list, or one per line; ValueError when there is none."""
     text = path.read_text(encoding="utf-8")
     try:
         found = json.loads(text)

@@ -18,7 +18,7 @@ Notify = Callable[[WebhookMessage], Awaitable[HttpResponse]]
 
 
 async def attempt(notify: Notify, webhook: Webhook, message_id: str, body: dict[str, Any]) -> Result:
-    """Send a message once; an answer that is too large counts by its status."""
+    """Send a message once; a response that is too large counts by its status."""
     notice = WebhookMessage(webhook.company_id, webhook.id, webhook.url, webhook.sealed_secret, message_id, body)
     try:
         answer = await notify(notice)
@@ -29,6 +29,6 @@ async def attempt(notify: Notify, webhook: Webhook, message_id: str, body: dict[
 
 
 def message(kind: str, at: datetime, data: dict[str, Any]) -> dict[str, Any]:
-    """What a receiver gets: type, time and data, as Standard Webhooks has it; plain JSON."""
+    """The payload of Standard Webhooks: type, timestamp and data."""
     plain: dict[str, Any] = json.loads(dumps({"type": kind, "timestamp": at, "data": data}))
     return plain

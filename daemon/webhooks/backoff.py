@@ -17,7 +17,7 @@ ERROR_CHARS_MAX = 500
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How an attempt ended: a status, or none and why."""
+    """The result of an attempt: a status, or an error."""
 
     status_code: int | None
     latency_ms: int | None = None
@@ -26,7 +26,6 @@ class Result:
 
     @property
     def ok(self) -> bool:
-        """Whether the receiver took it."""
         return self.status_code is not None and 200 <= self.status_code < 300  # noqa: PLR2004 - 2xx
 
 
@@ -48,7 +47,7 @@ def settled(delivery: Delivery, result: Result, at: datetime) -> Delivery:
 
 
 def _next(tries: int, result: Result, at: datetime) -> datetime | None:
-    """When the next attempt comes: the receiver may ask for a later one."""
+    """The time of the next attempt; the receiver may ask for a later one."""
     if result.status_code == GONE or tries > len(PAUSES_S):
         return None
     asked_s = min(result.retry_after_s or 0.0, RETRY_AFTER_MAX_S)

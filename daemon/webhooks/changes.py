@@ -12,14 +12,12 @@ SERVICE_VIA = "service"
 
 
 def changed(before: Webhook | None, after: Webhook | None, at: datetime, by: str, via: str) -> WebhookChanged:
-    """Somebody made, changed or deleted a webhook."""
     one = after or before
     assert one is not None  # noqa: S101 - one of them is there
     return WebhookChanged(after=_form(after), at=at, before=_form(before), by=by, via=via, webhook_id=one.id)
 
 
 def disabled(before: Webhook, reason: str, at: datetime) -> WebhookChanged:
-    """The service disabled a webhook."""
     return changed(before, replace(before, enabled=False, reason=reason), at, "", SERVICE_VIA)
 
 

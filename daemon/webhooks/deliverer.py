@@ -17,7 +17,7 @@ import structlog
 
 from actors.context import TRACE, set_log_context
 from actors.ports import StoreFailed
-from daemon.model import Recorded
+from daemon.model import RecordedEvent
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import CompanyEvent, EventLog, Position, event_json
@@ -36,7 +36,7 @@ _log = structlog.get_logger("penstock")
 class Outbox(WebhookRepository, EventLog, Protocol):
     """The store, as far as deliveries need it."""
 
-    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
+    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[RecordedEvent]:
         """At most `limit` events of a run behind a place in its history."""
 
 
@@ -47,8 +47,8 @@ class DeliveryLimits:
     Of all attempts a company has three quarters at most, so that receivers of one that hang leave room for others.
     """
 
-    flights_max: int = 64
-    flights_each_max: int = 4
+    attempts_max: int = 64
+    attempts_per_webhook_max: int = 4
     window_max: int = WINDOW_MAX
     page_max: int = 200
     sweep_interval_s: float = 60.0
@@ -56,7 +56,7 @@ class DeliveryLimits:
 
 
 class Deliverer:
-    """Works on a webhook while there is something to do, and keeps no more than its key while there is not."""
+    """Works on a webhook while it has something to deliver; otherwise keeps only its key."""
 
     def __init__(
         self,
@@ -65,49 +65,47 @@ class Deliverer:
         now: Callable[[], datetime],
         limits: DeliveryLimits = DeliveryLimits(),
     ) -> None:
-        """Send with `notify`; `now` is the clock, in UTC."""
         self._store = store
         self._notify = notify
         self._now = now
         self._limits = limits
         self.sweep_interval_s = limits.sweep_interval_s
-        self._slots = FairSemaphore(limits.flights_max)
+        self._slots = FairSemaphore(limits.attempts_max)
         self._known: dict[str, set[str]] = {}
-        self._asked: set[Key] = set()
+        self._requested: set[Key] = set()
         self._working: dict[Key, asyncio.Task[None]] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._seen: dict[Key, Position] = {}
-        self._unkept: dict[Key, list[Outcome]] = {}
+        self._unsaved: dict[Key, list[Outcome]] = {}
         self._draining = False
 
     @property
     def companies(self) -> set[str]:
-        """The companies that have a webhook which is served here."""
+        """The companies with webhooks served here."""
         return set(self._known)
 
     def committed(self, company_id: str) -> None:
-        """Something of this company was committed."""
         for webhook_id in self._known.get(company_id, ()):
             self.look(company_id, webhook_id)
 
     def look(self, company_id: str, webhook_id: str) -> None:
-        """See whether there is something to do for a webhook; never blocks."""
+        """Start work on a webhook if needed; never blocks."""
         key = (company_id, webhook_id)
         if self._draining:
             return
-        self._asked.add(key)
+        self._requested.add(key)
         if key not in self._working:
             self._working[key] = asyncio.get_running_loop().create_task(self._work(key))
 
-    async def look_after_all(self) -> None:
-        """Sweep, whatever was missed; what the store could not do is done by the next sweep."""
+    async def sweep_all(self) -> None:
+        """Sweep; a failure of the store is left to the next sweep."""
         try:
             await self.sweep()
         except StoreFailed as failed:
             _log.error("webhook_sweep_failed", reason=str(failed))
 
     async def sweep(self) -> None:
-        """Look after every enabled webhook, with one read under way at a time, however many companies have some."""
+        """Look at every enabled webhook, one read at a time."""
         after = ("", "")
         while page := await self._store.enabled_webhooks(after, self._limits.page_max):
             for key in page:
@@ -116,16 +114,16 @@ class Deliverer:
             after = page[-1]
 
     async def _wants_work(self, key: Key) -> bool:
-        """Whether something is due for a webhook, or has happened that it was not told of; serve it from now on."""
+        """Whether a webhook has due deliveries or new events; serves it from now on."""
         queue = await self._store.webhook_queue(*key, self._now(), 1)
         if queue is None or not queue.webhook.enabled:
             self._forget(key)
             return False
         self._known.setdefault(key[0], set()).add(key[1])
-        if queue.due or key in self._unkept:
+        if queue.due or key in self._unsaved:
             return True
         if queue.next_at is not None:
-            self._later(key, (queue.next_at - self._now()).total_seconds())
+            self._schedule(key, (queue.next_at - self._now()).total_seconds())
         if queue.pending >= self._limits.window_max:
             return False
         try:
@@ -133,17 +131,17 @@ class Deliverer:
         except HistoryBroken:  # its round says so, and holds up no other webhook
             return True
 
-    def _reached(self, hook: Webhook) -> Position:
-        """The place up to which all events of a webhook have become deliveries, or were passed over."""
-        return max(hook.cursor, self._seen.get(hook.key, hook.cursor))
+    def _reached(self, webhook: Webhook) -> Position:
+        """The position up to which events became deliveries or were skipped."""
+        return max(webhook.cursor, self._seen.get(webhook.key, webhook.cursor))
 
-    async def rest(self) -> None:
-        """Until nothing can be done now."""
+    async def wait_idle(self) -> None:
+        """Wait until nothing is left to do now."""
         while self._working:
             await asyncio.wait(self._working.values())
 
     async def drain(self, timeout_s: float) -> None:
-        """Begin nothing more and give what is under way that time; what was not done is done after the restart."""
+        """Start no more attempts, and wait for those running; the rest follows a restart."""
         self._draining = True
         for timer in self._timers.values():
             timer.cancel()
@@ -159,34 +157,34 @@ class Deliverer:
         set_log_context(company_id=key[0])
         TRACE.set(None)  # it is about all that has happened, and not only what it was called for
         try:
-            while key in self._asked and not self._draining:
-                self._asked.discard(key)
-                if await self._tried(key):
-                    self._asked.add(key)
+            while key in self._requested and not self._draining:
+                self._requested.discard(key)
+                if await self._try_round(key):
+                    self._requested.add(key)
         finally:
             del self._working[key]
 
-    async def _tried(self, key: Key) -> bool:
-        """One round; when it fails the next comes after a pause. What was sent is kept before anything else is sent."""
+    async def _try_round(self, key: Key) -> bool:
+        """One round, after storing earlier results; after a failure, pause."""
         try:
-            while unkept := self._unkept.get(key):
-                await self._store.settle_delivery(*unkept[0])
-                unkept.pop(0)
-            self._unkept.pop(key, None)
+            while unsaved := self._unsaved.get(key):
+                await self._store.settle_delivery(*unsaved[0])
+                unsaved.pop(0)
+            self._unsaved.pop(key, None)
             return await self._round(key)
         except StoreFailed as failed:
             _log.error("webhook_deferred", webhook_id=key[1], reason=str(failed))
-            self._later(key, self._limits.pause_s)
+            self._schedule(key, self._limits.pause_s)
         except Exception as error:  # noqa: BLE001 - the top of this loop
             where = extract_tb(error.__traceback__)[-1]
             place = f"{where.filename}:{where.lineno}"
             _log.error("webhook_crashed", webhook_id=key[1], error=type(error).__name__, where=place)
-            self._later(key, self._limits.sweep_interval_s)
+            self._schedule(key, self._limits.sweep_interval_s)
         return False
 
     async def _round(self, key: Key) -> bool:
-        """Put in line what has happened, then send what is due; whether there may be more to do at once."""
-        queue = await self._store.webhook_queue(*key, self._now(), self._limits.flights_each_max)
+        """Enqueue new events, then send what is due; returns whether there may be more to do."""
+        queue = await self._store.webhook_queue(*key, self._now(), self._limits.attempts_per_webhook_max)
         if queue is None or not queue.webhook.enabled:
             self._forget(key)
             return False
@@ -199,52 +197,52 @@ class Deliverer:
             for error in filter(None, done):
                 raise error
         elif not filled and queue.next_at is not None:
-            self._later(key, (queue.next_at - self._now()).total_seconds())
+            self._schedule(key, (queue.next_at - self._now()).total_seconds())
         return filled or bool(due)
 
     async def _filled(self, queue: DeliveryQueue) -> bool:
-        """Make deliveries of the next events, as long as there is room; whether there were any events."""
-        hook, room = queue.webhook, self._limits.window_max - queue.pending
-        reached = self._reached(hook)
-        found = await self._store.read_after(hook.company_id, reached, self._limits.page_max) if room > 0 else ()
+        """Make deliveries of new events up to the window; returns whether there were any."""
+        webhook, room = queue.webhook, self._limits.window_max - queue.pending
+        reached = self._reached(webhook)
+        found = await self._store.read_after(webhook.company_id, reached, self._limits.page_max) if room > 0 else ()
         if not found:
             return False
-        wanted = [one for one in found if hook.events is None or one.event.type in hook.events]
+        wanted = [one for one in found if webhook.events is None or one.event.type in webhook.events]
         reached = found[-1].place if len(wanted) <= room else wanted[room - 1].place
         # What nobody wants is passed over in memory, page by page on disk.
         if wanted or len(found) == self._limits.page_max:
-            await self._store.enqueue(hook, wanted[:room], reached, self._now())
-        self._seen[hook.key] = reached
+            await self._store.enqueue(webhook, wanted[:room], reached, self._now())
+        self._seen[webhook.key] = reached
         return True
 
-    async def _deliver(self, hook: Webhook, delivery: Delivery) -> None:
-        async with self._slots.of(hook.company_id):
+    async def _deliver(self, webhook: Webhook, delivery: Delivery) -> None:
+        async with self._slots.of(webhook.company_id):
             if self._draining:
                 return
             body = await self._body(delivery)
             if body is None:
                 result = Result(None, None, "The event is not in the journal any more.")
             else:
-                result = await attempt(self._notify, hook, delivery.id, body)
+                result = await attempt(self._notify, webhook, delivery.id, body)
             at = self._now()
-            gone = await self._gone(hook, at) if result.status_code == GONE else None
+            gone = await self._gone(webhook, at) if result.status_code == GONE else None
             outcome = settled(delivery, result, at), at, gone
             try:
                 await self._store.settle_delivery(*outcome)
             except StoreFailed:
-                self._unkept.setdefault(hook.key, []).append(outcome)
+                self._unsaved.setdefault(webhook.key, []).append(outcome)
                 raise
 
     async def _gone(self, asked: Webhook, at: datetime) -> tuple[str, Logged] | None:
-        """Why to disable the webhook, with the event of it; None when it was given another URL meanwhile."""
-        hook = await self._store.webhook(*asked.key)
-        if hook is None or not hook.enabled or hook.url != asked.url:
+        """Reason and log event for disabling the webhook; none if its URL was changed meanwhile."""
+        webhook = await self._store.webhook(*asked.key)
+        if webhook is None or not webhook.enabled or webhook.url != asked.url:
             return None
-        _log.warning("webhook_disabled", webhook_id=hook.id, reason=REASON_GONE)
-        return REASON_GONE, Logged(hook.company_id, disabled(hook, REASON_GONE, at))
+        _log.warning("webhook_disabled", webhook_id=webhook.id, reason=REASON_GONE)
+        return REASON_GONE, Logged(webhook.company_id, disabled(webhook, REASON_GONE, at))
 
     async def _body(self, delivery: Delivery) -> dict[str, object] | None:
-        """What is sent, as it stands in the journal."""
+        """The event from the journal as it is sent."""
         found = await self._store.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
         if not found:
             return None
@@ -252,8 +250,7 @@ class Deliverer:
         placed = CompanyEvent(delivery.place, delivery.run_id, delivery.seq, event)
         return message(event.type, event.at, event_json(placed))
 
-    def _later(self, key: Key, pause_s: float) -> None:
-        """Look again after a pause."""
+    def _schedule(self, key: Key, pause_s: float) -> None:
         if (timer := self._timers.pop(key, None)) is not None:
             timer.cancel()
         if not self._draining:
@@ -264,7 +261,7 @@ class Deliverer:
         self.look(*key)
 
     def _forget(self, key: Key) -> None:
-        """Keep nothing of a webhook that is not to be told anything."""
+        """Drop the state of a webhook that is no longer served."""
         company_id, webhook_id = key
         self._seen.pop(key, None)
         if (timer := self._timers.pop(key, None)) is not None:

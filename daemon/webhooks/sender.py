@@ -26,7 +26,7 @@ TIMEOUT_S = 15.0
 
 @dataclass(frozen=True, slots=True)
 class WebhookMessage:
-    """One attempt to tell a webhook something: where to, what, and the secret that signs it, still sealed."""
+    """One attempt to deliver to a webhook; its secret is still sealed."""
 
     company_id: str
     webhook_id: str
@@ -37,16 +37,15 @@ class WebhookMessage:
 
 
 class WebhookSender:
-    """Opens a webhook's secret at the moment of the attempt, signs, and sends once."""
+    """Opens the webhook's secret, signs, and sends once."""
 
     def __init__(self, http: HttpConnector, vault: Vault, now: Callable[[], datetime]) -> None:
-        """Send with `http`, open secrets with `vault`; `now` is the clock, in UTC."""
         self._http = http
         self._vault = vault
         self._now = now
 
     async def send(self, notice: WebhookMessage) -> HttpResponse:
-        """Send a notice; SendFailed when there is no answer."""
+        """Sign and send a message; SendFailed without a response."""
         try:
             secret = await self._vault.open(notice.company_id, notice.webhook_id, WEBHOOK_SECRET, notice.sealed_secret)
         except SealBroken as broken:
@@ -64,12 +63,11 @@ class WebhookSender:
 
 
 def new_secret() -> str:
-    """A fresh secret in the form of the specification."""
     return PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode()
 
 
 def signature(secret: str, message_id: str, stamp: int, body: bytes) -> str:
-    """The symmetric signature of a message: HMAC-SHA256 over its id, the time of the attempt in seconds, its body."""
+    """HMAC-SHA256 over message id, time of the attempt in seconds, and body."""
     key = base64.b64decode(secret.removeprefix(PREFIX))
     digest = hmac.new(key, f"{message_id}.{stamp}.".encode() + body, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"

@@ -28,7 +28,7 @@ class WebhookService:
         look: Callable[[str, str], None],
         now: Callable[[], datetime],
     ) -> None:
-        """Keep webhooks on the shelf; `look` takes (company_id, webhook_id) of one that may have something to do."""
+        """`look` receives (company_id, webhook_id) of a webhook that may have work."""
         self._shelf = shelf
         self._vault = vault
         self._notify = notify
@@ -37,15 +37,13 @@ class WebhookService:
         self._change = asyncio.Lock()
 
     async def all(self, company_id: str) -> Sequence[Webhook]:
-        """A company's webhooks by id."""
         return await self._shelf.webhooks_of(company_id)
 
     async def one(self, company_id: str, webhook_id: str) -> Webhook | None:
-        """A company's webhook."""
         return await self._shelf.webhook(company_id, webhook_id)
 
     async def create(self, wanted: WebhookDraft, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
-        """Make a webhook; returns it and its secret. TooManyWebhooks when the company has as many as it may."""
+        """Create a webhook; returns it with its secret; TooManyWebhooks at the limit."""
         async with self._change:
             webhook_id, secret, at = new_id(), new_secret(), self._now()
             webhook = Webhook(
@@ -65,7 +63,7 @@ class WebhookService:
         return webhook, secret
 
     async def reveal(self, company_id: str, webhook_id: str, sealed: bytes) -> str:
-        """The secret of a webhook, for the answer that is given again."""
+        """The secret of a webhook, for a repeated response."""
         try:
             return await self._vault.open(company_id, webhook_id, WEBHOOK_SECRET, sealed)
         except SealBroken as broken:
@@ -94,7 +92,7 @@ class WebhookService:
         return after
 
     async def delete(self, company_id: str, webhook_id: str, by: str, via: str) -> bool:
-        """Forget a webhook; False when there was none."""
+        """Delete a webhook; False when there was none."""
         async with self._change:
             before = await self._shelf.webhook(company_id, webhook_id)
             if before is None:
@@ -103,7 +101,7 @@ class WebhookService:
             return await self._shelf.delete_webhook(company_id, webhook_id, Logged(company_id, event))
 
     async def test(self, company_id: str, webhook_id: str) -> WebhookTestResult | None:
-        """Send it a signed test, once and now; None when there is none."""
+        """Send a signed test message once; None when there is no such webhook."""
         webhook = await self._shelf.webhook(company_id, webhook_id)
         if webhook is None:
             return None
@@ -120,7 +118,7 @@ class WebhookService:
         return await self._shelf.deliveries(company_id, webhook_id, before, limit)
 
     async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str) -> Delivery | None:
-        """Have an event delivered again; None when there is no such delivery."""
+        """Deliver an event again; None when there is no such delivery."""
         found = await self._shelf.redeliver(company_id, webhook_id, delivery_id, self._now())
         if found is not None:
             self._look(company_id, webhook_id)

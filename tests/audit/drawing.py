@@ -9,7 +9,7 @@ from typing import Any
 
 from actors.core.canonical import canonical
 from daemon.model.chain import extended, genesis
-from daemon.model.evidence import Growing, leaf
+from daemon.model.evidence import TreeBuilder, leaf
 
 Rng = random.Random
 COMMITS = "SELECT position, company_id, run_id, version, first_seq, head, events FROM commits"
@@ -68,10 +68,10 @@ def rechain(db: sqlite3.Connection, company_id: str, stream: str) -> None:
         db.execute("UPDATE commits SET head = ? WHERE position = ?", (head, position))
 
 
-def rebuild(db: sqlite3.Connection, company_id: str) -> Growing:
+def rebuild(db: sqlite3.Connection, company_id: str) -> TreeBuilder:
     """Make the tree of a company fit its commits."""
     db.execute("DELETE FROM audit_nodes WHERE company_id = ?", (company_id,))
-    tree = Growing(company_id, 0, None, lambda *_: b"")
+    tree = TreeBuilder(company_id, 0, None, lambda *_: b"")
     for stream, version, head in rows(
         db,
         "SELECT run_id, commits.version, head FROM audit_leaves JOIN commits USING (position) "

@@ -9,7 +9,7 @@ import rfc8785
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daemon.model.chain import HistoryBroken, Walk, extended, genesis, hash_of_text, hashes, text_of_hash
+from daemon.model.chain import ChainWalk, HistoryBroken, extended, genesis, hash_of_text, hashes, text_of_hash
 from daemon.model.evidence import leaf
 
 # A busy machine is no finding.
@@ -45,7 +45,7 @@ def test_each_hash_covers_the_one_before() -> None:
 )
 def test_a_walk_takes_nothing_that_does_not_go_on_from_where_it_is(first: int, version: int, what: str) -> None:
     with pytest.raises(HistoryBroken, match=what) as broken:
-        Walk("s", genesis("c", "s")).take(first, version, bytes(32), EVENTS)
+        ChainWalk("s", genesis("c", "s")).take(first, version, bytes(32), EVENTS)
     assert (broken.value.stream, broken.value.seq, broken.value.outcome) == ("s", 1, "not_applied")
 
 

@@ -149,8 +149,8 @@ class House:
         self.dispatcher = Dispatcher(
             http=http,
             vault=self.vault,
-            shelf=self.shelf,
-            rule=Rule,
+            connectors=self.shelf,
+            compile_rule=Rule,
             post=self.post,
             wake=self.woken.append,
             now=lambda: NOW,
@@ -202,7 +202,7 @@ class House:
 
     async def rest(self) -> None:
         """Until nothing is in flight."""
-        flights = [flight for run in self.dispatcher._flights.values() for flight in run.values()]
+        flights = [flight for run in self.dispatcher._in_flight.values() for flight in run.values()]
         await asyncio.gather(*(flight.task for flight in flights if flight.task is not None), return_exceptions=True)
         await asyncio.sleep(0)  # a flight lands in the moment after its task has ended
         assert len(self.dispatcher) == 0

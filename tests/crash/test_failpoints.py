@@ -50,7 +50,7 @@ PLACES = {
     "before-checkpoint": "daemon/stores/sqlite/engine.py _checkpoint",
     "after-checkpoint": "daemon/stores/sqlite/engine.py _checkpoint",
     "before-send": "daemon/engine/dispatcher.py _attempt",
-    "request-leaving": "daemon/connectors/http.py _departed",
+    "request-leaving": "daemon/connectors/http.py _mark_sent",
     "after-send": "daemon/connectors/http.py send",
     "outcome-received": "daemon/engine/dispatcher.py _fly",
     "before-outcome-posted": "daemon/engine/dispatcher.py _fly",

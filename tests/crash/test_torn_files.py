@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from actors.ports import StoreFailed
-from daemon.model import Recorded
+from daemon.model import RecordedEvent
 from daemon.model.event_log import shown_event
 from daemon.runtime.json_codec import dumps, loads
 from daemon.stores import codec
@@ -196,7 +196,7 @@ async def check_shown(folder: Path, left: Left, shown: dict[str, Any]) -> None:
             assert run == loads(dumps(run_json(folded(recorded))))
 
 
-def folded(recorded: Sequence[Recorded]) -> Any:
+def folded(recorded: Sequence[RecordedEvent]) -> Any:
     return codec.fold(one.event for one in recorded)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring, mark, read_ring, write_ring
-from daemon.keys.rotation import Rotation, prune
+from daemon.keys.rotation import KeyRotation, prune
 from daemon.keys.vault import (
     AUTH_TOKEN,
     REWRAPPED_AT_ONCE_MAX,
@@ -159,7 +159,7 @@ async def test_after_a_rotation_everything_opens_and_the_old_key_is_not_needed(
 ) -> None:
     companies = [f"company-{n:04}" for n in range(2 * REWRAPPED_AT_ONCE_MAX + 3)]
     sealed = {company: await vault.seal(company, *PLACE[1:], company) for company in companies}
-    await vault.turn(ring.rotated())
+    await vault.use_ring(ring.rotated())
     assert [await vault.open(company, *PLACE[1:], one) for company, one in sealed.items()] == companies
     assert await vault.rewrap() == Rewrapped(len(companies), 0)
     assert await vault.rewrap() == Rewrapped(0, 0)
@@ -174,7 +174,7 @@ async def test_a_key_taken_from_the_ring_too_early_is_still_known_until_the_end(
 ) -> None:
     sealed = await vault.seal(*PLACE, "secret")
     alone = ring.rotated().pruned()
-    await vault.turn(alone)
+    await vault.use_ring(alone)
     assert await vault.rewrap() == Rewrapped(1, 0)
     assert await Vault(alone, keys, utc).open(*PLACE, sealed) == "secret"
 
@@ -186,7 +186,7 @@ async def test_keys_that_nobody_can_unwrap_are_counted_and_hold_nothing_up(
     for n in range(REWRAPPED_AT_ONCE_MAX + 1):
         await keys.add_company_key(wrapped(strange, f"a-{n:04}", secrets.token_bytes(32), NOON))
     await vault.seal(*PLACE, "secret")
-    await vault.turn(KeyRing("", {}).rotated())
+    await vault.use_ring(KeyRing("", {}).rotated())
     assert await vault.rewrap() == Rewrapped(1, REWRAPPED_AT_ONCE_MAX + 1)
 
 
@@ -225,7 +225,7 @@ async def test_the_file_of_the_ring_is_followed(
     file: Path, ring: KeyRing, keys: MemoryRepositories, vault: Vault
 ) -> None:
     sealed = await vault.seal(*PLACE, "secret")
-    rotation = Rotation(file, vault)
+    rotation = KeyRotation(file, vault)
     await rotation.look()
     assert await keys.company_keys(ring.current, "", 9) == []
     fresh = change_ring(file, KeyRing.rotated)
@@ -239,7 +239,7 @@ async def test_a_rotation_that_nobody_watched_is_made_up_for_at_the_first_look(
 ) -> None:
     await vault.seal(*PLACE, "secret")
     fresh = change_ring(file, KeyRing.rotated)
-    await Rotation(file, Vault(fresh, keys, utc)).look()
+    await KeyRotation(file, Vault(fresh, keys, utc)).look()
     assert await keys.company_keys(fresh.current, "", 9) == []
 
 
@@ -247,7 +247,7 @@ async def test_a_broken_file_changes_nothing_and_a_mended_one_is_followed(
     file: Path, ring: KeyRing, keys: MemoryRepositories, vault: Vault
 ) -> None:
     sealed = await vault.seal(*PLACE, "secret")
-    rotation = Rotation(file, vault)
+    rotation = KeyRotation(file, vault)
     for content in ("{", json.dumps({"current": "x", "keys": {"x": "eHh4"}})):
         spoil(file, content)
         await rotation.look()
@@ -271,7 +271,7 @@ async def test_an_earlier_key_goes_only_when_it_wraps_nothing(
     with pytest.raises(KeyFileRefused, match="start the service"):
         await prune(file, keys)
     assert read_ring(file) == fresh
-    await Rotation(file, vault).look()
+    await KeyRotation(file, vault).look()
     assert await prune(file, keys) == (fresh.pruned(), 1)
     assert read_ring(file) == fresh.pruned()
     assert await prune(file, keys) == (fresh.pruned(), 0)

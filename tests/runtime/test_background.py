@@ -59,7 +59,7 @@ class Kept:
         self._stack = stack
 
     def keep(self, loop: Loop) -> None:
-        self.background.keep(self._stack, loop)
+        self.background.start(self._stack, loop)
 
     def _stop(self) -> None:
         self.stops.append(self.clock.now)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from actors.core.calls import Connector, Request
 from actors.core.template import ConditionFailed
-from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, unheard
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, ignore_sent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ class FarSide(HttpConnector):
         connector: Connector,
         headers: dict[str, str],
         timeout_s: float,
-        leaving: Callable[[], None] = unheard,
+        on_sent: Callable[[], None] = ignore_sent,
     ) -> HttpResponse:
         """Send a request once and take the answer; SendFailed when there is none."""
         world, key = self._process.world, headers["Idempotency-Key"]
@@ -40,7 +40,7 @@ class FarSide(HttpConnector):
         if how == "refused":
             await asyncio.sleep(min(delay_s, timeout_s))
             raise SendFailed("connect_failed", "The far side refused the connection.")
-        leaving()
+        on_sent()
         world.witness.sent(self._process, key, request)
         world.note(f"{self._process.name} wire: {key} {how}")
         await self._process.may_die("on the wire", WIRE_WEIGHT)

@@ -268,7 +268,7 @@ class People:
         key, run = self.one_run()
         if run is not None and self.world.up:
             process = self.rng.choice(self.world.up)
-            if key not in process.feed._followers:
+            if key not in process.feed._by_run:
                 process.spawn(self._watch(process, key))
 
     async def _watch(self, process: Process, key: Key) -> None:

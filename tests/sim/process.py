@@ -118,8 +118,8 @@ class Process:
         self.dispatcher = WatchedDispatcher(
             http=FarSide(self),
             vault=vault(),
-            shelf=self.connector_service,
-            rule=lambda _text: Hits(),
+            connectors=self.connector_service,
+            compile_rule=lambda _text: Hits(),
             post=self._post,
             wake=self.timers.wake,
             now=world.now,
@@ -235,9 +235,9 @@ class Process:
     def sees_to(self, effect: Effect) -> bool:
         """Whether an effect is under way here, or what came of it is."""
         if isinstance(effect, Wake):
-            return effect.key in self.timers._set
+            return effect.key in self.timers._handles
         key = (effect.company_id, effect.run_id)
-        flights, answered = self.dispatcher._flights.get(key, {}), self.dispatcher._answered.get(key, ())
+        flights, answered = self.dispatcher._in_flight.get(key, {}), self.dispatcher._answered.get(key, ())
         return effect.key in flights or effect.key in answered
 
     def _post(self, company_id: str, run_id: str, outcome: Outcome) -> None:

@@ -291,7 +291,7 @@ class Witness:
             if shadow is None or actor.run is None:
                 continue
             self.must(actor.run.resting, f"{actor.key[1]} was let go while it waits for something")
-            flying = actor.run.ended is None and process.dispatcher._flights.get(actor.key)
+            flying = actor.run.ended is None and process.dispatcher._in_flight.get(actor.key)
             self.must(not flying or not self.alone, f"{actor.key[1]} was let go with a call under way")
 
     def finished(self) -> None:

@@ -73,7 +73,7 @@ async def test_a_loop_that_fails_is_told_by_health_and_goes_on(house: House, nam
         went_on.set()
 
     # Beside the service's own, which may rest for an hour before its next round.
-    house.services.background.keep(house.stack, Loop(name, watched, own.every_s))
+    house.services.background.start(house.stack, Loop(name, watched, own.every_s))
     degraded = await health_until(house, lambda answer: answer.json["status"] == "degraded")
     assert (degraded.status, degraded.json["store"], degraded.json["down"]) == (200, "ok", [name])
     async with asyncio.timeout(PATIENCE_S):
@@ -88,7 +88,7 @@ async def test_without_a_loop_that_promises_rest_on_the_process_is_stopped_to_be
 ) -> None:
     monkeypatch.setattr("daemon.runtime.background.VOID_S", 0.2)
     own = loops(house)[name]
-    house.services.background.keep(house.stack, replace(own, work=faulty(own.work, 1_000)))
+    house.services.background.start(house.stack, replace(own, work=faulty(own.work, 1_000)))
     async with asyncio.timeout(PATIENCE_S):
         await house.life.stopping.wait()
     assert house.life.exit_code == STORE_FAILED

@@ -338,7 +338,7 @@ class TestWithoutAPort:
         try:
             assert "metrics_listening" not in [log["event"] for log in logs]
             assert one.services.metrics is None
-            assert one.services.feed._told[1:] == []  # the first are the webhooks
+            assert one.services.feed._listeners[1:] == []  # the first are the webhooks
         finally:
             await one.close()
 

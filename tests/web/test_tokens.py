@@ -187,11 +187,11 @@ async def test_what_is_revoked_is_remembered_until_it_expires_and_no_longer_thou
     identity, now = house.services.identity, house.services.now()
     for minutes in range(100):
         heard = {f"token-{minutes}": now + timedelta(minutes=minutes, seconds=30)}
-        identity.learn(heard)
-        identity.learn(heard)
+        identity.add_revoked(heard)
+        identity.add_revoked(heard)
     assert len(identity._revoked) == 100
     monkeypatch.setattr(identity, "_now", lambda: now + timedelta(minutes=90))
-    identity.learn({})
+    identity.add_revoked({})
     assert len(identity._revoked) == 10
     assert "token-90" in identity._revoked
     assert "token-89" not in identity._revoked

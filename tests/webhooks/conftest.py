@@ -151,7 +151,7 @@ class Post:
 
     async def rest(self) -> None:
         async with asyncio.timeout(PATIENCE_S):
-            await self.deliverer.rest()
+            await self.deliverer.wait_idle()
 
     async def later(self, seconds: float) -> None:
         """That much later, when everything due is done."""

@@ -231,12 +231,14 @@ async def test_a_slow_receiver_does_not_hold_up_another(post: Post, receiver: Re
     quick, _ = await post.hook(receiver.url())
     for number in range(5):
         await post.happen(f"run-{number}")
-    assert await slow.holding(DeliveryLimits().flights_each_max, post) == DeliveryLimits().flights_each_max
+    assert (
+        await slow.holding(DeliveryLimits().attempts_per_webhook_max, post) == DeliveryLimits().attempts_per_webhook_max
+    )
     async with asyncio.timeout(PATIENCE_S):
         while len(receiver.got) < 25:
             receiver.arrived.clear()
             await receiver.arrived.wait()
-    assert slow.inside == DeliveryLimits().flights_each_max
+    assert slow.inside == DeliveryLimits().attempts_per_webhook_max
     slow.open.set()
     await post.rest()
     assert {one.status for one in await post.log(quick)} == {"delivered"}
@@ -244,7 +246,7 @@ async def test_a_slow_receiver_does_not_hold_up_another(post: Post, receiver: Re
 
 
 async def test_so_many_attempts_are_under_way_at_once_and_no_more(post: Post, receiver: Receiver) -> None:
-    post.limits = DeliveryLimits(flights_max=3)
+    post.limits = DeliveryLimits(attempts_max=3)
     await post.restart()
     for _ in range(4):
         await post.hook(receiver.url())
@@ -259,7 +261,7 @@ async def test_so_many_attempts_are_under_way_at_once_and_no_more(post: Post, re
 async def test_receivers_of_one_company_that_hang_leave_room_for_another(post: Post, receiver: Receiver) -> None:
     slow = Receiver()
     await slow.server.start_server(shutdown_timeout=0.01)
-    post.limits = DeliveryLimits(flights_max=4)
+    post.limits = DeliveryLimits(attempts_max=4)
     await post.restart()
     for _ in range(2):
         await post.hook(slow.url())

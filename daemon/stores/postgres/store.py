@@ -113,9 +113,9 @@ class PostgresStore(Repositories):
             stack.push_async_callback(lease.close)
             stack.push_async_callback(notifications.close)
             kept = background or Background(stop=on_failed)
-            kept.keep(stack, Loop("lease", lease.keep, lease.every_s, at_once=False, vital=True))
-            kept.keep(stack, Loop("notify", notifications.send, NOTIFY_PAUSE_S))
-            kept.keep(stack, Loop("listen", notifications.listen, LISTEN_S))
+            kept.start(stack, Loop("lease", lease.keep, lease.every_s, at_once=False, vital=True))
+            kept.start(stack, Loop("notify", notifications.send, NOTIFY_PAUSE_S))
+            kept.start(stack, Loop("listen", notifications.listen, LISTEN_S))
             for _ in range(WRITERS):
                 link = Link(url)
                 stack.push_async_callback(link.close)

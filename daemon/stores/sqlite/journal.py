@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from actors.core.messages import Event
     from actors.core.run import Run
     from daemon.model import RunQuery
-    from daemon.model.chain import Walk
+    from daemon.model.chain import ChainWalk
     from daemon.stores.database import Key, Row
 
 ENDED_EVENTS_MAX = 16
@@ -187,7 +187,7 @@ async def _restored_run(db: SqliteDatabase, key: Key, version: int, rows: Sequen
     return fold(key, version, run, _taken(walk_behind(key, run.version, base[2]), later))
 
 
-def _taken(walk: Walk, rows: Sequence[Row]) -> Iterator[tuple[Event, ...]]:
+def _taken(walk: ChainWalk, rows: Sequence[Row]) -> Iterator[tuple[Event, ...]]:
     for first, version, head, exact, events in rows:
         walk.take(first, version, head, events)
         yield codec.decode_events(events, exact)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from daemon.model import merkle
 from daemon.model.chain import HistoryBroken, genesis
-from daemon.model.evidence import SEAL_MAX, Checkpoint, Entry, Growing, Proven, Sign, leaf
+from daemon.model.evidence import SEAL_MAX, Checkpoint, Entry, Proof, Sign, TreeBuilder, leaf
 from daemon.stores.rows import INTEGER_MAX, below, bounded
 from daemon.stores.tables.runs import HEAD
 
@@ -104,7 +104,7 @@ async def seal_company(db: Database, company_id: str, sign: Sign, limit: int) ->
 
 async def _seal(db: Database, rows: Sequence[Row], sign: Sign) -> None:
     """Give commits their leaves, and each company concerned a checkpoint."""
-    trees: dict[str, Growing] = {}
+    trees: dict[str, TreeBuilder] = {}
     leaves: list[Row] = []
     for position, company_id, stream, version, head in rows:
         if head is None:
@@ -122,7 +122,7 @@ async def checkpoints(db: Database, company_id: str, before: int | None, limit: 
     return [_checkpoint(row) for row in await db.rows(_CHECKPOINTS, company_id, below(before), bounded(limit))]
 
 
-async def proven(db: Database, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proven | None:
+async def proven(db: Database, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proof | None:
     """A run's commits with the proof of the last one."""
     found, top = await db.row(LAST_LEAF, company_id, run_id), await checkpoints(db, company_id, None, 1)
     if found is None or found[0] is None or not top or top[0].size <= found[0]:
@@ -134,7 +134,7 @@ async def proven(db: Database, company_id: str, run_id: str, after: int = 0, lim
         before = await db.value(HEAD, company_id, run_id, commits[0].first_seq - 1) or b""
     number, size = found[0], top[0].size
     node = await _nodes(db, company_id, _needed(partial(merkle.inclusion, number, size)))
-    return Proven(commits, before, Entry(*found), merkle.inclusion(number, size, node), top[0])
+    return Proof(commits, before, Entry(*found), merkle.inclusion(number, size, node), top[0])
 
 
 async def entries(db: Database, company_id: str, first: int, end: int) -> Sequence[Entry]:
@@ -145,13 +145,13 @@ async def logged(db: Database, company_id: str, before: int | None, limit: int) 
     return [Entry(-1, *row) for row in await db.rows(_LOGGED, company_id, below(before), bounded(limit))]
 
 
-async def _tree(db: Database, company_id: str) -> Growing:
+async def _tree(db: Database, company_id: str) -> TreeBuilder:
     last = await db.value("SELECT max(number) FROM audit_leaves WHERE company_id = $1", company_id)
     before = await checkpoints(db, company_id, None, 1)
     size = 0 if last is None else last + 1
     # What a tree of that size ends with on each level: nothing else is needed to go on.
     edge = {(level, (size >> level) - 1) for level in range(size.bit_length())}
-    return Growing(company_id, size, before[0].root if before else None, await _nodes(db, company_id, edge))
+    return TreeBuilder(company_id, size, before[0].root if before else None, await _nodes(db, company_id, edge))
 
 
 async def _nodes(db: Database, company_id: str, places: Places) -> merkle.Node:

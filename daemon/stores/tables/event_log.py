@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from daemon.model.chain import HistoryBroken, Walk, genesis
+from daemon.model.chain import ChainWalk, HistoryBroken, genesis
 from daemon.model.event_log import CompanyEvent, Position
 from daemon.stores import codec
 from daemon.stores.rows import INTEGER_MAX
@@ -89,6 +89,6 @@ def _events(company_id: str, row: Row) -> Iterator[CompanyEvent]:
         before = genesis(company_id, run_id)
     if before is None:
         raise HistoryBroken(run_id, first - 1, "the commit before is missing or has no head")
-    Walk(run_id, before, first - 1).take(first, version, head, events)
+    ChainWalk(run_id, before, first - 1).take(first, version, head, events)
     for nth, event in enumerate(codec.decode_events(events, exact), 1):
         yield CompanyEvent(Position(position, nth), run_id, first + nth - 1, event)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from daemon.model import ParkedRun, Recorded
-from daemon.model.chain import HistoryBroken, Walk, genesis
+from daemon.model import ParkedRun, RecordedEvent
+from daemon.model.chain import ChainWalk, HistoryBroken, genesis
 from daemon.stores import codec
 from daemon.stores.rows import INTEGER_MAX, bounded
 
@@ -84,17 +84,17 @@ def listing(dialect: Dialect, company_id: str, query: RunQuery) -> tuple[str, li
     return f"{' UNION ALL '.join(parts)} ORDER BY id DESC LIMIT $2", values
 
 
-async def history(db: Database, company_id: str, run_id: str, after: int, limit: int) -> Sequence[Recorded]:
+async def history(db: Database, company_id: str, run_id: str, after: int, limit: int) -> Sequence[RecordedEvent]:
     """The events behind a seq; each commit holds at least one, so `limit` commits are enough."""
     limit, after = bounded(limit), min(after, INTEGER_MAX)
     version = await db.value(_VERSION, company_id, run_id)
     if version is None or not limit:
         return []
-    found: list[Recorded] = []
+    found: list[RecordedEvent] = []
     reached = after
     for first, last, events in await commits(db, (company_id, run_id), after, version, limit):
         reached = last
-        found += [Recorded(seq, event) for seq, event in enumerate(events, first) if seq > after]
+        found += [RecordedEvent(seq, event) for seq, event in enumerate(events, first) if seq > after]
         if len(found) >= limit:
             return found[:limit]
     if version > reached:
@@ -110,7 +110,7 @@ async def commits(
     if not rows:
         return []
     before = min(rows[0][0], after + 1) - 1
-    walk = Walk(key[1], genesis(*key))
+    walk = ChainWalk(key[1], genesis(*key))
     if before:
         walk = walk_behind(key, before, await db.value(HEAD, *key, before))
     found = []
@@ -120,11 +120,11 @@ async def commits(
     return found
 
 
-def walk_behind(key: Key, version: int, head: bytes | None) -> Walk:
+def walk_behind(key: Key, version: int, head: bytes | None) -> ChainWalk:
     """A walk along a history that goes on behind a version."""
     if not head:
         raise HistoryBroken(key[1], version, "the commit before is missing or has no head")
-    return Walk(key[1], head, version)
+    return ChainWalk(key[1], head, version)
 
 
 async def replay(db: Database, key: Key, version: int, run: Run | None) -> Run:

@@ -24,14 +24,14 @@ def tracing(tracer: Tracer) -> Middleware:
             return await handler(request)
         method, route = request.method if request.method in hdrs.METH_ALL else OTHER, route_of(request)
         with tracer.span(f"{method} {route}", "server", sent_traceparent(request)) as span:
-            span.note("http.request.method", method)
-            span.note("http.route", route)
+            span.set_attribute("http.request.method", method)
+            span.set_attribute("http.route", route)
             if ID.fullmatch(run_id := request.match_info.get("run_id", "")):
-                span.note("penstock.run_id", run_id)
+                span.set_attribute("penstock.run_id", run_id)
             response = await handler(request)
-            span.note("http.response.status_code", response.status)
+            span.set_attribute("http.response.status_code", response.status)
             if response.status >= _FAULT:
-                span.failed(str(response.status))
+                span.set_error(str(response.status))
             return response
 
     return spanned

@@ -15,8 +15,8 @@ from actors.ports import StoreFailed
 from daemon.audit import export
 from daemon.audit.run_evidence import evidence, walked
 from daemon.contract import audit as contract
-from daemon.model.chain import Walk, genesis
-from daemon.model.evidence import Checkpoint, Entry, Proven
+from daemon.model.chain import ChainWalk, genesis
+from daemon.model.evidence import Checkpoint, Entry, Proof
 from daemon.web.bodies import page_limit
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
@@ -65,9 +65,9 @@ def _newest(company_id: str, found: Sequence[Entry], limit: int, before: int | N
         return 0, ()
     *newer, oldest = found
     if oldest.first_seq == 1:
-        walk, commits = Walk(company_id, genesis(company_id, company_id)), found
+        walk, commits = ChainWalk(company_id, genesis(company_id, company_id)), found
     else:
-        walk, commits = Walk(company_id, oldest.head or b"", oldest.version), newer
+        walk, commits = ChainWalk(company_id, oldest.head or b"", oldest.version), newer
     begun = walk.seq
     events = list(walked(walk, reversed(commits)))[: None if before is None else before - 1 - begun]
     return begun + len(events), events[::-1][:limit]
@@ -138,7 +138,7 @@ def _page(request: web.Request, run_id: str) -> _Page:
     return _Page(from_number(request, f"audit-{run_id}") or 0, page_limit(request))
 
 
-async def _proven(request: web.Request, run: Run, page: _Page) -> Proven:
+async def _proven(request: web.Request, run: Run, page: _Page) -> Proof:
     """The chain of a run under a checkpoint; sealed anew as long as the run moves on meanwhile."""
     services = request.app[SERVICES]
     for _ in range(TRIES):
@@ -149,7 +149,7 @@ async def _proven(request: web.Request, run: Run, page: _Page) -> Proven:
     raise StoreFailed("The run moves faster than it can be sealed.", "not_applied")
 
 
-def _shown(run_id: str, proven: Proven, page: _Page) -> bytes:
+def _shown(run_id: str, proven: Proof, page: _Page) -> bytes:
     return evidence(run_id, proven, page.after, page.limit).written()
 
 

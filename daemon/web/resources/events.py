@@ -10,7 +10,7 @@ from aiohttp import web
 
 from daemon.contract import events as contract
 from daemon.engine.feed import CompanySubscription, RunSubscription
-from daemon.model import Recorded
+from daemon.model import RecordedEvent
 from daemon.model.event_log import BEGINNING, Position, event_json, shown_event
 from daemon.web.bodies import number, page_limit
 from daemon.web.middleware.auth import principal_of
@@ -60,9 +60,9 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     after = _after(request)
     if wants_stream(request):
-        with services.feed.listen(company_id) as bell:
+        with services.feed.listen(company_id) as subscription:
             begun = await services.store.log_end(company_id) if after is None else after
-            return await stream(request, _of_company(request, company_id, begun, bell))
+            return await stream(request, _of_company(request, company_id, begun, subscription))
     limit = page_limit(request)
     found = await services.store.read_after(company_id, after or BEGINNING, limit + 1)
     items = within_bytes(found[:limit], event_json)
@@ -71,7 +71,7 @@ async def list_events(request: web.Request) -> web.StreamResponse:
 
 
 async def _of_company(
-    request: web.Request, company_id: str, begun: Position, bell: CompanySubscription
+    request: web.Request, company_id: str, begun: Position, subscription: CompanySubscription
 ) -> AsyncGenerator[bytes, None]:
     """What happens in a company behind a place, without an end.
 
@@ -83,10 +83,10 @@ async def _of_company(
         while found := await store.read_after(company_id, sent, PAGE):
             sent = found[-1].place
             yield b"".join(frame(str(one.place), one.event.type, event_json(one)) for one in found)
-        if await soon(bell.next) is None:
+        if await soon(subscription.next) is None:
             yield BEAT
-        if bell.reconnected:
-            bell.reconnected = False
+        if subscription.connectors_changed:
+            subscription.connectors_changed = False
             yield notice("connectors_changed", {"type": "connectors_changed"})
 
 
@@ -104,22 +104,24 @@ class OfRun:
 
     async def serve(self) -> web.StreamResponse:
         """Stream until the run has ended or the reader has gone; 204 when it has ended before."""
-        with self._services.feed.follow(*self._key) as follower:
+        with self._services.feed.follow(*self._key) as subscription:
             run = await find(self._request)
             self._ended = run.ended is not None
             first = await self._recorded()  # after the run was read, so that an end in between is not passed over
             if self._is_over and not first:
                 return web.Response(status=204)
-            return await stream(self._request, self._frames(first, follower))
+            return await stream(self._request, self._frames(first, subscription))
 
-    async def _frames(self, first: Sequence[Recorded], follower: RunSubscription) -> AsyncGenerator[bytes, None]:
+    async def _frames(
+        self, first: Sequence[RecordedEvent], subscription: RunSubscription
+    ) -> AsyncGenerator[bytes, None]:
         while first:
             yield self._framed(first)
             first = await self._recorded()
         if not self._is_over and (changed := await self._changed_gates()):
             yield changed
         while not self._is_over:
-            item = await soon(follower.next)
+            item = await soon(subscription.next)
             if item is None:
                 yield BEAT
                 continue
@@ -130,7 +132,7 @@ class OfRun:
             before = run.version - len(events)
             while before > self._sent and (missed := await self._recorded()):  # committed elsewhere
                 yield self._framed(missed)
-            yield self._framed([Recorded(before + place, event) for place, event in enumerate(events, 1)])
+            yield self._framed([RecordedEvent(before + place, event) for place, event in enumerate(events, 1)])
             self._ended = run.ended is not None
 
     @property
@@ -151,10 +153,10 @@ class OfRun:
                 frames.append(notice("gate_changed", changed))
         return b"".join(frames)
 
-    async def _recorded(self) -> Sequence[Recorded]:
+    async def _recorded(self) -> Sequence[RecordedEvent]:
         return await self._services.store.history(*self._key, self._sent, PAGE)
 
-    def _framed(self, found: Sequence[Recorded]) -> bytes:
+    def _framed(self, found: Sequence[RecordedEvent]) -> bytes:
         """The frames of those that were not sent yet."""
         fresh = [recorded for recorded in found if recorded.seq > self._sent]
         self._sent = max((recorded.seq for recorded in fresh), default=self._sent)
@@ -183,5 +185,5 @@ def _after(request: web.Request) -> Position | None:
     return place
 
 
-def _event_json(recorded: Recorded) -> dict[str, Any]:
+def _event_json(recorded: RecordedEvent) -> dict[str, Any]:
     return shown_event(recorded.seq, recorded.event)

@@ -130,12 +130,12 @@ def command(*, optional: bool = False, wait: Wait = _preferred_wait) -> Callable
 async def _rested(services: Services, run: Run, wait_s: float) -> Run:
     """The run once it rests, or as it is when the wait or the service ends."""
     key = (run.company_id, run.id)
-    with slot_released(), services.feed.follow(*key) as follower:
+    with slot_released(), services.feed.follow(*key) as subscription:
         run = await _current(services, key) or run
         try:
             async with asyncio.timeout(wait_s):
                 while not run.resting:
-                    later, _ = await follower.next()
+                    later, _ = await subscription.next()
                     run = later if later is not None and later.version >= run.version else run
         except (TimeoutError, EOFError):
             return run

@@ -37,7 +37,7 @@ async def serve_metrics(metrics: Metrics, services: Services) -> AsyncIterator[N
     store, directory, port = services.store, services.directory, services.settings.metrics_port or 0
     gates = OpenGates(store)
     sources = Sources(directory, directory.waiting, services.dispatcher, gates, store.unsealed, services.now)
-    services.feed.tell(metrics.committed)
+    services.feed.subscribe(metrics.committed)
 
     async def show(_: web.Request) -> web.Response:
         headers = {"Content-Type": metrics.content_type, "Cache-Control": "no-store"}

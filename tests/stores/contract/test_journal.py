@@ -9,7 +9,7 @@ import pytest
 
 from actors.core.messages import VerdictGiven
 from actors.ports import ReceiptTaken, VersionConflict
-from daemon.model import ParkedRun, Recorded, RunQuery
+from daemon.model import ParkedRun, RecordedEvent, RunQuery
 from tests.histories import ACME, NOON, OTHER, account, commit, decide, failed, receipt, start, work
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ async def test_history_tells_every_event_in_its_place(store: Store) -> None:
     await store.append(ended)
     events = (*begun.events, *ended.events)
     assert list(await store.history(ACME, "run-1", 0, 100)) == [
-        Recorded(seq, event) for seq, event in enumerate(events, 1)
+        RecordedEvent(seq, event) for seq, event in enumerate(events, 1)
     ]
 
 
