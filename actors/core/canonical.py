@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from typing import Any
 
+import msgspec
+
 _POWER_FROM, _POWER_TO = 21, -7
-# A number that the standard library's encoder may write otherwise: as 1.0, or as 1e+16.
-_UNSURE = re.compile(r"[:\[,]-?\d+(?:\.0(?!\d)|(?:\.\d+)?e)")
-_encode_quickly = json.JSONEncoder(
-    ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False, check_circular=False
-).encode
+_LEAVES = frozenset({str, int, bool, type(None)})
+_NAMES = frozenset({str})
+_encode = msgspec.json.Encoder(order="sorted").encode
 _encode_string = json.JSONEncoder(ensure_ascii=False).encode
 
 
@@ -27,15 +26,24 @@ def canonical(value: Any) -> str:
 
     Raises ValueError for what JSON cannot say (NaN, infinities), TypeError for what is no JSON value.
     """
-    # The quick encoder orders keys by code point, which is the same where all is ASCII.
-    try:
-        text = _encode_quickly(value)
-    except (TypeError, ValueError):
-        return _exact(value)
-    sure = text.isascii() and not isinstance(value, float)
-    if sure and (".0" in text or "e+" in text or "e-" in text):  # else there is no such number
-        sure = _UNSURE.search(text) is None
-    return text if sure else _exact(value)
+    if _simple(value):
+        written = _encode(value)
+        if written.isascii():  # else names may have another order
+            return written.decode()
+    return _exact(value)
+
+
+def _simple(value: Any) -> bool:
+    """Whether a value is JSON, and has no number that encoders write in different ways."""
+    kind = type(value)
+    if kind is dict:
+        return _NAMES.issuperset(map(type, value)) and all([type(one) in _LEAVES or _simple(one) for one in value.values()])
+    if kind is list or kind is tuple:
+        return all([type(one) in _LEAVES or _simple(one) for one in value])
+    if kind is float:
+        text = repr(value)
+        return not (text.endswith(".0") or "e" in text or "n" in text)  # 1.0, 1e+16, nan, inf
+    return kind in _LEAVES
 
 
 def _exact(value: Any) -> str:
