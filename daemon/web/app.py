@@ -10,21 +10,21 @@ from aiohttp.typedefs import Middleware
 
 from daemon.web import page
 from daemon.web.bodies import INCOMING_BODIES, IncomingBodies
+from daemon.web.clients import Clients
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyStore
 from daemon.web.middleware.access_log import access_log
 from daemon.web.middleware.admission import ADMISSION, Admission, admitting
 from daemon.web.middleware.auth import auth
 from daemon.web.middleware.errors import errors
+from daemon.web.middleware.in_flight import IN_FLIGHT, InFlight
 from daemon.web.middleware.request_id import name_response, request_id
 from daemon.web.middleware.tracing import tracing
 from daemon.web.openapi import docs_page
 from daemon.web.operations import Handler
 from daemon.web.query_parameters import check_query
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits
-from daemon.web.response_cache import RESPONSE_CACHE, ResponseCache
+from daemon.web.resources.response_cache import RESPONSE_CACHE, ResponseCache
 from daemon.web.routes import ROUTES
-from daemon.web.server.clients import Clients
-from daemon.web.server.in_flight import IN_FLIGHT, InFlight
 from daemon.web.services import SERVICES, Services
 
 PAGES: tuple[tuple[str, Handler], ...] = (

@@ -16,16 +16,14 @@ from daemon.contract.base import Request
 from daemon.runtime.json_codec import NotJson, loads
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import company_of
+from daemon.web.middleware.tracing import sent_traceparent
+from daemon.web.parameters import KEY_CHARS_MAX, LIMIT_DEFAULT, LIMIT_MAX
 from daemon.web.problems import ENCODINGS, Problem, invalid, unsupported_encoding
 from daemon.web.services import SERVICES
 
 WAIT_MAX_S = 60.0
-LIMIT_DEFAULT = 50
-LIMIT_MAX = 200
-KEY_CHARS_MAX = 255
 _PREFER_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 _TAG = re.compile(r'"[0-9a-f-]{1,64}"')
-_TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _PREFIXES = ("Value error, ", "Assertion failed, ")
 _SHOULD = re.compile(r"\A[A-Z][a-z]+ should ")
 # In the words of JSON, where those of the checker are Python's.
@@ -116,14 +114,6 @@ def has_already(request: web.Request, tag: str) -> bool:
 def traceparent(request: web.Request) -> str | None:
     """The trace context of the request: our span if there is one, else its caller's."""
     return TRACE.get() or sent_traceparent(request)
-
-
-def sent_traceparent(request: web.Request) -> str | None:
-    """The caller's W3C trace context, if it is well formed; one that is not counts as none."""
-    text = request.headers.get("traceparent")
-    if text is None or not _TRACEPARENT.fullmatch(text) or set(text[3:35]) == {"0"} or set(text[36:52]) == {"0"}:
-        return None
-    return text
 
 
 def page_limit(request: web.Request) -> int:

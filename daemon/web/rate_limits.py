@@ -11,8 +11,8 @@ from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 
 from daemon.model import Rates
+from daemon.web.clients import Clients
 from daemon.web.problems import Problem
-from daemon.web.server.clients import Clients
 
 REGISTRATIONS = RateLimitItemPerMinute(60)
 LOGINS = RateLimitItemPerMinute(5)

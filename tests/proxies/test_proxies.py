@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from daemon.settings import Settings
-from daemon.web.server.in_flight import IN_FLIGHT
+from daemon.web.middleware.in_flight import IN_FLIGHT
 from tests.attack.wire import Answer
 from tests.load.pump import wire
 from tests.proxies.behind import PROXIES, Proxy, behind, program

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.settings import Settings
-from daemon.web.server.in_flight import IN_FLIGHT
+from daemon.web.middleware.in_flight import IN_FLIGHT
 from tests.web.support import House, Person, assert_invalid, assert_problem
 from tests.web.test_connections import LOGIN, code_of, entrance, until
 

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from daemon.settings import Settings
-from daemon.web.server.clients import Clients
+from daemon.web.clients import Clients
 from tests.web.support import Answer, House, assert_problem
 
 PROXY, INNER = "10.0.0.1", "10.0.0.2"

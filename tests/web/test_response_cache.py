@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from daemon.runtime.json_codec import dumps
+from daemon.web.resources.response_cache import ResponseCache
 from daemon.web.resources.run_json import run_json
-from daemon.web.response_cache import ResponseCache
 from tests.histories import ACME, OTHER, decide, start
 from tests.web.support import Person, assert_problem, contest
 

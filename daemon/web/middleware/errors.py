@@ -9,9 +9,9 @@ from aiohttp.typedefs import Handler, Middleware
 from actors.actor import Stopped
 from daemon.web import problems
 from daemon.web.middleware.auth import HEALTH
+from daemon.web.middleware.in_flight import InFlight
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import Problem
-from daemon.web.server.in_flight import InFlight
 from daemon.web.services import Services
 
 _log = structlog.get_logger("penstock.access")

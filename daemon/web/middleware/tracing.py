@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
 from daemon.observability.tracing import Tracer
-from daemon.web.bodies import sent_traceparent
 from daemon.web.middleware.access_log import route_of
 from daemon.web.middleware.auth import HEALTH
-from daemon.web.openapi.parameters import ID
+from daemon.web.parameters import ID
 
 OTHER = "_OTHER"
 _FAULT = 500
+_TRACEPARENT = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 def tracing(tracer: Tracer) -> Middleware:
@@ -35,3 +37,11 @@ def tracing(tracer: Tracer) -> Middleware:
             return response
 
     return spanned
+
+
+def sent_traceparent(request: web.Request) -> str | None:
+    """The caller's W3C trace context, if it is well formed; one that is not counts as none."""
+    text = request.headers.get("traceparent")
+    if text is None or not _TRACEPARENT.fullmatch(text) or set(text[3:35]) == {"0"} or set(text[36:52]) == {"0"}:
+        return None
+    return text

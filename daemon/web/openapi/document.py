@@ -13,8 +13,8 @@ from daemon.contract.base import Request
 from daemon.contract.events import EVENT_TYPES, GateChanged, Notification, WebhookTestNotification
 from daemon.contract.runs import Run
 from daemon.contract.service import ProblemDetails
-from daemon.web.openapi.parameters import HEADERS, PATH, PROBLEM_HEADERS, QUERY, RESPONSE_HEADERS, WEBHOOK_HEADERS
 from daemon.web.operations import Endpoint, Operation
+from daemon.web.parameters import HEADERS, PATH, PROBLEM_HEADERS, QUERY, RESPONSE_HEADERS, WEBHOOK_HEADERS
 from daemon.web.problems import Problem, codes
 from daemon.web.routes import ROUTES
 

@@ -16,8 +16,8 @@ from daemon.templates.cel import compile_rule
 from daemon.web.bodies import page_limit, read
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
-from daemon.web.openapi.parameters import TOOL_ID
 from daemon.web.operations import PAGED, Operation
+from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import invalid, not_found
 from daemon.web.responses import from_cursor, from_number, json_response, page_response
 from daemon.web.services import SERVICES

@@ -21,8 +21,8 @@ from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import not_found, problem_of
+from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.run_json import run_json
-from daemon.web.response_cache import RESPONSE_CACHE
 from daemon.web.responses import StoredResponse, problem_response, run_response
 from daemon.web.services import SERVICES, Services
 

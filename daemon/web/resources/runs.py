@@ -16,12 +16,12 @@ from daemon.runtime.ids import new_id
 from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import has_already, if_match, page_limit, parse, traceparent
 from daemon.web.middleware.auth import principal_of
-from daemon.web.openapi.parameters import ID
 from daemon.web.operations import KEYED, PAGED, Operation
+from daemon.web.parameters import ID
 from daemon.web.problems import etag, invalid, not_found
+from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.run_commands import RunCommand, command, default_wait
 from daemon.web.resources.run_json import run_json, summary_json
-from daemon.web.response_cache import RESPONSE_CACHE
 from daemon.web.responses import from_cursor, page_response, run_response
 from daemon.web.services import SERVICES, Services
 

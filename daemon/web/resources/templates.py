@@ -11,8 +11,8 @@ from actors.core.template import Condition, Node, OutputCondition, Template
 from daemon.contract import templates as contract
 from daemon.templates.catalog import Entry
 from daemon.web.bodies import page_limit
-from daemon.web.openapi.parameters import DIGEST
 from daemon.web.operations import PAGED, Operation
+from daemon.web.parameters import DIGEST
 from daemon.web.problems import invalid, not_found
 from daemon.web.responses import from_cursor, json_response, page_response
 from daemon.web.services import SERVICES

@@ -16,8 +16,8 @@ from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, read
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
-from daemon.web.openapi.parameters import ID
 from daemon.web.operations import KEYED, PAGED, Operation
+from daemon.web.parameters import ID
 from daemon.web.problems import invalid, not_found
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response, page_response
 from daemon.web.services import SERVICES, Services

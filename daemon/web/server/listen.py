@@ -12,8 +12,8 @@ from aiohttp import web
 
 from daemon.runtime import fd_limits
 from daemon.web.app import application
+from daemon.web.middleware.in_flight import IN_FLIGHT
 from daemon.web.server.connections import Connection, Connections
-from daemon.web.server.in_flight import IN_FLIGHT
 from daemon.web.server.listen_errors import explained
 from daemon.web.services import Services
 

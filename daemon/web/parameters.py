@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from daemon.contract.runs import STATUSES
-from daemon.web.bodies import KEY_CHARS_MAX, LIMIT_DEFAULT, LIMIT_MAX
 
+KEY_CHARS_MAX = 255
+LIMIT_DEFAULT = 50
+LIMIT_MAX = 200
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The id of a run or a webhook."""
 
