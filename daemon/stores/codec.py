@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import msgspec
 import structlog
@@ -26,11 +26,32 @@ if TYPE_CHECKING:
 
 _log = structlog.get_logger()
 
-SNAPSHOT_SCHEMA = 6
-"""Grows with every change of Run, or of what evolve makes of old events; other snapshots are then folded anew."""
+FOLD_VERSION = 1
+"""Grows when evolve makes something else of old events; all snapshots are then folded anew."""
+
 
 SNAPSHOT_BYTES_MAX = 32 * 1024
 SNAPSHOT_EAGER_EVENTS = 128
+
+
+def shape(kind: Any) -> dict[str, list[str]]:
+    """The fields of a class, and of the classes that they hold, by the name of the class."""
+    found: dict[str, list[str]] = {}
+
+    def look(hint: Any) -> None:
+        if isinstance(hint, type) and issubclass(hint, msgspec.Struct) and hint.__name__ not in found:
+            found[hint.__name__] = [f"{field.name}: {field.type}" for field in msgspec.structs.fields(hint)]
+            for one in get_type_hints(hint).values():
+                look(one)
+        for one in get_args(hint):
+            look(one)
+
+    look(kind)
+    return found
+
+
+SNAPSHOT_SCHEMA = zlib.crc32(f"{FOLD_VERSION} {json.dumps(shape(Run), sort_keys=True)}".encode())
+"""Another one for each shape of Run; snapshots of other schemas are folded anew."""
 
 _RUN = Decoder(Run)
 _CONNECTOR = Decoder(tuple[Connector])

@@ -54,7 +54,9 @@ def document(version: str) -> dict[str, Any]:
         "paths": paths,
         "webhooks": webhooks,
         "components": {
-            "examples": {name: {"value": one} for name, one in _examples().items() if name in schemas},
+            "examples": {
+                name: {"value": _whole(one, schemas[name])} for name, one in _examples().items() if name in schemas
+            },
             "headers": RESPONSE_HEADERS,
             "responses": _problems(schemas),
             "schemas": dict(sorted(schemas.items())),
@@ -222,6 +224,11 @@ def _notification(event_type: str) -> dict[str, Any]:
         return dict(examples["WebhookTestNotification"])
     data = {**examples["CompanyEvent"], "event": examples["events"][event_type]}
     return {**examples["Notification"], "type": event_type, "data": data}
+
+
+def _whole(example: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    """An example, with null for each member that it leaves out."""
+    return {**example, **{name: None for name in schema.get("required", ()) if name not in example}}
 
 
 @cache
