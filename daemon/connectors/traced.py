@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from actors.core.calls import Connector, Request
     from daemon.connectors.egress import EgressGuard
-    from daemon.observability.tracing import Tracer
+    from daemon.model.tracing import Tracer
 
 PARENT = "traceparent"
 _REFUSED = 400

@@ -21,7 +21,8 @@ from daemon.engine.ownership import LeasedConnectors, OwnEffects, SharedJournal
 from daemon.engine.timers import Timers
 from daemon.keys.vault import Vault
 from daemon.model import SharedStore, Store
-from daemon.observability.tracing import TracedJournal, Tracer, turns
+from daemon.model.tracing import Tracer
+from daemon.observability.tracing import TracedJournal, turns
 from daemon.runtime.clock import utc_now
 from daemon.settings import Settings
 from daemon.templates.catalog import Catalog

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from actors.context import LOG_CONTEXT, TRACE
-from daemon.observability.tracing import Kind, Value
+from daemon.model.tracing import Kind, Value
 
 PATH = "/v1/traces"
 CLOSE_S = 1.0

@@ -3,40 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING
 
 from actors.context import TRACE
 from actors.ports import Commit, Journal
+from daemon.model.tracing import Tracer
 
 if TYPE_CHECKING:
     from actors.actor import Envelope, TakeTurn
     from actors.core.run import Run
 
-Kind = Literal["server", "internal", "client"]
-Value = str | int
 NOT_INSTALLED = "PENSTOCK_OTLP_ENDPOINT is set, and the extra that makes traces is not installed: penstock[tracing]"
-
-
-class Span(Protocol):
-    """A span that is open."""
-
-    def set_attribute(self, name: str, value: Value) -> None:
-        """Say something of it; ids, names and numbers only, never what somebody has sent."""
-
-    def set_error(self, why: str) -> None:
-        """Say in a word why it failed."""
-
-
-class Tracer(Protocol):
-    """Makes spans and sends them to a collector."""
-
-    def span(self, name: str, kind: Kind, parent: str | None) -> AbstractContextManager[Span]:
-        """A span for what is done within it: TRACE says so there, and the ids that it is about are noted at its end."""
-
-    async def close(self) -> None:
-        """Send what is left, if that can be done soon."""
 
 
 def tracer(to: str, *, version: str) -> Tracer | None:

@@ -17,7 +17,7 @@ from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
 from daemon.identity.accounts import Identity
 from daemon.model import Rates, Store
-from daemon.observability.tracing import Tracer
+from daemon.model.tracing import Tracer
 from daemon.runtime.background import Background
 from daemon.settings import Settings
 from daemon.templates.catalog import Catalog

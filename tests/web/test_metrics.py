@@ -257,7 +257,7 @@ async def test_a_history_that_is_damaged_is_counted_and_its_line_names_the_run(
 async def test_a_read_that_fails_is_counted(
     page: Page, house: House, ann: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daemon.stores.sqlite.journal._STANDING", "no SQL at all")
+    monkeypatch.setattr("daemon.stores.sqlite.journal.listing", lambda *_: ("no SQL at all", []))
     assert (await ann.get("/process-runs/")).status == 503
     assert (await page.read())("store_failures_total", kind="read") == 1
 

@@ -7,7 +7,7 @@ import re
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler, Middleware
 
-from daemon.observability.tracing import Tracer
+from daemon.model.tracing import Tracer
 from daemon.web.middleware.access_log import route_of
 from daemon.web.middleware.auth import HEALTH
 from daemon.web.parameters import ID
