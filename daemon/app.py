@@ -154,7 +154,7 @@ def _background(
 ) -> list[Loop]:
     """What runs beside the requests."""
     settings, store, metrics = services.settings, services.store, services.metrics
-    sweeper = Sweeper(store, services.catalog, engine.directory, engine.dispatcher, engine.timers)
+    sweeper = Sweeper(store, services.catalog, engine.directory, engine.dispatcher.under_way, engine.timers)
     sweep = partial(sweeper.look, min(settings.sweep_interval_s, LOOK_AGAIN_S))
     drop_old = partial(passivation.drop_old, store, utc_now, timedelta(seconds=settings.receipt_ttl_s))
     loops = [

@@ -3,60 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import structlog
 
 from actors.core.decider import outstanding
-from actors.core.messages import Call, Effect, Wake
+from actors.core.messages import Call, Effect
 from actors.core.run import Run
 from actors.core.template import Template
+from actors.directory import Directory
 from actors.ports import StoreFailed, Templates
+from daemon.engine.timers import Timers
+from daemon.model import Runs
 
 PAGE = 256
 LOOK_AGAIN_S = 2.0
 
 Key = tuple[str, str]
 _log = structlog.get_logger("penstock")
-
-
-class Runs(Protocol):
-    """The runs as the store knows them."""
-
-    async def load(self, company_id: str, run_id: str) -> Run | None:
-        """The run as committed; None when the company has no such run."""
-
-    async def needs_recovery(self, after: Key, limit: int) -> Sequence[Key]:
-        """At most `limit` runs behind a key that are not at rest, or that say so and wait for nobody."""
-
-
-class Actors(Protocol):
-    """The live actors, by run."""
-
-    def live(self, company_id: str, run_id: str) -> Run | None:
-        """The run as last committed, if its actor is live and has it."""
-
-    def under_way(self, key: Key) -> bool:
-        """Whether a message to this run is being worked on, or will be."""
-
-    async def wake(self, key: Key) -> None:
-        """Have the run take its state from the journal and go on from there, unless it is at work."""
-
-
-class Calls(Protocol):
-    """The calls in flight."""
-
-    def under_way(self, call: Call) -> bool:
-        """Whether that call is in flight, or waits to be."""
-
-
-class Timers(Protocol):
-    """The wake-ups that are set."""
-
-    def under_way(self, wake: Wake) -> bool:
-        """Whether that wake-up is set."""
 
 
 def reason(run: Run, template: Template) -> str | None:
@@ -92,8 +57,8 @@ class Sweeper:
 
     store: Runs
     templates: Templates
-    actors: Actors
-    calls: Calls
+    directory: Directory
+    in_flight: Callable[[Call], bool]
     timers: Timers
     _stuck: frozenset[Stuck] = field(default=frozenset(), init=False)
 
@@ -117,7 +82,7 @@ class Sweeper:
             after = keys[-1] if len(keys) == PAGE else None
         for one in sorted(stuck, key=lambda found: found.key):
             _tell(one, again=one in before)
-            await self.actors.wake(one.key)
+            await self.directory.wake(one.key)
         return frozenset(stuck)
 
     async def _sure(self, keys: Sequence[Key], pause_s: float) -> Sequence[Stuck]:
@@ -130,7 +95,7 @@ class Sweeper:
     async def _look(self, key: Key) -> Stuck | None:
         """Why a run is stuck; None when it is not, or when it is changing."""
         try:
-            run = self.actors.live(*key) or await self.store.load(*key)
+            run = self.directory.live(*key) or await self.store.load(*key)
         except StoreFailed as failure:
             return Stuck(key, 0, "unknown", f"it cannot be read: {failure}")
         if run is None:
@@ -140,8 +105,8 @@ class Sweeper:
         except (KeyError, ValueError) as error:
             return Stuck(key, run.version, run.status, f"its template cannot be used: {error}")
         # From here on nothing else gets the event loop, so that what is compared is of one moment.
-        live = self.actors.live(*key)
-        if self.actors.under_way(key) or (live is not None and live is not run):
+        live = self.directory.live(*key)
+        if self.directory.under_way(key) or (live is not None and live is not run):
             return None
         why = self._nothing_sees_to(run, template)
         return None if why is None else Stuck(key, run.version, run.status, why)
@@ -155,7 +120,7 @@ class Sweeper:
         return None
 
     def _under_way(self, effect: Effect) -> bool:
-        return self.calls.under_way(effect) if isinstance(effect, Call) else self.timers.under_way(effect)
+        return self.in_flight(effect) if isinstance(effect, Call) else self.timers.under_way(effect)
 
 
 def _waited_for(effect: Effect) -> str:

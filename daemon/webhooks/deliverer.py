@@ -7,21 +7,20 @@ becomes deliveries in one transaction with the cursor's move, so that whatever h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from traceback import extract_tb
-from typing import Protocol
 
 import structlog
 
 from actors.context import TRACE, set_log_context
 from actors.ports import StoreFailed
-from daemon.model import RecordedEvent
+from daemon.model import Store
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
-from daemon.model.event_log import CompanyEvent, EventLog, Position, event_json
-from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook, WebhookRepository
+from daemon.model.event_log import CompanyEvent, Position, event_json
+from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook
 from daemon.runtime.fair_semaphore import FairSemaphore
 from daemon.webhooks.attempt import Notify, attempt, message
 from daemon.webhooks.backoff import GONE, Result, settled
@@ -31,13 +30,6 @@ Key = tuple[str, str]
 Outcome = tuple[Delivery, datetime, tuple[str, Logged] | None]
 REASON_GONE = "The receiver answered 410: it wants no more."
 _log = structlog.get_logger("penstock")
-
-
-class Outbox(WebhookRepository, EventLog, Protocol):
-    """The store, as far as deliveries need it."""
-
-    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[RecordedEvent]:
-        """At most `limit` events of a run behind a place in its history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +52,7 @@ class Deliverer:
 
     def __init__(
         self,
-        store: Outbox,
+        store: Store,
         notify: Notify,
         now: Callable[[], datetime],
         limits: DeliveryLimits = DeliveryLimits(),

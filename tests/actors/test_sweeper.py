@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
 from structlog.testing import capture_logs
 
 from actors.ports import StoreFailed
 from daemon.engine.sweeper import Sweeper
+from daemon.model import Runs
 from daemon.stores.sqlite.store import SqliteStore
 from tests.actors.house import COMPANY, House, Store, house, passing
 
@@ -16,7 +17,8 @@ KEY = "run-1:fetch:1"
 
 
 def sweeper(home: House) -> Sweeper:
-    return Sweeper(home.journal, home.catalog, home.directory, home.hands, home.timers)
+    runs = cast("Runs", home.journal)
+    return Sweeper(runs, home.catalog, home.directory, home.hands.under_way, home.timers)
 
 
 async def swept(home: House, before: Any = frozenset()) -> tuple[Any, list[tuple[str, str, str]]]:
