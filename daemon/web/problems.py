@@ -66,11 +66,9 @@ class Problem(Exception):
 
     @property
     def status(self) -> int:
-        """The HTTP status of the code."""
         return _STATUS[self.code][0]
 
     def body(self, request_id: str) -> bytes:
-        """The problem document."""
         status, title = _STATUS[self.code]
         return dumps(
             {
@@ -85,18 +83,8 @@ class Problem(Exception):
             }
         )
 
-    def response(self, request_id: str) -> web.Response:
-        """The problem as an answer."""
-        return web.Response(
-            status=self.status,
-            body=self.body(request_id),
-            headers=self.headers,
-            content_type="application/problem+json",
-        )
-
 
 def not_found(detail: str = "There is nothing here under this address.") -> Problem:
-    """What is unknown and what is another company's look the same."""
     return Problem("not_found", detail)
 
 
@@ -109,28 +97,22 @@ def invalid(*errors: tuple[str, str]) -> Problem:
 
 
 def unsupported_encoding() -> Problem:
-    """A body that is packed in a way that is not unpacked here."""
     return Problem("unsupported_media_type", f"A body can be encoded as one of: {', '.join(ENCODINGS)}.")
 
 
 def not_authenticated(*, sent: bool) -> Problem:
-    """No token, or one that does not count."""
-    challenge = 'Bearer error="invalid_token"' if sent else "Bearer"
-    detail = (
-        "The bearer token is not valid, or not any more: log in for another."
-        if sent
-        else "This needs a bearer token in the Authorization header."
-    )
+    challenge, detail = "Bearer", "This needs a bearer token in the Authorization header."
+    if sent:
+        challenge = 'Bearer error="invalid_token"'
+        detail = "The bearer token is not valid, or not any more: log in for another."
     return Problem("not_authenticated", detail, headers={"WWW-Authenticate": challenge})
 
 
 def email_taken() -> Problem:
-    """An e-mail address has one account."""
     return Problem("email_taken", "There is an account with this e-mail address.")
 
 
 def problem_of(refusal: Rejected) -> Problem:
-    """A command that the run refused."""
     more = dict(refusal.more)
     if refusal.code == "not_found":
         return not_found()
@@ -140,12 +122,11 @@ def problem_of(refusal: Rejected) -> Problem:
 
 
 def etag(tag: str) -> str:
-    """An entity tag as headers have it."""
     return f'"{tag}"'
 
 
 def unavailable(code: str, detail: str, outcome: str = "not_applied") -> Problem:
-    """The service cannot do it now; `outcome` says whether it can have happened all the same."""
+    """A problem of the service; `outcome` says whether the request may have been applied."""
     return Problem(code, detail, {"outcome": outcome}, {"Retry-After": str(RETRY_AFTER_S)})
 
 
@@ -158,7 +139,7 @@ def unforeseen() -> Problem:
 
 
 def in_doubt(problem: Problem) -> Problem:
-    """The same where nothing of this request happened, but an earlier one under its key may still become durable."""
+    """The same, where an earlier request under the same key may still become durable."""
     if problem.more.get("outcome") != "not_applied":
         return problem
     return Problem(problem.code, problem.detail, {**problem.more, "outcome": "unknown"}, problem.headers)
@@ -182,7 +163,6 @@ def of(error: Exception) -> Problem | None:
 
 
 def _of_trouble(error: Exception) -> Problem | None:
-    """What the service cannot do now, or never foresaw."""
     match error:
         case Overloaded() | Busy():
             return unavailable("overloaded", OVERLOADED)

@@ -12,6 +12,7 @@ from daemon.web.middleware.auth import HEALTH
 from daemon.web.middleware.in_flight import InFlight
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import Problem
+from daemon.web.responses import problem_response
 from daemon.web.services import Services
 
 _log = structlog.get_logger("penstock.access")
@@ -34,7 +35,7 @@ def errors(services: Services, in_flight: InFlight) -> Middleware:
                 problem = problems.unforeseen()
             if "Idempotency-Key" in request.headers and (services.draining() or services.store.failed):
                 problem = problems.in_doubt(problem)
-            response = problem.response(request_id_of(request))
+            response = problem_response(problem, request_id_of(request)).response()
         finally:
             in_flight.end(deadline)
         if services.draining() and not response.prepared:

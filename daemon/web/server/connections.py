@@ -15,6 +15,7 @@ from daemon.observability.throttled_log import ThrottledLog
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
 from daemon.web.problems import SERVER, Problem, unforeseen, unsupported_encoding
+from daemon.web.responses import problem_response
 
 LINGER_S = 1.0
 MOVED_BYTES_LEAST = 48 * 1024
@@ -26,7 +27,6 @@ class Connections:
     """Makes the connections of a server, and holds what they share."""
 
     def __init__(self, server: web.Server, settings: Settings, connections_max: int) -> None:
-        """Begin with no connection."""
         self.write_timeout_s = settings.write_timeout_s
         self.unread_bytes_free = settings.write_buffers_bytes_max
         self.free = connections_max
@@ -35,65 +35,56 @@ class Connections:
         self._idle_s = settings.keepalive_timeout_s
 
     def __call__(self) -> Connection:
-        """A protocol for a new connection."""
-        # This one time-out of aiohttp's ends silent connections, unfinished heads and idle connections.
-        how = {"keepalive_timeout": self._idle_s, "lingering_time": LINGER_S, "access_log": None}
-        return Connection(self._server, self, loop=asyncio.get_running_loop(), **how)
+        # This one time-out of aiohttp's ends silent connections, unfinished heads and idle ones.
+        options = {"keepalive_timeout": self._idle_s, "lingering_time": LINGER_S, "access_log": None}
+        return Connection(self._server, self, loop=asyncio.get_running_loop(), **options)
 
 
 class Connection(web.RequestHandler):
-    """One connection; a reader that does not read its answers ends it."""
+    """One connection of aiohttp's; a client that does not read its responses loses it."""
 
-    __slots__ = ("_shared", "_stalled", "_unread", "_wire", "used")
+    __slots__ = ("_shared", "_timer", "_unread", "_wire", "used")
 
-    def __init__(self, server: web.Server, shared: Connections, **how: Any) -> None:
-        """Belong to a server."""
-        super().__init__(server, **how)
+    def __init__(self, server: web.Server, shared: Connections, **options: Any) -> None:
+        super().__init__(server, **options)
         self.used = False
         self._shared = shared
         self._wire: asyncio.Transport | None = None
-        self._stalled: asyncio.TimerHandle | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._unread = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin, unless there are too many."""
-        self._wire = cast("asyncio.Transport", transport)
+        wire = self._wire = cast("asyncio.Transport", transport)
         self._shared.free -= 1
         if self._shared.free < 0:
             self._shared.full.warn()
-            self._wire.abort()
+            wire.abort()
             return
-        self._wire.set_write_buffer_limits(high=0)  # so that a pause means: something is not read
-        with suppress(OSError):
-            _socket(self._wire).setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BYTES_MAX)
+        wire.set_write_buffer_limits(high=0)  # so that a pause means: something is not read
+        _set(wire, socket.SO_SNDBUF, KERNEL_BYTES_MAX)
         super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Give back what it held of what all connections share."""
         self._shared.free += 1
-        self._all_read()
+        self._stop_timer()
         self._wire = None
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take note that something has been used."""
         self.used = True
         super().data_received(data)
 
     def pause_writing(self) -> None:
-        """Begin to wait for the reader."""
         super().pause_writing()
-        if self._wire is None:
-            return
-        self._unread = self._wire.get_write_buffer_size()
-        if self._unread > self._shared.unread_bytes_free:
-            self._reset()
-        self._shared.unread_bytes_free -= self._unread
-        self._stalled = asyncio.get_running_loop().call_later(self._shared.write_timeout_s, self._unmoved, self._unread)
+        if self._wire is not None:
+            self._unread = self._wire.get_write_buffer_size()
+            if self._unread > self._shared.unread_bytes_free:
+                self._reset(self._wire)
+            self._shared.unread_bytes_free -= self._unread
+            self._start_timer(self._wire, self._unread)
 
     def resume_writing(self) -> None:
-        """Everything is read."""
-        self._all_read()
+        self._stop_timer()
         super().resume_writing()
 
     def handle_error(
@@ -109,7 +100,7 @@ class Connection(web.RequestHandler):
         if request.writer.output_size > 0:
             raise ConnectionResetError("the answer was cut off in the middle")
         request_id = new_id()
-        response = self._refusal(status, exc).response(request_id)
+        response = problem_response(self._refusal(status, exc), request_id).response()
         response.headers.update({"X-Request-ID": request_id, "Server": SERVER})
         response.force_close()
         if exc is not None:
@@ -131,32 +122,30 @@ class Connection(web.RequestHandler):
             return Problem("malformed_request", "A line of the request or a header is too long.")
         return Problem("malformed_request", "The request is no HTTP that can be understood.")
 
-    def _all_read(self) -> None:
-        """Nothing is left to be read."""
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
+    def _start_timer(self, wire: asyncio.Transport, unread: int) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._shared.write_timeout_s, self._check_read, wire, unread)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         self._shared.unread_bytes_free += self._unread
         self._unread = 0
 
-    def _unmoved(self, unread: int) -> None:
-        """Look whether the reader reads."""
-        if self._wire is None:
-            return
-        left = self._wire.get_write_buffer_size()
+    def _check_read(self, wire: asyncio.Transport, unread: int) -> None:
+        left = wire.get_write_buffer_size()
         if left > unread - MOVED_BYTES_LEAST:
-            self._reset()
+            self._reset(wire)
         else:
-            self._stalled = asyncio.get_running_loop().call_later(self._shared.write_timeout_s, self._unmoved, left)
+            self._start_timer(wire, left)
 
-    def _reset(self) -> None:
+    def _reset(self, wire: asyncio.Transport) -> None:
         """Drop the connection with all that is unread: a plain close would leave that with the kernel, for minutes."""
-        if self._wire is None:
-            return
-        with suppress(OSError):
-            _socket(self._wire).setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
-        self._wire.abort()
+        _set(wire, socket.SO_LINGER, _NO_LINGER)
+        wire.abort()
 
 
-def _socket(wire: asyncio.Transport) -> socket.socket:
-    return cast("socket.socket", wire.get_extra_info("socket"))
+def _set(wire: asyncio.Transport, option: int, value: int | bytes) -> None:
+    with suppress(OSError):
+        wire.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, option, value)
