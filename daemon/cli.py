@@ -84,7 +84,7 @@ def serve(
 
 @app.command()
 def demo() -> None:
-    """Start the service on a free port with temporary data, and drive a process from start to end."""
+    """Start a temporary service on a free port, and drive a process from start to end."""
     raise typer.Exit(demonstration.run())
 
 

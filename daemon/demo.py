@@ -1,4 +1,4 @@
-"""The demonstration: a throw-away service, driven over HTTP from a registration to a completed run."""
+"""The demo: a temporary service, driven over HTTP from registration to a completed run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings: the only place that reads the environment."""
+"""Settings from the environment."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Evidence: what makes every later change of history visible, and how it is checked."""
+"""Evidence of history: signed checkpoints, exports, and the evidence of a run."""

@@ -1,4 +1,4 @@
-"""What people did, as one form for all of it: who, when, from what, to what, why."""
+"""Changes made by users, in one form: who, when, before, after, why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines of an export: canonical JSON each, so that a changed byte shows even where it changes no value."""
+"""The lines of an export, in canonical JSON, so that every changed byte is detected."""
 
 from __future__ import annotations
 

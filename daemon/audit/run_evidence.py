@@ -1,4 +1,4 @@
-"""The evidence of one run: its chain, the proof that a checkpoint covers its end, and the bytes in which it is kept."""
+"""The evidence of one run: its chain, and the proof that a checkpoint covers its end."""
 
 from __future__ import annotations
 

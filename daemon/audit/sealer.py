@@ -1,4 +1,4 @@
-"""The sealer: gives commits their leaves and signs checkpoints, in the background and whenever somebody asks."""
+"""Appends commits to the trees and signs checkpoints, in the background or on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The keys that sign checkpoints: Ed25519 seeds in a ring of their own, and the public keys for everybody."""
+"""The Ed25519 keys that sign checkpoints, and their public keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands of the evidence: verify an export or a store, rotate the keys that sign checkpoints."""
+"""Commands for evidence: verify exports and stores, rotate checkpoint keys."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def verify(
     against: Annotated[Path | None, typer.Option(help="File of checkpoints that were stored elsewhere.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Verify an export, the evidence of one run or a store; print each finding, and exit 1 if there are any."""
+    """Verify an export, the evidence of a run or a store; exit 1 if there are findings."""
     tally = Tally()
     if (file is None) == (data_dir is None) or (file is not None and key is None):
         typer.echo(
@@ -93,7 +93,7 @@ def rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
 
 def _no_database(file: Path, begins: bytes) -> None:
-    """Refuse a database, such as a backup, given as an export: it would have thousands of findings."""
+    """Refuse a database given as an export: it would have thousands of findings."""
     if begins.startswith(SQLITE):
         raise ValueError(f"{file} is a database and no export: restore it into a folder, and name that by --data-dir")
 

@@ -64,7 +64,7 @@ def ring_document(path: Path, ring: KeyRing) -> dict[str, Any]:
 
 
 def error_exit(error: Exception, code: int | None = None) -> typer.Exit:
-    """Print the error; returns the exit with `code`, or with the code for disk or settings errors."""
+    """Print the error; returns the exit with `code`, or with that of disk or settings errors."""
     _err.print(f"penstock: {said(error)}", markup=False, highlight=False)
     if code is None:
         code = exit_codes.STORE_FAILED if _of_the_store(error) else exit_codes.CONFIG

@@ -1,4 +1,4 @@
-"""Tells whoever is asked for a decision that the gate changes while they think about it."""
+"""Reports changes of a gate while the user decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How runs, gates and templates look in a terminal; what others wrote is shown, never obeyed."""
+"""Runs, gates and templates in a terminal; control characters of others are escaped."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def trace(visits: Iterable[TraceEntry]) -> Table:
 
 
 def question(one: Run, asked: Gate, graph: Canvas) -> Group:
-    """Everything a decision depends on: inputs, facts, the gate, and the steps after each decision."""
+    """Everything a decision depends on: inputs, facts, gate, and the steps after each decision."""
     return Group(
         Text("inputs", "bold"),
         json_text(one.inputs),

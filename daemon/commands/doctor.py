@@ -25,7 +25,7 @@ def doctor(
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check settings, versions, data folder, keys and database, and print advice. Changes nothing."""
+    """Check settings, versions, data folder, keys and database. Changes nothing."""
     checks = list(environment.variables())
     settings: dict[str, Any] = {}
     try:

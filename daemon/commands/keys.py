@@ -1,4 +1,4 @@
-"""The commands of the keys: those that sign tokens, and those that seal stored secrets."""
+"""Commands for the keys of tokens and of stored secrets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rotate_tokens(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
 @secrets.command("rotate")
 def rotate_secrets(data_dir: DataDir = None, as_json: AsJson = False) -> None:
-    """Encrypt with a new key; the service rewraps the companies' keys at once, or at its next start."""
+    """Encrypt with a new key; the service rewraps the companies' keys at once or at its start."""
     path, ring = _rotated("secrets", data_dir)
     said = f"{path}: {ring.current} wraps the companies' keys from now on; {len(ring.keys)} keys are kept"
     print_result(ring_document(path, ring), said, as_json=as_json)

@@ -27,7 +27,7 @@ def migrate(
     target: Annotated[str, typer.Option("--to", help="postgresql://… URL of the database.")],
     as_json: AsJson = False,
 ) -> None:
-    """Move a stopped installation to PostgreSQL, and compare row by row. It can be repeated after an interruption."""
+    """Move a stopped installation to PostgreSQL, and compare every row. Can be repeated."""
     place = Path(source.removeprefix(SQLITE).removeprefix("//"))
     path = place / DATABASE if place.is_dir() else place
     if not source.startswith(SQLITE) or not path.exists():

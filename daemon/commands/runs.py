@@ -1,4 +1,4 @@
-"""`penstock runs`: what runs there are, what they ask, and what somebody decides."""
+"""`penstock runs`: list, watch, start, decide, cancel, retry."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def resume(
     url: Url = None,
     token: Token = None,
 ) -> None:
-    """Decide at a gate: shows the gate and asks for confirmation; refused if the gate has changed since."""
+    """Decide at a gate: shows it and asks for confirmation; refused if it has changed since."""
     answered = None if output is None else _json("--output", output)
     brought = None if inputs is None else _inputs(inputs)
     said = partial(Penstock.resume, run_id=run_id, comment=comment, output=answered, inputs=brought)

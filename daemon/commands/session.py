@@ -1,4 +1,4 @@
-"""`penstock register`, `login` and `logout`: a token, kept for the address that gave it."""
+"""`penstock register`, `login` and `logout`."""
 
 from __future__ import annotations
 

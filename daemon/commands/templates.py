@@ -1,4 +1,4 @@
-"""`penstock templates`: what a service can run, and whether documents would load."""
+"""`penstock templates`: list, show, check."""
 
 from __future__ import annotations
 

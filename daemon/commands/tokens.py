@@ -1,4 +1,4 @@
-"""The tokens of log-ins, by the address of the service that gave them: none is ever sent to another."""
+"""Stored login tokens, by the address of their service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`penstock webhooks`: who is told of what happens, and what became of it."""
+"""`penstock webhooks`: list, create, delete, deliveries."""
 
 from __future__ import annotations
 

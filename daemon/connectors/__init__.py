@@ -1,1 +1,1 @@
-"""The room of connectors: calls to the outside, the guard at its gate, and the secrets that they need."""
+"""Outgoing calls, the egress guard, and connectors."""

@@ -1,4 +1,4 @@
-"""Credentials on their way out, and their traces taken out of what comes back."""
+"""Credentials of requests, and masking of secrets in responses."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def secrets_of(connector: Connector, secret: str | None) -> tuple[str, ...]:
 
 
 class Masker:
-    """Replaces secrets, whether in clear, in base64, URL-encoded, in hex or escaped as in JSON.
+    """Masks secrets in clear, base64, URL-encoded, hex or JSON-escaped form.
 
-    A secret of fewer than four characters is no secret and would mask half of every answer; it is left alone.
+    Secrets of fewer than four characters are not masked: they would mask half of every response.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:

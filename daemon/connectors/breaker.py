@@ -1,6 +1,6 @@
-"""Circuit breakers: a far side that is unwell is left alone for a while, each company's view of it on its own.
+"""Circuit breakers per company and origin.
 
-Only what is unwell is remembered: a circuit exists from a first failure until the next success.
+A circuit exists from the first failure until the next success.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class CircuitBreakers:
     async def through(
         self, company_id: str, url: str, send: Callable[[], Awaitable[HttpResponse]], *, counts: bool = True
     ) -> HttpResponse:
-        """What `send` gives; SendFailed `circuit_open` without calling it while the circuit is open.
+        """Call `send`; SendFailed `circuit_open` without a call while the circuit is open.
 
-        A failure only opens the circuit when it `counts`: one of a call that is never repeated by itself cannot be
-        one of many in a row that nobody asked for, and each such call deserves its own answer.
+        Failures of calls that are never repeated do not count (`counts`): each deserves its own
+        response.
         """
         key = (company_id, *origin(url))
         ticket = object()

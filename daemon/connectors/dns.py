@@ -1,4 +1,4 @@
-"""Looks names up in threads of its own, so that a name for which no server answers holds up nobody else."""
+"""DNS lookups in threads of their own, so that a slow name server delays no other call."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SHARE_MAX = 8
 
 
 class DnsResolver(AbstractResolver):
-    """The system's resolver in so many threads, of which the names of one company take no more than their share.
+    """The system's resolver in a thread pool of which a company gets a limited share.
 
-    A look-up cannot be called off: its thread is held until the system gives up, long after whoever asked. The event
-    loop's own threads would not do: two of them look names up, for everybody.
+    A lookup cannot be cancelled: it holds its thread until the system gives up. The default pool of
+    the event loop is too small for that.
     """
 
     def __init__(

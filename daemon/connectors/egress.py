@@ -1,7 +1,8 @@
-"""The guard at the gate: which addresses may be connected to, checked on the very address of the connection.
+"""The egress guard.
 
-aiohttp asks the resolver only for names: an address literal goes straight to the socket. So the socket is where the
-rule holds; the resolver and the check of the URL are there to refuse earlier and to say why.
+Checks the address of every connection. aiohttp does not ask the resolver for address literals, so
+the rule is enforced when the socket is created; resolver and URL check refuse earlier, with a
+better message.
 """
 
 from __future__ import annotations
@@ -74,9 +75,9 @@ _LOOKS_NUMERIC = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?", re.IGNORECASE)
 
 
 class EgressRefused(OSError):
-    """The target may not be called; the text says why.
+    """The target is refused; the text says why.
 
-    An OSError, because what makes aiohttp's connections counts only those as a failure of one address.
+    An OSError, which aiohttp takes as the failure of one address.
     """
 
 
@@ -110,9 +111,9 @@ class EgressGuard:
     """Refuses every address outside the public internet, except networks that the operator allows."""
 
     def __init__(self, allowed: Sequence[Network] = (), hosts: Sequence[str] = ()) -> None:
-        """Open `allowed`; a metadata address opens only when it is named by itself, as a /32 or /128.
+        """A metadata address is allowed only as a /32 or /128.
 
-        With `hosts`, as parse_hosts gives them, every other host is refused, whatever it resolves to.
+        With `hosts`, every other host is refused, whatever its addresses.
         """
         self._allowed = tuple(allowed)
         self._hosts = frozenset(host for host in hosts if not host.startswith("*."))
@@ -138,7 +139,7 @@ class EgressGuard:
             raise EgressRefused(f"{plain} is not among the hosts that may be called from here.")
 
     def check_url(self, text: str) -> URL:
-        """Parse the URL; BadUrl when it is invalid, EgressRefused when its host or address is refused."""
+        """Parse the URL; BadUrl if invalid, EgressRefused if its host or address is refused."""
         url = parse_url(text)
         host = url.raw_host or ""
         literal = is_address(host)
@@ -194,10 +195,10 @@ class GuardedResolver(AbstractResolver):
 
 
 def guarded_connector(guard: EgressGuard, resolver: AbstractResolver | None = None) -> TCPConnector:
-    """The only way out: each call makes its own connection, through the guard.
+    """A connector whose connections pass the guard and are not reused.
 
-    Connections are not kept: the far side may close a kept one at any time, and a call that is lost on it would be
-    one whose outcome nobody knows.
+    The server may close a kept connection at any time, and a call lost on it would have an unknown
+    outcome.
     """
     return TCPConnector(
         resolver=GuardedResolver(guard, resolver), socket_factory=guard.socket, force_close=True, limit=0

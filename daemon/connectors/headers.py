@@ -1,4 +1,4 @@
-"""The headers by which the far side knows a call: its key, where it comes from, and its place in a trace."""
+"""The headers of a call: its key, its run and step, and its trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One HTTP call to the outside: sent once, bounded in time and size, with a clear word about how it ended."""
+"""One outgoing HTTP request: sent once, limited in time and size."""
 
 from __future__ import annotations
 
@@ -36,9 +36,10 @@ PASSING = frozenset({"connect_failed", "timeout", "connection_lost"})
 
 
 class SendFailed(Exception):
-    """There is no answer; `maybe_sent` unless it is certain that nothing of the request left.
+    """There is no response; `maybe_sent` unless certainly nothing was sent.
 
-    Codes: egress_refused, bad_url, bad_request, connect_failed, timeout, connection_lost, too_large, circuit_open.
+    Codes: egress_refused, bad_url, bad_request, connect_failed, timeout, connection_lost,
+    too_large, circuit_open.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class HttpResponse:
 
 @dataclass(slots=True)
 class SendState:
-    """One call on its way; `sent` as soon as the first byte of it may be on the wire, of which `on_sent` hears."""
+    """`sent` once the first byte may be on the wire; `on_sent` is called then."""
 
     on_sent: Callable[[], None]
     sent: bool = False
@@ -131,7 +132,10 @@ class HttpConnector:
         timeout_s: float,
         on_sent: Callable[[], None] = ignore_sent,
     ) -> HttpResponse:
-        """Send a request once and take the answer; SendFailed when there is none. `on_sent` hears of its departure."""
+        """Send a request once; SendFailed without a response.
+
+        `on_sent` is called before the first byte.
+        """
         url, body, all_headers = self._wire(request, connector, secret, headers)
         state, begun = SendState(on_sent), time.monotonic()
         try:
@@ -191,7 +195,7 @@ class HttpConnector:
 
 
 async def _mark_sent(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
-    """Note that a request leaves; aiohttp says so just before it hands the first byte to the connection."""
+    """Called by aiohttp right before the first byte is written."""
     state: SendState = context.trace_request_ctx
     state.sent = True
     state.on_sent()

@@ -1,4 +1,4 @@
-"""URLs as connectors may have them, and the origin that a secret belongs to."""
+"""URL parsing for connectors, and the origin a secret belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an ended call means to its run: an output, a failure, or an outcome that nobody knows."""
+"""The outcome of a call for its run: an output, a failure, or unknown."""
 
 from __future__ import annotations
 

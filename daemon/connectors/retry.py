@@ -1,4 +1,4 @@
-"""Trying again where that is safe: pauses that grow, with jitter, until a deadline behind which no attempt begins."""
+"""Retries with backoff and jitter, until a deadline."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ SERVER_ERROR = 500
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """The bounds of outgoing calls; `answered_max` is of how many runs the latest answers are remembered.
+    """Limits of outgoing calls; `answered_max` is the number of runs whose answered calls are kept.
 
-    After `failures_max` failures in a row a company's calls to an origin are held back for `open_s`.
+    After `failures_max` consecutive failures, calls of a company to an origin stop for `open_s`.
     """
 
     calls_max: int = 256
@@ -63,10 +63,9 @@ class CallResult:
 
 
 class Retrier:
-    """Sends until there is an answer that counts, or no further attempt is safe or left.
+    """Sends until a response counts, or no further attempt is safe or left.
 
-    So many calls may be under way at once; one that pauses makes room, so that far sides which are unwell hold
-    nobody else up.
+    A call holds a slot only during attempts, not during pauses.
     """
 
     def __init__(self, limits: CallLimits, clock: Clock) -> None:
@@ -86,9 +85,9 @@ class Retrier:
         plan: RetryPolicy,
         go_on: Callable[[], bool],
     ) -> CallResult:
-        """Call `send` with the seconds that it has; `go_on` is asked before each further attempt.
+        """Call `send` with its timeout; `go_on` is asked before each retry.
 
-        An attempt that has begun is given all its time, or what comes of it would not be known.
+        An attempt always gets its whole timeout, or its outcome would be unknown.
         """
         end, sent = math.inf, 0
         settled: CallResult | None = None
@@ -111,9 +110,9 @@ class Retrier:
         raise AssertionError("counting never ends")
 
     def _pause_s(self, result: HttpResponse | SendFailed, turn: int) -> float:
-        """Half of the growing pause is certain, the other half is jitter; the far side may ask for more.
+        """Half of the growing pause is fixed, half is jitter; Retry-After may extend it.
 
-        When an open circuit is the reason, the pause comes after its time, so that not all come back at once.
+        After an open circuit the pause is added to its time, so that calls do not return together.
         """
         grown_s = min(self._limits.pause_max_s, self._limits.pause_s * 2.0 ** min(turn - 1, 32))
         own_s = grown_s * (1 + self._clock.jitter()) / 2

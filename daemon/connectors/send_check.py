@@ -1,4 +1,4 @@
-"""Whether a call may still be sent as it was shown, and its secret, opened at the moment of the call and not before."""
+"""Checks right before each call that it may be sent as it was shown, and opens its secret."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SendCheck:
         return connector, secret
 
     async def secret_for(self, company_id: str, trial: Connector) -> str | None:
-        """The stored secret, if the tested connector needs one and has the stored connector's origin."""
+        """The stored secret, if the tested connector needs one and has the same origin."""
         if trial.auth_type == "none":
             return None
         stored = await self._shelf.stored(company_id, trial.tool_id)

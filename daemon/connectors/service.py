@@ -1,4 +1,4 @@
-"""The toolbox: each company's connectors, in memory as they are on disk, and the changes people make to them."""
+"""The connectors of each company, cached, and their changes."""
 
 from __future__ import annotations
 
@@ -71,9 +71,10 @@ class ConnectorService:
     async def put(
         self, company_id: str, connector: Connector, secret: str | None, by: str, *, via: str = SESSION
     ) -> tuple[StoredConnector, bool]:
-        """Keep a connector; returns it and whether it is new. A stored secret stays while the origin does.
+        """Store a connector; returns it and whether it is new.
 
-        One that is stored as it was keeps its version: what a gate shows of it still holds.
+        The secret stays while the origin does. An unchanged connector keeps its version, so that
+        gates stay valid.
         """
         async with self._change:
             self._fresh(company_id)

@@ -1,4 +1,4 @@
-"""Trials: a call by a connector that touches no run, for somebody who wants to see whether it works."""
+"""Test calls of connectors, without a run."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class ConnectorTester:
         self._attempts = attempts
 
     async def test(self, company_id: str, trial: Connector, secret: str | None) -> dict[str, Any]:
-        """Try a connector; says how it went and never fails because of the target.
+        """Test a connector with one call; never fails because of the server.
 
-        The stored secret is used only where the trial has none of its own and goes to the same origin. An open circuit
-        does not hold it back: somebody asks just to see whether the far side is well again.
+        The stored secret is used only without a given one and for the same origin; an open circuit
+        is ignored.
         """
         try:
             if secret is None:

@@ -1,4 +1,4 @@
-"""Calls as spans, one for each attempt; the far side is told the span that it is called by."""
+"""Spans around outgoing calls, passed on in `traceparent`."""
 
 from __future__ import annotations
 

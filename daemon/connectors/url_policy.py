@@ -1,4 +1,4 @@
-"""Targets: whether a connector may call an address, asked before it is kept or tried so that the caller can be told."""
+"""Checks URLs before connectors and webhooks are stored."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The doctor: looks at everything that the service rests on, changes nothing, and says what to do."""
+"""Checks of everything the service depends on, with advice; changes nothing."""

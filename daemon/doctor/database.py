@@ -1,4 +1,4 @@
-"""What the database holds: schema, integrity, the chain of evidence, templates, and runs that are stuck."""
+"""Checks of the database: schema, integrity, hash chains, templates, stuck runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service rests on outside its database: settings, versions, the data folder, the key files."""
+"""Checks of settings, versions, the data folder and key files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a PostgreSQL database holds, as far as the doctor can say without joining the daemons."""
+"""Checks of a PostgreSQL database, without joining the daemons."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What moves runs: actors, outgoing calls, timers, and what other daemons have changed."""
+"""The engine: actors, outgoing calls, timers, and changes by other daemons."""

@@ -66,7 +66,7 @@ def build_engine(
     vault: Vault,
     tracer: Tracer | None,
 ) -> Engine:
-    """Wire the actors to their journal, effects and feed; with a shared store, to this daemon's runs only."""
+    """Wire the actors to journal, effects and feed; on a shared store, only for its own runs."""
     directory: Directory
 
     def post(company_id: str, run_id: str, outcome: Outcome) -> None:

@@ -1,4 +1,4 @@
-"""Polls the database for changes made by other daemons and passes them to local listeners; NOTIFY wakes it early."""
+"""Polls the database for changes by other daemons, for local listeners; NOTIFY wakes it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _log = structlog.get_logger("penstock")
 
 
 class ChangePoller:
-    """Asks the store for what has changed since the last poll; what it sees for the first time counts as changed."""
+    """Asks the store what has changed since the last poll; anything new counts as changed."""
 
     def __init__(
         self, store: SharedStore, engine: Engine, identity: Identity, connector_service: ConnectorService
@@ -42,7 +42,7 @@ class ChangePoller:
         store.subscribe(self.notify)
 
     def notify(self, companies: frozenset[str] | None) -> None:
-        """Poll at once when others have committed something of companies followed here; None means any company."""
+        """Poll at once after a commit of others in a company followed here; None means any."""
         if companies is None or not companies.isdisjoint(self._companies()):
             self._due.set()
 
@@ -71,7 +71,10 @@ class ChangePoller:
         return self._feed.companies | self._deliverer.companies | {company_id for company_id, _ in runs}
 
     async def _poll_rights(self) -> None:
-        """Apply revoked tokens and changed connectors; the daemon that changed them waits for the acknowledgement."""
+        """Apply revoked tokens and changed connectors.
+
+        Other daemons wait for the acknowledgement.
+        """
         since = await self._store.database_time()
         revoked, connected = await self._store.recent_revocations(), await self._store.recent_connector_changes()
         self._identity.add_revoked(revoked)
@@ -108,7 +111,7 @@ class ChangePoller:
         self._versions = found
 
     async def _poll_own_runs(self) -> None:
-        """Wake runs of ours that others have moved on, that were claimed while at work, or that are in doubt."""
+        """Wake own runs that others have moved on, that were claimed, or that are in doubt."""
         found = await self._store.moved_by_others()
         for key in _changed(found, self._strayed):
             if self._directory.under_way(key):

@@ -1,4 +1,4 @@
-"""The dispatcher: the one place that makes outgoing calls and opens credentials."""
+"""The dispatcher: the only place that makes outgoing calls and opens credentials."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class SignalRule(Protocol):
 
 @dataclass(eq=False, slots=True)
 class InFlightCall:
-    """A call in flight; `attempting` while an attempt is made, `halted` when no further attempt may follow.
+    """A call in flight.
 
-    An attempt is `on_wire` from the first byte of its request: before that nothing of it can have happened. `sent` says
-    that some attempt has been, and stays.
+    `attempting` during an attempt, `on_wire` from its first byte, `sent` after any; `halted` when
+    no further attempt may follow.
     """
 
     call: Call
@@ -65,10 +65,10 @@ class InFlightCall:
 
 
 class Dispatcher:
-    """Performs effects beside the actors, one flight per key, and posts what came of them.
+    """Performs effects, one call per key at a time, and posts their outcomes.
 
-    A key that was answered is remembered until its run moves on, because the actor asks for everything that is
-    outstanding after each turn, and the answer may still wait in its mailbox then.
+    Answered keys are kept until their run moves on: the actor asks for all outstanding effects
+    after each turn, while the outcome may still wait in its mailbox.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class Dispatcher:
         return call.key in self._in_flight.get((call.company_id, call.run_id), ())
 
     def is_on_wire(self, company_id: str, run_id: str) -> bool:
-        """Whether a call of the run is on the wire, so that its outcome follows even after the run has ended."""
+        """Whether a call of the run is on the wire, so that an outcome still follows."""
         return any(in_flight.on_wire for in_flight in self._in_flight.get((company_id, run_id), {}).values())
 
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
@@ -143,9 +143,9 @@ class Dispatcher:
                 in_flight.task.cancel()
 
     async def drain(self, timeout_s: float) -> None:
-        """Begin nothing more, give the attempts that are made that time, then end them.
+        """Start nothing more, wait for attempts in progress, then cancel them.
 
-        What has not begun or was cut off is durable in its run and goes on after the restart.
+        The rest is durable and continues after the restart.
         """
         self._draining = True
         in_flight_calls = [in_flight for run in self._in_flight.values() for in_flight in run.values()]

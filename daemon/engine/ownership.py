@@ -37,9 +37,9 @@ class SharedJournal:
         return set(self._claimed)
 
     def doubtful(self) -> list[Key]:
-        """The runs to look at now, since a commit may have come about of which nobody heard.
+        """The runs to reload now, since a commit may have happened without a reply.
 
-        Where the connection was lost the database may still be at it, so that one look is not enough.
+        The database may still be at it after a lost connection, so there are several looks.
         """
         now = asyncio.get_running_loop().time()
         due = [key for key, times in self._doubtful.items() if times[0] <= now]
@@ -74,9 +74,9 @@ class SharedJournal:
         return keys
 
     def mine(self, key: Key) -> bool | None:
-        """Whether what is outstanding in a run that was just loaded or appended to was taken over; None: not ours.
+        """Whether the effects of a run just loaded or appended were taken over; None: not ours.
 
-        Whatever was outstanding when a run was claimed counts as taken over once; what comes later is ours alone.
+        Effects outstanding at the claim count as taken over once.
         """
         performs = self._performs.pop(key, None)
         if performs is None or performs.epoch != self._store.epoch:
@@ -104,10 +104,10 @@ class OwnEffects:
         self._effects = effects
 
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
-        """See to it that each effect of a run is under way, if it is ours.
+        """Start the effects of a run, if they are ours.
 
-        A load alone says nothing: the run may just have been moved on by another daemon. What we began in this life we
-        know of, and nobody else begins what is ours; so only what is known to have been answered is taken up as such.
+        A load alone does not tell: another daemon may have moved the run on. Only effects known as
+        answered are taken up as recovered.
         """
         key = (effects[0].company_id, effects[0].run_id)
         taken = self._journal.mine(key)

@@ -1,4 +1,4 @@
-"""What goes on beside the requests for as long as the service runs."""
+"""Background work: passivation, deletion of old rows, garbage collection."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: tim
 
 
 def tune_interpreter() -> None:
-    """Let the writer's thread have its turn beside a busy event loop, and the garbage collector look less often.
+    """Give the writer's thread its turn beside a busy event loop, and collect garbage less often.
 
-    With the default interval the thread loses the race for the interpreter for seconds. With the default thresholds the
-    collector often looks at all live runs and waiting requests, which stops the event loop for 0.1 to 0.6 s.
+    With the default interval the thread waits for seconds; with the default thresholds a collection
+    stops the event loop for 0.1 to 0.6 s.
     """
     sys.setswitchinterval(SWITCH_S)
     gc.collect()

@@ -1,4 +1,4 @@
-"""The sweeper: every run that is not at an end has a reason to wake; one that has none is reported and woken."""
+"""The sweeper: reports and wakes runs that nothing would wake."""
 
 from __future__ import annotations
 
@@ -50,10 +50,7 @@ class Stuck:
 
 @dataclass(slots=True)
 class Sweeper:
-    """Looks at all runs that want something, and mends those of which nobody sees to it.
-
-    A run moves while it is looked at, so only what is found twice, unmoved, counts.
-    """
+    """Looks at all unfinished runs; a run counts as stuck after two unchanged looks."""
 
     store: Runs
     templates: Templates
@@ -70,9 +67,9 @@ class Sweeper:
             _log.warning("sweep_failed", reason=str(failure))
 
     async def sweep(self, before: frozenset[Stuck] = frozenset(), pause_s: float = LOOK_AGAIN_S) -> frozenset[Stuck]:
-        """Report and wake the runs that are stuck, and return them; `before` is what the last sweep returned.
+        """Report and wake the stuck runs, and return them.
 
-        Between the two looks it pauses.
+        `before` is what the last sweep returned.
         """
         stuck: set[Stuck] = set()
         after: Key | None = ("", "")

@@ -1,4 +1,4 @@
-"""Identity: who people are, the tokens that stand for them, and the keys that sign those."""
+"""Accounts, login and tokens."""
 
 from __future__ import annotations
 

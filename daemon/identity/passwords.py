@@ -1,4 +1,4 @@
-"""Passwords: argon2id in threads of its own, a bounded number at a time, so that the event loop never waits."""
+"""Password hashing with argon2id in threads."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The keys that sign and encrypt, their rotation, and the vault of secrets."""
+"""Key files, their rotation, and the vault."""

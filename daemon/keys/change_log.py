@@ -1,4 +1,4 @@
-"""Which keys the service uses, written down in its own log whenever that has changed."""
+"""Logs changes of key files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ring of keys in a file of its own: one signs or seals, the others still open what they closed."""
+"""Key rings in files: one current key, and earlier ones that still open or verify."""
 
 from __future__ import annotations
 

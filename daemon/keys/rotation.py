@@ -1,4 +1,4 @@
-"""Rotation: keeps the companies' keys wrapped by the key in use, and lets go of those that wrap nothing."""
+"""Rotation of the keys that wrap the companies' keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the rooms of the daemon need of each other, as records and protocols, so that they need not know each other."""
+"""Records and protocols that several packages share."""
 
 from daemon.model.accounts import Account, Accounts, Company, EmailTaken, Following, User
 from daemon.model.connectors import (

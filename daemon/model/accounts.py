@@ -1,4 +1,4 @@
-"""Companies, their people, and the tokens that no longer count."""
+"""Companies, their users, and revoked tokens."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Accounts(Protocol):
         """The revoked tokens that have not expired yet, and when each will."""
 
     async def drop_revocations(self, before: datetime) -> None:
-        """Drop the revocations of tokens that expired before that time: such a token does not count anyhow."""
+        """Delete the revocations of tokens that expired before that time."""
 
     async def log(self, logged: Logged) -> None:
         """Add an event to a company's own log."""
@@ -78,7 +78,7 @@ class Accounts(Protocol):
         """The latest event of a company's own log whose JSON holds this text."""
 
     async def log_after(self, company_id: str, holding: str, following: Following) -> None:
-        """Add to a company's own log what follows on its latest event that holds this text; nobody writes in between.
+        """Append to a company's log what follows on its latest event with this text, atomically.
 
-        What `following` raises is raised here, and nothing was written.
+        An exception of `following` is raised here, and nothing is written.
         """

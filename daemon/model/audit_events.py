@@ -1,4 +1,4 @@
-"""The company's own log: what people do outside of runs, as events of the same form as a run's."""
+"""The log of a company: changes made by users outside of runs."""
 
 from __future__ import annotations
 

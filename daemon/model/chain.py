@@ -1,4 +1,4 @@
-"""The hash chain of a stream: each event's hash covers the one before, so that nothing can be changed in between."""
+"""The hash chain of a stream: each event's hash covers the one before."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class HistoryBroken(StoreFailed):
 
 
 def genesis(company_id: str, stream: str) -> bytes:
-    """The hash before the first event of a stream, made of the stream's name so that it cannot be moved."""
+    """The hash before the first event, made of the stream's name, so that it cannot be moved."""
     # The canonical JSON of {"company", "stream"}, written out since every run begins with it.
     return hashlib.sha256(f'{{"company":{quoted(company_id)},"stream":{quoted(stream)}}}'.encode()).digest()
 

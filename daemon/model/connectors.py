@@ -1,4 +1,4 @@
-"""The connectors of each company: as stored, their changes, and the keys that seal their secrets."""
+"""Stored connectors, their changes, and the companies' wrapped keys."""
 
 from __future__ import annotations
 
@@ -28,10 +28,9 @@ class StoredConnector:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorChange:
-    """One change of a connector, for good: who, when, from what, to what; of its secret only what became of it.
+    """One change of a connector.
 
-    `number` counts the changes of a tool-id from 1; `version` is the connector's after the change, and a deleted one's
-    last. It never starts again.
+    `number` counts the changes of a tool-id from 1; `version` is that of the connector after it.
     """
 
     company_id: str
@@ -60,10 +59,10 @@ class ConnectorRepository(Protocol):
     """The connectors of each company, and their changes."""
 
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
-        """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
+        """Store a connector and its change; StoreFailed when the number is taken."""
 
     async def delete_connector(self, change: ConnectorChange) -> bool:
-        """Forget the connector that the change names and keep the change; False, and nothing kept, without one."""
+        """Delete a connector and store the change; False, and nothing stored, without one."""
 
     async def connectors_of(self, company_id: str) -> Sequence[StoredConnector]:
         """A company's connectors by tool-id, in order."""
@@ -71,7 +70,7 @@ class ConnectorRepository(Protocol):
     async def connector_changes(
         self, company_id: str, tool_id: str, before: int | None, limit: int
     ) -> Sequence[ConnectorChange]:
-        """At most `limit` changes of a tool's connector, newest first, those with a number below `before`."""
+        """At most `limit` changes of a connector below number `before`, newest first."""
 
 
 class CompanyKeys(Protocol):
@@ -84,7 +83,7 @@ class CompanyKeys(Protocol):
         """Keep a company's key unless it has one; returns the one that counts."""
 
     async def company_keys(self, not_by: str, after: str, limit: int) -> Sequence[CompanyKey]:
-        """At most `limit` keys that are not wrapped by the key of that id, by company behind the company `after`."""
+        """At most `limit` keys that another key wraps, by company, after the company `after`."""
 
     async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
         """Put other wrappings in place of the earlier ones, all or none."""

@@ -1,4 +1,4 @@
-"""What a store can fail with, beside what the actors know of."""
+"""Errors of a store."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ class DiskFull(StoreFailed):
 
 
 class StoreBroken(StoreFailed):
-    """The disk or the database failed in a way that this process must not write on; the outcome is still certain."""
+    """The disk or the database failed, and this process must not write; the outcome is certain."""

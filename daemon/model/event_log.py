@@ -1,4 +1,4 @@
-"""The events of a company in the order in which they were committed, each with its place in that order."""
+"""The events of a company in the order of their commits."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ _PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
 
 
 class Position(NamedTuple):
-    """A place between events: behind the nth event, from 1, of the commit at that position.
+    """A position in a company's log: behind the nth event, from 1, of a commit.
 
-    The commits of a company become visible in the order of their positions, since each is made after the one before:
-    whoever has seen all up to a place will never find an event before it.
+    Commits become visible in order: nothing ever appears before a position that was read.
     """
 
     position: int

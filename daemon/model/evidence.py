@@ -1,4 +1,4 @@
-"""What the evidence is made of: leaves, signed checkpoints, and commits as they are shown and exported."""
+"""Leaves, signed checkpoints, and commits as they are exported."""
 
 from __future__ import annotations
 
@@ -66,10 +66,7 @@ def signed(document: Mapping[str, Any]) -> bytes:
 
 
 def leaf(stream: str, version: int, head: bytes) -> bytes:
-    """The hash of a commit's leaf.
-
-    Canonical JSON of {"head", "stream", "version"}, written by hand for speed.
-    """
+    """The hash of a leaf: canonical JSON of head, stream and version, formatted for speed."""
     return merkle.leaf_hash(f'{{"head":"{text_of_hash(head)}","stream":{quoted(stream)},"version":{version}}}'.encode())
 
 
@@ -108,22 +105,25 @@ class Evidence(Protocol):
         """How many commits no checkpoint covers yet, or a few more."""
 
     async def seal(self, sign: Sign, only: str | None = None) -> int:
-        """Give the next commits their leaves and each company concerned a checkpoint; returns how many there were.
+        """Append commits to the trees and sign checkpoints; returns how many.
 
-        With `only` it is the commits of that company alone.
+        `only` limits it to a company.
         """
 
     async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
-        """At most `limit` checkpoints of a company, newest first, those of a size below `before`."""
+        """At most `limit` checkpoints of a company of a size below `before`, newest first."""
 
     async def proven(self, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proof | None:
-        """At most `limit` commits of a run with events behind `after`; None while no checkpoint covers its last."""
+        """At most `limit` commits of a run after `after`.
+
+        None while no checkpoint covers the last.
+        """
 
     async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
         """The commits under the leaves from a number up to another, which is not among them."""
 
     async def logged(self, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
-        """At most `limit` commits of a company's own log, newest first, those that begin before an event."""
+        """At most `limit` commits of a company's log before an event, newest first."""
 
 
 class TreeBuilder:

@@ -1,4 +1,4 @@
-"""The tree of RFC 6962 over the leaves of a company: append, root, proofs and their verification."""
+"""The Merkle tree of RFC 6962: append, root, proofs and their verification."""
 
 from __future__ import annotations
 

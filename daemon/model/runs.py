@@ -1,4 +1,4 @@
-"""Runs, as they are read without being woken."""
+"""Stored runs, read without their actors."""
 
 from __future__ import annotations
 
@@ -55,10 +55,13 @@ class Runs(Protocol):
         """The (company_id, run_id) of every run that is not at rest."""
 
     async def needs_recovery(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
-        """At most `limit` runs behind a (company_id, run_id), in order, that are not at rest or wait for nobody."""
+        """At most `limit` runs after `after` that need recovery: unfinished or inconsistent."""
 
     async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
         """At most `limit` runs behind a (company_id, run_id), in order, that wait for a human."""
 
     async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[RecordedEvent]:
-        """At most `limit` events of a run with a seq above `after`; none for a run that is not the company's."""
+        """At most `limit` events of a run with a seq above `after`.
+
+        None of another company's run.
+        """

@@ -1,4 +1,4 @@
-"""Every version of a template that runs may be pinned to."""
+"""Stored templates, in all versions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TemplateRepository(Protocol):
     """Every template that was ever loaded."""
 
     async def keep_template(self, document: TemplateDocument) -> None:
-        """Keep a template; SchemaMismatch when its vertical and version are taken by another digest."""
+        """Store a template; SchemaMismatch when its version has another digest."""
 
     async def template_document(self, digest: str) -> TemplateDocument | None:
         """The template of that digest."""

@@ -1,4 +1,4 @@
-"""What webhooks and their deliveries are, and what they need of the store and of the rooms around them."""
+"""Webhooks, their deliveries, and their repository."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ TEST_TYPE = "webhook.test"
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Whom a company tells of which events; `failures` counts those in a row, `reason` says why it is not enabled.
+    """A webhook; `failures` counts consecutive ones, `reason` says why it is disabled.
 
-    Everything up to the cursor has become deliveries.
+    All events up to the cursor have become deliveries.
     """
 
     company_id: str
@@ -53,10 +53,9 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One event on its way to one webhook; pending as long as there is a `next_at`.
+    """One event for one webhook; pending while there is a `next_at`.
 
-    The id is the message's: the same for each attempt, and for each webhook. `attempts` counts all, `tries` those since
-    the schedule began.
+    The id is the same for each attempt and each webhook. `tries` counts since the schedule began.
     """
 
     company_id: str
@@ -100,17 +99,16 @@ class WebhookRepository(Protocol):
     """The webhooks of each company and their deliveries; a change and its log event are atomic."""
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
-        """Keep a new webhook that begins at the present.
+        """Store a webhook that begins at the present.
 
-        ReceiptTaken when its request was answered already; TooManyWebhooks when the company has the
-        most it may have, concurrent additions included.
+        ReceiptTaken when the request was answered already; TooManyWebhooks at the limit.
         """
 
     async def put_webhook(self, webhook: Webhook, logged: Logged) -> bool:
-        """Change what people can change, and enable it; False, and nothing changed, without such a webhook."""
+        """Update and enable a webhook; False, and nothing changed, without one."""
 
     async def delete_webhook(self, company_id: str, webhook_id: str, logged: Logged) -> bool:
-        """Forget a webhook with its deliveries; False, and nothing changed, without such a webhook."""
+        """Delete a webhook with its deliveries; False, and nothing changed, without one."""
 
     async def webhook(self, company_id: str, webhook_id: str) -> Webhook | None:
         """A company's webhook."""
@@ -122,16 +120,16 @@ class WebhookRepository(Protocol):
         """At most `limit` (company_id, id) of enabled webhooks behind one, in order."""
 
     async def webhook_queue(self, company_id: str, webhook_id: str, at: datetime, limit: int) -> DeliveryQueue | None:
-        """A webhook with at most `limit` deliveries that are due at that time, the longest due first."""
+        """A webhook with at most `limit` due deliveries, the longest due first."""
 
     async def enqueue(self, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: datetime) -> None:
-        """Make events deliveries that are due and move the cursor, in one; old settled ones are dropped."""
+        """Make events deliveries and move the cursor, atomically; old settled ones are deleted."""
 
     async def settle_delivery(self, after: Delivery, at: datetime, gone: tuple[str, Logged] | None = None) -> None:
         """Keep how an attempt ended; `gone` disables the webhook, for that reason."""
 
     async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str, at: datetime) -> Delivery | None:
-        """Make a delivery pending and due, its schedule from the beginning; None without such a delivery."""
+        """Restart the schedule of a delivery; None without one."""
 
     async def deliveries(self, company_id: str, webhook_id: str, before: int | None, limit: int) -> Sequence[Delivery]:
         """At most `limit` deliveries, newest first, those with a number below `before`."""

@@ -1,4 +1,4 @@
-"""Logs: JSON lines for machines, readable lines on a terminal; what could open something is masked in all of them."""
+"""Logs: JSON lines, or readable lines on a terminal; secrets are masked."""
 
 from __future__ import annotations
 
@@ -140,5 +140,5 @@ def _take_in_libraries(first: list[Processor], renderer: Processor, least: int) 
 
 
 def _is_no_callers_fault(record: logging.LogRecord) -> bool:
-    """Whether a record is about more than malformed HTTP, with which any client could fill the log."""
+    """Whether a record is about more than malformed HTTP, which any client can send."""
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))

@@ -50,7 +50,7 @@ class Sources:
 
 
 class _Process(ProcessCollector):
-    """Processor time, memory and descriptors; also where /proc shows the process alone, as it does to the unit."""
+    """Process metrics that also work where /proc shows only this process, as in the unit."""
 
     def _boot_time(self) -> float:
         return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
@@ -125,7 +125,7 @@ class Metrics:
                     pass
 
     def _call_settled(self, run: Run, event: CallSettled) -> None:
-        """Count a call; an event with a decider (`by`) carries its request, else the visit in the run has it."""
+        """Count a call; a cleared step's event carries the request, else the visit has it."""
         request = event.request if event.by is not None else _sent(visit_of(run, event))
         if request is not None:
             self._calls.labels(request.mode, _outcome(event)).inc()
@@ -187,7 +187,7 @@ class Metrics:
 
 
 def _sent(visit: Visit) -> Request | None:
-    """The request of a visit; None where a human reported the outcome of an earlier visit's call."""
+    """The request of a visit; None when a human reported the outcome of an earlier call."""
     return None if visit.verdict is not None and visit.verdict.decision == "done" else visit.request
 
 

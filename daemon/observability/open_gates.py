@@ -19,11 +19,10 @@ OLDEST_READ_MAX = 1_000
 
 @dataclass(slots=True)
 class VerticalGates:
-    """The open gates of one vertical, the opening time of the oldest, and runs that may have an older one.
+    """The open gates of one vertical, and the runs that may have an older one.
 
-    The row of a run has the time of its last change, which on parallel branches may be later than the
-    opening of its gate. A gate is never older than its run: only runs created before the oldest known
-    gate are read.
+    A row has the time of the run's last change; only runs older than the oldest known gate are
+    read.
     """
 
     count: int
@@ -45,9 +44,9 @@ class VerticalGates:
 
 
 class OpenGates:
-    """Counts the open gates by vertical, and caches the result.
+    """Counts the open gates by vertical.
 
-    Counting takes longer the more runs are parked, so the result is kept for a multiple of that time.
+    Keeps the result for a multiple of the time that counting takes.
     """
 
     def __init__(self, store: Runs, *, fresh_s: float = FRESH_S, pause_factor: int = PAUSE_FACTOR) -> None:

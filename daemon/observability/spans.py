@@ -1,4 +1,4 @@
-"""Traces: spans by OpenTelemetry, sent to a collector by OTLP over HTTP."""
+"""Spans of OpenTelemetry, exported by OTLP over HTTP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings about what happens thousands of times a second: a line now and then, with a count."""
+"""Warnings about frequent events: one line per interval, with a count."""
 
 from __future__ import annotations
 

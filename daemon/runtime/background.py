@@ -1,4 +1,4 @@
-"""Background loops: repeats each one, starts again the one that failed, and knows which are down."""
+"""Background loops: repeated, restarted after failures, and reported while down."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ class Clock:
 
 @dataclass(slots=True, eq=False)
 class Loop:
-    """Work that is repeated with a pause in between.
-
-    Where the service cannot keep a promise without it the loop is `vital`: down for VOID_S, it stops the process.
-    """
+    """Repeated work. A `vital` loop that is down for VOID_S stops the process."""
 
     name: str
     work: Callable[[], Awaitable[object]]

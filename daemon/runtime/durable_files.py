@@ -1,4 +1,4 @@
-"""Folders that are still there after a power cut: a name is safe once the folder that it stands in was synced."""
+"""Folders whose names survive a power cut."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The codes with which a command ends, beside 0; the numbers of sysexits.h where there is one that fits."""
+"""Exit codes, those of sysexits.h where one fits."""
 
 REFUSED = 1
 UNREACHABLE = 69

@@ -1,4 +1,4 @@
-"""Slots for what is under way at once, of which no company can take all."""
+"""A semaphore shared fairly by companies."""
 
 from __future__ import annotations
 

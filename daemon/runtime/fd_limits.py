@@ -1,4 +1,4 @@
-"""Descriptors: what this process may have open at once."""
+"""The limit of open files."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _log = structlog.get_logger("penstock")
 
 
 def room_for(connections_max: int) -> int:
-    """So many connections, or fewer where the system allows no more beside the files; its soft limit is raised for it.
+    """Raise the soft limit of open files; returns how many connections it allows.
 
-    Who runs out of descriptors can accept nobody and open no file: the database neither.
+    Without free descriptors, neither connections nor the database could be opened.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections_max + KEPT

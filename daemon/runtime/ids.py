@@ -1,4 +1,4 @@
-"""Ids: UUIDv7, so that they sort by time of making."""
+"""Ids: UUIDv7, sortable by time."""
 
 from uuid_utils import uuid7
 

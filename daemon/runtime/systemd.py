@@ -1,8 +1,4 @@
-"""What the service tells systemd: that it is ready, that it is stopping, how it is, and that it is alive.
-
-The protocol is sd_notify's: datagrams of `NAME=value` lines to the socket that systemd names. Without one, as in a
-terminal, nothing is said.
-"""
+"""State notifications to systemd by the sd_notify protocol; none without a socket."""
 
 from __future__ import annotations
 

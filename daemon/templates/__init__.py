@@ -1,1 +1,1 @@
-"""Process templates: documents, schemas, CEL conditions, and those that are shipped."""
+"""Process templates: documents, schemas, CEL, and those shipped."""

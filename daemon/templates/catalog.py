@@ -1,4 +1,4 @@
-"""The catalog: template documents become templates, and nothing ungovernable gets in."""
+"""The catalog of templates, which are validated when loaded."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ class Catalog:
         self._pinned_max = pinned_max
 
     async def open(self) -> None:
-        """Keep every document; SchemaMismatch when a version was changed after it had been loaded once.
+        """Store every document; SchemaMismatch when a stored version has changed.
 
-        Those for which the disk has no room are kept before the next run starts.
+        Without disk space they are stored before the next run starts.
         """
         kept = await asyncio.gather(*(self._shelf.template_document(one.digest) for one in self._unkept))
         self._unkept = [one for one, found in zip(self._unkept, kept, strict=True) if found is None]
@@ -122,7 +122,7 @@ class Catalog:
 
 
 async def open_catalog(folder: Traversable | None, shelf: TemplateRepository) -> Catalog:
-    """The shipped templates and those of a folder, which stand before shipped ones of the same vertical."""
+    """The shipped templates and those of a folder, which replace shipped ones."""
     entries = shipped()
     if folder is not None:
         own = load_folder(folder)

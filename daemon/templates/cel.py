@@ -1,4 +1,4 @@
-"""Expressions in CEL: a template's yes-or-no questions, and the rules that read a signal out of a response."""
+"""CEL expressions: conditions of templates, and signal rules of connectors."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def compile_output_condition(text: str) -> OutputCel:
 
 
 def _reads(text: str) -> tuple[str, ...]:
-    """The inputs, as dotted keys, that an expression reads without testing them with `has` or `in`."""
+    """The inputs, as dotted keys, that an expression reads without testing for them."""
     asked = {*map(_dotted, _READ.findall(" ".join(_ASKED.findall(text)))), *_NAMED.findall(text)}
     return tuple(key for key in dict.fromkeys(map(_dotted, _READ.findall(text))) if key not in asked)
 

@@ -1,4 +1,4 @@
-"""The form of a template document: what its author may write, and the one way in which it is kept."""
+"""The format of template documents, and their canonical form."""
 
 from __future__ import annotations
 

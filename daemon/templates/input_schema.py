@@ -1,4 +1,4 @@
-"""The form of a template's inputs: what may be missing, what is wrong, and what a step needs of them."""
+"""The JSON Schema of a template's inputs."""
 
 from __future__ import annotations
 

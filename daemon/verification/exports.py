@@ -1,4 +1,4 @@
-"""The verification of an export: with its lines and the public keys alone."""
+"""Verification of an export with the public keys alone."""
 
 from __future__ import annotations
 

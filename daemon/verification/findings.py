@@ -1,4 +1,4 @@
-"""What a verification finds: what kind of thing is wrong, where, and in which way."""
+"""Findings of a verification."""
 
 from __future__ import annotations
 

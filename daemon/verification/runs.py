@@ -1,4 +1,4 @@
-"""The verification of one run's evidence: with its file and the public keys alone."""
+"""Verification of a run's evidence with the public keys alone."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def sentence(raw: bytes) -> str:
 
 
 def comparable(raw: bytes, against: Sequence[Checkpoint]) -> Sequence[Checkpoint]:
-    """The kept checkpoints that say something of a run's evidence; ValueError when there are some, and none does.
+    """The checkpoints that can be compared with a run's evidence; ValueError when none can.
 
-    A run's evidence proves its own checkpoint alone: what was signed before or after that takes all leaves to compare.
+    A run's evidence proves its own checkpoint only.
     """
     try:
         top = read(json.loads(raw)).checkpoint

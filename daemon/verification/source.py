@@ -1,4 +1,4 @@
-"""A store as it is read by a verification: read-only, on one state, beside a running service if need be."""
+"""A store opened read-only in one state, also beside a running service."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AuditSource:
         return [row[0] for row in rows]
 
     def leaves(self, company_id: str) -> Iterator[Row]:
-        """The leaves in order, each with the commit at its position: number, stream, version, and the commit's."""
+        """The leaves with the commit at their position: number, stream, version, commit."""
         return self._db.execute(
             "SELECT number, stream, audit_leaves.version, commits.company_id, run_id, commits.version, head "
             "FROM audit_leaves LEFT JOIN commits USING (position) WHERE audit_leaves.company_id = ? ORDER BY number",
@@ -86,10 +86,7 @@ class AuditSource:
         )
 
     def passed_over(self) -> Iterator[Row]:
-        """Commits that have no leaf although they should: company, stream, version.
-
-        Later ones of their company have one, or all should up to a place, which once was that of the last leaf.
-        """
+        """Commits without a leaf that should have one: company, stream, version."""
         noted = self._db.execute("SELECT 1 FROM sqlite_schema WHERE name = 'audit_sealed'").fetchone()
         sealed = "SELECT position FROM audit_sealed" if noted else "SELECT max(position) FROM audit_leaves"
         return self._db.execute(

@@ -1,4 +1,4 @@
-"""The verification of a store: every history, every tree, and whatever was derived from them."""
+"""Verification of a store: histories, trees, and derived rows."""
 
 from __future__ import annotations
 

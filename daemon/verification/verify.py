@@ -1,4 +1,4 @@
-"""Verification: what is wrong with an export, a run's evidence or a store; nothing when all is as it was written."""
+"""Verification of exports, runs and stores."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Webhooks: who is told of a company's events, and how the telling goes."""
+"""Webhooks and their deliveries."""

@@ -1,4 +1,4 @@
-"""One attempt to tell a webhook something, and what came of it in the words of a delivery."""
+"""One attempt to deliver to a webhook."""
 
 from __future__ import annotations
 

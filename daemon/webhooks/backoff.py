@@ -1,4 +1,4 @@
-"""What follows from an attempt: delivered, another attempt and when, or given up; pure."""
+"""The schedule of delivery attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The changes of webhooks as events of their company's log; nothing of a secret is in them."""
+"""Changes of webhooks as log events, without secrets."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The deliverer: follows what is committed, and tells each webhook of it until it has answered or is given up.
+"""Delivers committed events to webhooks until they respond or are given up.
 
-Nothing is written for it when a run commits. Each webhook has a cursor in the journal; what comes behind the cursor
-becomes deliveries in one transaction with the cursor's move, so that whatever happens in between, nothing is left out.
+Each webhook has a cursor in the journal. New events become deliveries in one transaction with the
+move of the cursor, so that none is lost.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _log = structlog.get_logger("penstock")
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLimits:
-    """The bounds of deliveries: attempts under way at once, over all and for each webhook; how many wait in line.
+    """Limits of deliveries: concurrent attempts in total and per webhook, and pending deliveries.
 
-    Of all attempts a company has three quarters at most, so that receivers of one that hang leave room for others.
+    A company gets three quarters of all attempts at most.
     """
 
     attempts_max: int = 64

@@ -1,4 +1,4 @@
-"""What webhooks are sent: signed by Standard Webhooks, through the same client and guard as every other call.
+"""Signed webhook messages, by Standard Webhooks.
 
 https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 """

@@ -1,4 +1,4 @@
-"""The book of webhooks: how people make, change, try and forget them, one change at a time."""
+"""Creates, changes, tests and deletes webhooks."""
 
 from __future__ import annotations
 
