@@ -11,7 +11,6 @@ import msgspec
 
 _POWER_FROM, _POWER_TO = 21, -7
 _LEAVES = frozenset({str, int, bool, type(None)})
-_NAMES = frozenset({str})
 _encode = msgspec.json.Encoder(order="sorted").encode
 _encode_string = json.JSONEncoder(ensure_ascii=False).encode
 
@@ -40,8 +39,6 @@ def _simple(value: Any) -> bool:
         text = repr(value)
         return not (text.endswith(".0") or "e" in text or "n" in text)  # 1.0, 1e+16, nan, inf
     if kind is dict:
-        if not _NAMES.issuperset(map(type, value)):
-            return False
         value = value.values()
     elif kind is not list and kind is not tuple:
         return kind in _LEAVES
