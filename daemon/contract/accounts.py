@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from daemon.contract.base import Request, Response
+from daemon.contract.base import Request, Response, example
 from daemon.contract.text import Email, Name
 
 Password = Annotated[str, Field(min_length=8, max_length=256)]
@@ -15,6 +15,8 @@ Password = Annotated[str, Field(min_length=8, max_length=256)]
 
 class Registration(Request):
     """A new company and its first user."""
+
+    model_config = example({"email": "ada@example.test", "password": "correct horse", "company_name": "Example Health"})
 
     email: Email
     password: Password
@@ -24,6 +26,8 @@ class Registration(Request):
 
 class Login(Request):
     """An e-mail address and its password."""
+
+    model_config = example({"email": "ada@example.test", "password": "correct horse"})
 
     email: str = Field(max_length=1_000)
     password: str = Field(max_length=1_000)

@@ -7,6 +7,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 
+def example(members: dict[str, Any]) -> ConfigDict:
+    """The example that OpenAPI has of a model, where `examples.json` has none."""
+    return ConfigDict(json_schema_extra={"examples": [members]})
+
+
 class Request(BaseModel):
     """A request body. An unknown field is refused: a typo must never be taken for consent."""
 
@@ -21,11 +26,7 @@ class Request(BaseModel):
 class Empty(Request):
     """A request without fields."""
 
-
-def promise_no_more(schema: dict[str, Any]) -> None:
-    """Drop `additionalProperties: true`: clients accept new members, none are promised."""
-    if schema.get("additionalProperties") is True:
-        del schema["additionalProperties"]
+    model_config = example({})
 
 
 class Response(BaseModel):
@@ -38,7 +39,6 @@ class Response(BaseModel):
         defer_build=True,
         frozen=True,
         extra="allow",
-        json_schema_extra=promise_no_more,
         json_schema_serialization_defaults_required=True,
     )
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
-from daemon.contract.base import Request, Response
+from daemon.contract.base import Request, Response, example
 from daemon.contract.text import Url, printable
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
@@ -74,6 +74,10 @@ class Target(Response):
 
 class ConnectorDefinition(Target, Request):
     """A connector to store or to test."""
+
+    model_config = example(
+        {"base_url": "https://api.example.com", "method": "POST", "path": "/payments", "reversible": False}
+    )
 
     auth_token: str | None = Field(None, min_length=1, max_length=8_000)
 

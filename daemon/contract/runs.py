@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
-from daemon.contract.base import Request, Response
+from daemon.contract.base import Request, Response, example
 from daemon.contract.templates import Kind, Tier
 from daemon.contract.text import Remark
 
@@ -22,6 +22,8 @@ Mode = Annotated[str, Field(json_schema_extra={"enum": ["shadow", "live"]})]
 class StartRun(Request):
     """The template to run, and its inputs."""
 
+    model_config = example({"vertical": "prior-auth", "inputs": {"member_id": "M-204417", "procedure_code": "72148"}})
+
     vertical: str = Field(max_length=200)
     inputs: dict[str, Any] = Field(default_factory=dict)
     auto_resolve: bool = Field(default=True, description="Whether steps that are safe run on their own.")
@@ -32,7 +34,8 @@ class ResumeRun(Request):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "anyOf": [{"properties": {"output": {"type": "null"}}}, {"properties": {"decision": {"const": DONE}}}]
+            "anyOf": [{"properties": {"output": {"type": "null"}}}, {"properties": {"decision": {"const": DONE}}}],
+            "examples": [{"gate": "signoff", "decision": "approved", "comment": "as agreed"}],
         }
     )
 
@@ -54,6 +57,8 @@ class ResumeRun(Request):
 
 class CancelRun(Request):
     """Why a run is cancelled."""
+
+    model_config = example({"reason": "sent by mistake"})
 
     reason: Remark | None = None
 

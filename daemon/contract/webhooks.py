@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from daemon.contract.base import Request, Response
+from daemon.contract.base import Request, Response, example
 from daemon.contract.events import EventType
 from daemon.contract.text import Url, printable
 
@@ -16,6 +16,8 @@ DeliveryStatus = Annotated[str, Field(json_schema_extra={"enum": ["pending", "de
 
 class WebhookDefinition(Request):
     """A URL, and the types of events to send there; all of them without `events`."""
+
+    model_config = example({"url": "https://example.com/penstock", "events": ["gate_opened", "run_ended"]})
 
     url: Url
     events: list[EventType] | None = Field(None, min_length=1, max_length=20)

@@ -78,8 +78,8 @@ def near(schema: dict[str, Any]) -> SearchStrategy[Any]:
     if "properties" in schema:
         fields = {name: near(one) for name, one in schema["properties"].items()}
         needed = {name: fields.pop(name) for name in schema.get("required", ())}
-        example = DOCUMENT["components"]["examples"].get(schema["title"], {"value": {}})["value"]
-        return strategies.fixed_dictionaries(needed, optional=fields) | strategies.just(example)
+        examples = schema.get("examples", [{}])
+        return strategies.fixed_dictionaries(needed, optional=fields) | strategies.sampled_from(examples)
     if "anyOf" in schema:
         return strategies.one_of(*map(near, schema["anyOf"]))
     if "enum" in schema:

@@ -83,7 +83,9 @@ def readable(found: Mapping[str, Any]) -> str:
     refusals = ((_code(code), str(status), "later" if again else "") for code, status, again in codes())
     parts.append(_table(("code", "status", "repeat it?"), refusals))
     parts.append("<h2>Models</h2>")
-    parts += (_model(name, one, shared["examples"].get(name)) for name, one in shared["schemas"].items())
+    parts += (
+        _model(name, one, shared["examples"].get(name, {}).get("value")) for name, one in shared["schemas"].items()
+    )
     head = f"<meta charset=utf-8><title>Penstock</title><style>{STYLE}</style>"
     return f"<!doctype html><html lang=en><head>{head}</head><body>{''.join(parts)}</body></html>"
 
@@ -107,15 +109,13 @@ def _content(answer: Mapping[str, Any]) -> str:
     return ", ".join(f"{_type(held['schema'])} as {escape(media)}" for media, held in answer.get("content", {}).items())
 
 
-def _model(name: str, model: Mapping[str, Any], example: Mapping[str, Any] | None) -> str:
-    required = model.get("required", ())
+def _model(name: str, model: Mapping[str, Any], example: Any) -> str:
+    required, examples = model.get("required", ()), model.get("examples", [] if example is None else [example])
     fields = [
         (_code(field), _type(schema), "required" if field in required else "")
         for field, schema in model.get("properties", {}).items()
     ]
-    shown = (
-        "" if example is None else f"<pre>{escape(json.dumps(example['value'], indent=2, ensure_ascii=False))}</pre>"
-    )
+    shown = "".join(f"<pre>{escape(json.dumps(one, indent=2, ensure_ascii=False))}</pre>" for one in examples)
     text = f"<p>{escape(model.get('description', ''))}</p>"
     return f"<h3 id='{escape(name)}'>{escape(name)}</h3>{text}{_table(('field', 'type', ''), fields)}{shown}"
 

@@ -142,13 +142,20 @@ def _good_response(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any
 def _content(model: Any, schemas: dict[str, Any], operation_id: str = "") -> dict[str, Any]:
     """A body with an example of it: its model's, or where it is none the operation's own."""
     schema = _schema(model, schemas)
-    if "$ref" in schema:
-        name = schema["$ref"].rsplit("/", 1)[1]
-        return {"schema": schema, "examples": {name: {"$ref": f"#/components/examples/{name}"}}}
     if schema.get("type") == "array":
         item = schema["items"].get("anyOf", [schema["items"]])[0]
-        return {"schema": schema, "example": [_examples()[item["$ref"].rsplit("/", 1)[1]]]}
-    return {"schema": schema, "example": _examples()[operation_id]}
+        return {"schema": schema, "example": [_example(item, schemas)]}
+    if "$ref" not in schema:
+        return {"schema": schema, "example": _examples()[operation_id]}
+    name = schema["$ref"].rsplit("/", 1)[1]
+    if name in _examples():
+        return {"schema": schema, "examples": {name: {"$ref": f"#/components/examples/{name}"}}}
+    return {"schema": schema, "example": _example(schema, schemas)}
+
+
+def _example(schema: dict[str, Any], schemas: dict[str, Any]) -> Any:
+    name = schema["$ref"].rsplit("/", 1)[1]
+    return _examples()[name] if name in _examples() else schemas[name]["examples"][0]
 
 
 def _problems(schemas: dict[str, Any]) -> dict[str, Any]:
@@ -210,6 +217,8 @@ def _schema(model: Any, schemas: dict[str, Any]) -> dict[str, Any]:
         found[schema["title"]] = schema
         schema = {"$ref": REF.format(model=schema["title"])}
     for one in found.values():
+        if one.get("additionalProperties") is True:  # clients accept new members, none are promised
+            del one["additionalProperties"]
         for member in one.get("properties", {}).values():
             member.pop("title", None)
             if not is_request:

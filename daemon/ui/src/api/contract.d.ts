@@ -835,6 +835,9 @@ export interface components {
         /**
          * CancelRun
          * @description Why a run is cancelled.
+         * @example {
+         *       "reason": "sent by mistake"
+         *     }
          */
         CancelRun: {
             /** @default null */
@@ -964,6 +967,12 @@ export interface components {
         /**
          * ConnectorDefinition
          * @description A connector to store or to test.
+         * @example {
+         *       "base_url": "https://api.example.com",
+         *       "method": "POST",
+         *       "path": "/payments",
+         *       "reversible": false
+         *     }
          */
         ConnectorDefinition: {
             base_url: string;
@@ -1072,6 +1081,7 @@ export interface components {
         /**
          * Empty
          * @description A request without fields.
+         * @example {}
          */
         Empty: Record<string, never>;
         /**
@@ -1220,6 +1230,10 @@ export interface components {
         /**
          * Login
          * @description An e-mail address and its password.
+         * @example {
+         *       "email": "ada@example.test",
+         *       "password": "correct horse"
+         *     }
          */
         Login: {
             email: string;
@@ -1323,6 +1337,11 @@ export interface components {
         /**
          * Registration
          * @description A new company and its first user.
+         * @example {
+         *       "company_name": "Example Health",
+         *       "email": "ada@example.test",
+         *       "password": "correct horse"
+         *     }
          */
         Registration: {
             email: string;
@@ -1334,6 +1353,11 @@ export interface components {
         /**
          * ResumeRun
          * @description A verdict at a gate. `output` goes with the decision `done` alone.
+         * @example {
+         *       "comment": "as agreed",
+         *       "decision": "approved",
+         *       "gate": "signoff"
+         *     }
          */
         ResumeRun: {
             gate: string;
@@ -1448,6 +1472,13 @@ export interface components {
         /**
          * StartRun
          * @description The template to run, and its inputs.
+         * @example {
+         *       "inputs": {
+         *         "member_id": "M-204417",
+         *         "procedure_code": "72148"
+         *       },
+         *       "vertical": "prior-auth"
+         *     }
          */
         StartRun: {
             vertical: string;
@@ -1586,6 +1617,13 @@ export interface components {
         /**
          * WebhookDefinition
          * @description A URL, and the types of events to send there; all of them without `events`.
+         * @example {
+         *       "events": [
+         *         "gate_opened",
+         *         "run_ended"
+         *       ],
+         *       "url": "https://example.com/penstock"
+         *     }
          */
         WebhookDefinition: {
             url: string;
@@ -1872,6 +1910,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "company_name": "Example Health",
+                 *       "email": "ada@example.test",
+                 *       "password": "correct horse"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Registration"];
             };
         };
@@ -1905,6 +1950,12 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.test",
+                 *       "password": "correct horse"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Login"];
             };
         };
@@ -1938,6 +1989,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["Empty"];
             };
         };
@@ -2137,6 +2189,13 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "comment": "as agreed",
+                 *       "decision": "approved",
+                 *       "gate": "signoff"
+                 *     }
+                 */
                 "application/json": components["schemas"]["ResumeRun"];
             };
         };
@@ -2413,6 +2472,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "inputs": {
+                 *         "member_id": "M-204417",
+                 *         "procedure_code": "72148"
+                 *       },
+                 *       "vertical": "prior-auth"
+                 *     }
+                 */
                 "application/json": components["schemas"]["StartRun"];
             };
         };
@@ -2465,6 +2533,11 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /**
+                 * @example {
+                 *       "reason": "sent by mistake"
+                 *     }
+                 */
                 "application/json": components["schemas"]["CancelRun"];
             };
         };
@@ -2507,6 +2580,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["Empty"];
             };
         };
@@ -2975,6 +3049,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "base_url": "https://api.example.com",
+                 *       "method": "POST",
+                 *       "path": "/payments",
+                 *       "reversible": false
+                 *     }
+                 */
                 "application/json": components["schemas"]["ConnectorDefinition"];
             };
         };
@@ -3106,6 +3188,14 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "base_url": "https://api.example.com",
+                 *       "method": "POST",
+                 *       "path": "/payments",
+                 *       "reversible": false
+                 *     }
+                 */
                 "application/json": components["schemas"]["ConnectorDefinition"];
             };
         };
@@ -3258,6 +3348,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "events": [
+                 *         "gate_opened",
+                 *         "run_ended"
+                 *       ],
+                 *       "url": "https://example.com/penstock"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WebhookDefinition"];
             };
         };
@@ -3318,6 +3417,15 @@ export interface operations {
         };
         requestBody: {
             content: {
+                /**
+                 * @example {
+                 *       "events": [
+                 *         "gate_opened",
+                 *         "run_ended"
+                 *       ],
+                 *       "url": "https://example.com/penstock"
+                 *     }
+                 */
                 "application/json": components["schemas"]["WebhookDefinition"];
             };
         };
@@ -3377,6 +3485,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["Empty"];
             };
         };
@@ -3466,6 +3575,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
+                /** @example {} */
                 "application/json": components["schemas"]["Empty"];
             };
         };
