@@ -121,14 +121,20 @@ async def changes_nothing_more(service: Service, run_id: str) -> None:
         return
 
 
+NO_SPACE_IN_A_COMMIT = [
+    pytest.param(lambda faults: faults.write(1, NO_SPACE), id="no_room_for_the_first_write"),
+    pytest.param(lambda faults: faults.write(1, NO_SPACE, short_bytes=12), id="room_for_half_a_frame_header"),
+    pytest.param(lambda faults: faults.write(2, NO_SPACE), id="no_space_half_way"),
+    pytest.param(lambda faults: faults.write(2, NO_SPACE, short_bytes=2_000), id="no_space_within_a_page"),
+]
+
+
 @pytest.mark.parametrize(
     "order",
     [
         pytest.param(lambda faults: faults.sync(1, BAD), id="the_sync_of_a_commit"),
         pytest.param(lambda faults: faults.sync(1, BAD, stay=False), id="one_sync_alone"),
         pytest.param(lambda faults: faults.write(1, READ_ONLY), id="a_file_system_turned_read_only"),
-        pytest.param(lambda faults: faults.write(2, NO_SPACE), id="no_space_half_way"),
-        pytest.param(lambda faults: faults.write(2, NO_SPACE, short_bytes=2_000), id="no_space_within_a_page"),
     ],
 )
 async def test_a_disk_that_breaks_within_a_commit_ends_the_process_and_every_key_has_one_answer(
@@ -151,12 +157,7 @@ async def test_a_write_that_fails_half_way_ends_the_process_even_where_no_librar
 
 
 @pytest.mark.parametrize(
-    "order",
-    [
-        pytest.param(lambda faults: faults.room(MIB), id="too_little_room"),
-        pytest.param(lambda faults: faults.write(1, NO_SPACE), id="no_room_for_the_first_write"),
-        pytest.param(lambda faults: faults.write(1, NO_SPACE, short_bytes=12), id="room_for_half_a_frame_header"),
-    ],
+    "order", [pytest.param(lambda faults: faults.room(MIB), id="too_little_room"), *NO_SPACE_IN_A_COMMIT]
 )
 async def test_on_a_full_disk_reads_go_on_and_writes_as_soon_as_there_is_room(
     folder: Path, faults: Faults, far_side: FarSide, order: Callable[[Faults], None]
@@ -185,6 +186,20 @@ async def test_on_a_full_disk_reads_go_on_and_writes_as_soon_as_there_is_room(
     async with serving(folder, service.token) as again:
         kept = await together(again.read(run_id) for run_id in run_ids)
         assert [run["version"] for run in kept] == [said.body["version"] for said in done]
+
+
+@pytest.mark.parametrize("order", NO_SPACE_IN_A_COMMIT)
+async def test_what_was_refused_for_want_of_room_has_not_happened_after_a_kill(
+    folder: Path, faults: Faults, order: Callable[[Faults], None]
+) -> None:
+    async with parked(folder) as (service, run_ids):
+        order(faults)
+        assert {said.outcome for said in await refuses_all(service, run_ids)} == {"not_applied"}
+        await service.kill()
+    faults.clear()
+    async with serving(folder, service.token) as again:
+        assert {run["status"] for run in await together(again.read(run_id) for run_id in run_ids)} == {"parked"}
+    await one_stable_answer(folder, service.token, run_ids)
 
 
 async def reads_go_on(service: Service, run_ids: list[str]) -> None:

@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import asynccontextmanager, closing
 from typing import TYPE_CHECKING, Any
 
+import aiosqlite
 import pytest
 
 from actors.ports import StoreFailed
@@ -89,6 +90,11 @@ async def test_every_connection_has_the_settings_that_durability_rests_on(path: 
         for one in (engine._connection, *store._readers):
             for name, value in wanted:
                 assert await one.run(lambda db, name=name: db.execute(f"PRAGMA {name}").fetchone()) == (value,)
+
+
+async def test_the_one_private_name_of_aiosqlite_is_there() -> None:
+    async with aiosqlite.connect(":memory:") as db:
+        assert await db._execute(lambda number: number + 1, 1) == 2  # type: ignore[no-untyped-call]
 
 
 async def test_readers_cannot_write(path: Path) -> None:

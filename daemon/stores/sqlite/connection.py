@@ -50,11 +50,18 @@ class Connection(aiosqlite.Connection):
 
     waiting = 0
 
+    def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
+        super().__init__(partial(self._opened, connect), 64)
+
+    def _opened(self, connect: Callable[[], sqlite3.Connection]) -> sqlite3.Connection:
+        self.database = connect()
+        return self.database
+
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Run a work in the connection's thread; `waiting` counts those that have not come back."""
         self.waiting += 1
         try:
-            done: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]
+            done: T = await self._execute(work, self.database)  # type: ignore[no-untyped-call]
             return done
         finally:
             self.waiting -= 1
@@ -142,7 +149,7 @@ async def _open(path: Path, *, alone: bool) -> AsyncIterator[Connection]:
     if sqlite3.sqlite_version_info < SQLITE_MIN:
         wanted = ".".join(map(str, SQLITE_MIN))
         raise SchemaMismatch(f"SQLite {wanted} or newer is needed; Python uses {sqlite3.sqlite_version} here.")
-    connection = Connection(partial(_connected, path, alone=alone), 64)
+    connection = Connection(partial(_connected, path, alone=alone))
     with at_opening(path):
         await connection
     try:
@@ -152,7 +159,8 @@ async def _open(path: Path, *, alone: bool) -> AsyncIterator[Connection]:
 
 
 def _connected(path: Path, *, alone: bool) -> sqlite3.Connection:
-    address = f"file:{quote(str(path.absolute()))}{'?vfs=unix-excl' if alone else ''}"
+    # psow: the frame of a commit is the last that is written, no padding follows it; see errors.not_committed.
+    address = f"file:{quote(str(path.absolute()))}?psow=1{'&vfs=unix-excl' if alone else ''}"
     return sqlite3.connect(address, uri=True, isolation_level=None, cached_statements=STATEMENTS_MAX)
 
 
