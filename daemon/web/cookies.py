@@ -43,19 +43,16 @@ def token_of(request: web.Request) -> str:
 
 
 def opened(request: web.Request, session: Mapping[str, Any], status: int, life_s: int) -> web.Response:
-    """The answer to the page: who somebody is, and the token where no script reads it."""
+    """The session without its token, which goes into the cookie."""
     shown = {name: value for name, value in session.items() if name not in {"token", "token_type"}}
     response = json_response(shown, status)
     secure = request.secure or request.headers.get("Origin", "").startswith("https://")
-    name = cookie_at(request.host)
-    response.set_cookie(
-        name, session["token"], max_age=life_s, path="/", httponly=True, samesite="Strict", secure=secure
-    )
+    options: Any = {"path": "/", "httponly": True, "samesite": "Strict", "secure": secure}
+    response.set_cookie(cookie_at(request.host), session["token"], max_age=life_s, **options)
     return response
 
 
 def closed(request: web.Request, response: web.Response) -> web.Response:
-    """The answer to a log-out: the browser forgets the cookie."""
     response.del_cookie(cookie_at(request.host), path="/", httponly=True, samesite="Strict")
     return response
 

@@ -63,7 +63,7 @@ class IdempotencyStore:
         self._locks: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def answer(self, key: IdempotencyKey, execute: Execute, finish: Finish) -> StoredResponse:
-        """The response kept under this key, or what `execute` answers now, which keeps the receipt itself.
+        """The response kept under this key, or that of `execute`, which keeps the receipt itself.
 
         `finish` answers a request that was applied before a restart and never answered.
         """
@@ -104,10 +104,10 @@ FinishRequest: TypeAlias = Callable[[web.Request, IdempotencyKey, Receipt], Awai
 
 
 def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[ExecuteRequest], Handler]:
-    """Make a handler of a function that executes a request: a repeat under a key is answered from the receipt.
+    """Make a handler that executes a request once per key and answers repeats from the receipt.
 
-    Before the receipt nothing is looked at but the token and the JSON of the body: neither the body's fields nor roles,
-    templates or connectors. `optional` bodies may be missing; without a key no receipt is asked for, nor kept.
+    Only the token and the JSON of the body are checked before the receipt is read: no field, role,
+    template or connector. An `optional` body may be missing.
     """
 
     def around(execute: ExecuteRequest) -> Handler:

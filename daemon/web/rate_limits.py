@@ -22,18 +22,15 @@ class RateLimits:
     """Registrations per address; log-ins per address and per account."""
 
     def __init__(self, clients: Clients, *, on: bool, shared: Rates | None = None) -> None:
-        """Limit nothing when it is off; count together with other daemons where they share their counts."""
         self._clients = clients
         self._on = on
         self._shared = shared
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
 
     async def registration(self, request: web.Request) -> None:
-        """Count a registration."""
         await self._hit(REGISTRATIONS, "register", self._clients.address(request))
 
     async def login(self, request: web.Request, email: str) -> None:
-        """Count a log-in, from wherever it comes and to whichever account it goes."""
         await self._hit(LOGINS, "login-address", self._clients.address(request))
         await self._hit(LOGINS, "login-account", email.casefold())
 

@@ -1,4 +1,4 @@
-"""Answers: JSON bodies with the headers that the contract promises."""
+"""Responses: JSON bodies with the headers that the contract promises."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOT_EMPTY = re.compile(r".+", re.DOTALL)
 
 
 class StoredResponse(NamedTuple):
-    """A response before it is on the wire, so that it can be kept and given again byte for byte."""
+    """A response that can be kept, and sent again byte for byte."""
 
     status: int
     body: bytes
@@ -35,14 +35,13 @@ class StoredResponse(NamedTuple):
 
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    """A JSON answer."""
     return web.Response(body=dumps(value), status=status, headers={**(headers or {}), "Content-Type": JSON})
 
 
 def run_response(
     run: Run, body: bytes, status: int, *, tag: str | None = None, created: bool = False
 ) -> StoredResponse:
-    """A run as an answer, with its entity tag (its version unless another is given), and if created its address."""
+    """A run with its entity tag, which is its version unless another is given."""
     headers = {"Content-Type": JSON, "ETag": etag(tag or str(run.version))}
     if created:
         headers["Location"] = f"/process-runs/{run.id}"
@@ -50,7 +49,6 @@ def run_response(
 
 
 def problem_response(problem: Problem, request_id: str) -> StoredResponse:
-    """A refusal as an answer."""
     headers = {**problem.headers, "Content-Type": "application/problem+json"}
     return StoredResponse(problem.status, problem.body(request_id), headers)
 
@@ -70,20 +68,19 @@ def page_response(
     name: Callable[[T], object],
     show: Callable[[T], Any],
 ) -> web.Response:
-    """A page of that kind of list; one entry more than fits was found where there is another, behind the last one."""
+    """A page of a list; `found` has one entry more than `limit` where another page follows."""
     items = within_bytes(found[:limit], show)
     further = to_cursor(kind, str(name(found[len(items) - 1]))) if len(found) > len(items) else None
     return list_response(items, None if further is None else next_page(request, further))
 
 
 def list_response(items: Sequence[bytes], headers: dict[str, str] | None = None) -> web.Response:
-    """Entries as a JSON array."""
     body = b"[%s]" % b",".join(items)
     return web.Response(body=body, status=web.HTTPOk.status_code, headers={**(headers or {}), "Content-Type": JSON})
 
 
 def within_bytes(found: Iterable[T], show: Callable[[T], Any]) -> list[bytes]:
-    """The first entries as JSON, at least one where there are any, and as many as a page has bytes for."""
+    """The first entries as JSON: as many as fit into a page's bytes, and at least one."""
     items: list[bytes] = []
     size = 0
     for one in found:
@@ -96,7 +93,7 @@ def within_bytes(found: Iterable[T], show: Callable[[T], Any]) -> list[bytes]:
 
 
 def next_page(request: web.Request, cursor: str, name: str = "cursor") -> dict[str, str]:
-    """The header that announces a further page (RFC 8288); `name` is the parameter that leads there."""
+    """The Link header of the next page (RFC 8288); `name` is the parameter of its cursor."""
     query = {**request.query, name: cursor}
     return {"Link": f'<{request.path}?{urlencode(query)}>; rel="next"'}
 

@@ -1,4 +1,4 @@
-"""Server-sent events: one way to send them, whatever they are about."""
+"""Server-sent events."""
 
 from __future__ import annotations
 
@@ -20,22 +20,20 @@ T = TypeVar("T")
 
 
 def wants_stream(request: web.Request) -> bool:
-    """Whether the caller asks for events as they come."""
     return request.method == "GET" and "text/event-stream" in request.headers.get("Accept", "").lower()
 
 
 def frame(event_id: str, name: str, data: Any) -> bytes:
-    """One event as it is sent."""
     return b"id: %s\nevent: %s\ndata: %s\n\n" % (event_id.encode(), name.encode(), dumps(data))
 
 
 def notice(name: str, data: Any) -> bytes:
-    """Something that is no part of any history: without an id, so that a reader's place stays where it is."""
+    """An event without an id: it is no part of the history, and the reader's position stays."""
     return b"event: %s\ndata: %s\n\n" % (name.encode(), dumps(data))
 
 
 async def soon(following: Callable[[], Awaitable[T]]) -> T | None:
-    """What comes next; None when it is time for a sign of life. EOFError when nothing more will come."""
+    """The next item; None when a heartbeat is due. EOFError when nothing more will come."""
     try:
         async with asyncio.timeout(BEAT_S):
             return await following()
@@ -44,17 +42,9 @@ async def soon(following: Callable[[], Awaitable[T]]) -> T | None:
 
 
 async def stream(request: web.Request, frames: AsyncGenerator[bytes, None]) -> web.StreamResponse:
-    """Send frames as they come, until there are no more or the reader has gone; a slow reader makes them wait.
-
-    Whose token counts no longer is sent nothing more.
-    """
-    response = web.StreamResponse(
-        headers={
-            "Content-Type": "text/event-stream",
-            "Cache-Control": "no-store",
-            "X-Accel-Buffering": "no",
-        }
-    )
+    """Send frames until there are no more, the reader has gone, or its token counts no longer."""
+    headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    response = web.StreamResponse(headers=headers)
     await response.prepare(request)
     with slot_released(), suppress(ConnectionResetError, EOFError, StoreFailed):
         async with aclosing(frames):

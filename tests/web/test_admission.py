@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from actors.actor import Overloaded
 from daemon.settings import Settings
-from daemon.web.middleware.admission import SLOT, Admission, Slot, slot_released
+from daemon.web.middleware.admission import ADMITTED, Admission, slot_released
 from tests.load.pump import wire
 from tests.web.test_connections import HEALTH, LOGIN, code_of, entrance, register, until
 
@@ -153,8 +153,7 @@ async def test_without_places_to_wait_the_next_is_refused_at_once() -> None:
 async def test_a_request_that_waits_for_something_outside_leaves_its_slot_to_others() -> None:
     admission = Admission(1, 10, LONG_S)
     await admission.enter("a")
-    slot = Slot(admission)
-    token = SLOT.set(slot)
+    token = ADMITTED.set(admission)
     with slot_released():
         await asyncio.wait_for(admission.enter("b"), 1)
     (third,) = waiting(admission, "c")
@@ -162,20 +161,9 @@ async def test_a_request_that_waits_for_something_outside_leaves_its_slot_to_oth
     admission.leave()
     await settled()
     assert not third.done()  # both are back: one slot is taken twice
-    slot.release()
+    admission.leave()
     await third
-    SLOT.reset(token)
-
-
-async def test_a_slot_is_given_back_once() -> None:
-    admission = Admission(1, 0, LONG_S)
-    await admission.enter("a")
-    slot = Slot(admission)
-    slot.release()
-    slot.release()
-    await admission.enter("a")
-    with pytest.raises(Overloaded):
-        await admission.enter("a")
+    ADMITTED.reset(token)
 
 
 async def test_refusals_leave_one_line_in_the_log_and_not_thousands() -> None:

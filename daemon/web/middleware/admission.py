@@ -25,11 +25,11 @@ Turn: TypeAlias = asyncio.Future[None]
 class Admission:
     """Lets `at_once_max` requests be worked on; up to `waiting_max` others wait, for `wait_s` at most.
 
-    The companies that wait take turns. A company may wait with as many requests as there are places left, so that
-    one alone fills half of the places, two a third each, and the next company always finds some.
+    Companies take turns. A company may fill as many places of the queue as are free: alone half of
+    them, of two companies each a third. There is always room for the next.
 
-    A burst may wait for long: it is over when it is served. Once the queue has not been empty for `wait_s`, requests
-    wait for `STANDING` of that: a longer queue would serve nobody sooner.
+    A burst may wait for long: it ends when it is served. Once the queue has not been empty for
+    `wait_s`, requests wait for `STANDING` of that: a longer queue would serve nobody sooner.
     """
 
     def __init__(self, at_once_max: int, waiting_max: int, wait_s: float) -> None:
@@ -42,7 +42,7 @@ class Admission:
         self._log = ThrottledLog("overloaded")
 
     async def enter(self, company_id: str) -> None:
-        """Take a slot, after a wait if need be; Overloaded when there is no place to wait or no turn in time."""
+        """Take a slot; Overloaded when the queue is full or there is no turn in time."""
         if self._free > 0 and not self._queues:
             self._free -= 1
             return
@@ -110,27 +110,9 @@ class Admission:
                 del self._queues[company_id]
 
 
-class Slot:
-    """The slot that one request holds while it is worked on."""
-
-    __slots__ = ("_admission", "_held")
-
-    def __init__(self, admission: Admission) -> None:
-        self._admission = admission
-        self._held = True
-
-    def retake(self) -> None:
-        self._admission.rejoin()
-        self._held = True
-
-    def release(self) -> None:
-        if self._held:
-            self._held = False
-            self._admission.leave()
-
-
 ADMISSION = web.AppKey("admission", Admission)
-SLOT: ContextVar[Slot | None] = ContextVar("slot", default=None)
+ADMITTED: ContextVar[Admission | None] = ContextVar("admitted", default=None)
+"""Whose slot the request at hand holds."""
 
 
 def admitting(admission: Admission) -> Middleware:
@@ -145,14 +127,13 @@ def admitting(admission: Admission) -> Middleware:
         except Overloaded:
             request[REFUSED] = True
             raise
-        slot = Slot(admission)
-        SLOT.set(slot)
+        ADMITTED.set(admission)
         try:
             if request.transport is None:
                 raise ConnectionResetError("the caller has gone while waiting")
             return await handler(request)
         finally:
-            slot.release()
+            admission.leave()
 
     return admit
 
@@ -160,12 +141,12 @@ def admitting(admission: Admission) -> Middleware:
 @contextmanager
 def slot_released() -> Iterator[None]:
     """Release the slot while this request waits for something outside: a run, a hash, a call, its reader."""
-    slot = SLOT.get()
-    if slot is None:
+    admission = ADMITTED.get()
+    if admission is None:
         yield
         return
-    slot.release()
+    admission.leave()
     try:
         yield
     finally:
-        slot.retake()
+        admission.rejoin()

@@ -1,4 +1,4 @@
-"""The runs that were answered last, as they look on the wire: who reads one again gets the same bytes."""
+"""The response cache: the JSON of the runs that were read last."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ KEPT_BYTES_MAX = 16 * 1024 * 1024
 
 
 class ResponseCache:
-    """Renders each version of a run once, for as long as there is room for what came of it.
+    """Keeps the JSON of one version of each run, the oldest dropped first.
 
-    Only what is committed may come here: of two decisions on the same version of a run one is never made durable.
+    Only committed runs may come here: of two decisions on the same version one is never committed.
     """
 
     def __init__(self, bytes_max: int = KEPT_BYTES_MAX) -> None:
-        """Begin with none."""
         self._kept: dict[tuple[str, str], tuple[int, bytes]] = {}
         self._free_bytes = bytes_max
 
@@ -42,4 +41,4 @@ class ResponseCache:
             self._free_bytes += len(kept[1])
 
 
-RESPONSE_CACHE = web.AppKey("rendered", ResponseCache)
+RESPONSE_CACHE = web.AppKey("response_cache", ResponseCache)
