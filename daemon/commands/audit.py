@@ -15,7 +15,7 @@ from daemon.model.evidence import Checkpoint
 from daemon.runtime import exit_codes
 from daemon.settings import key_files
 from daemon.verification.runs import BEGINNING_BYTES, comparable, is_run, sentence
-from daemon.verification.verify import Finding, Tally, read_checkpoints, verify_export, verify_run, verify_store
+from daemon.verification.verify import Counts, Finding, read_checkpoints, verify_export, verify_run, verify_store
 
 SQLITE = b"SQLite format 3\0"
 
@@ -37,7 +37,7 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Verify an export, the evidence of a run or a store; exit 1 if there are findings."""
-    tally = Tally()
+    counts = Counts()
     if (file is None) == (data_dir is None) or (file is not None and key is None):
         typer.echo(
             "penstock: give an export or a run's evidence with --key, the file of public keys, or else --data-dir",
@@ -47,31 +47,33 @@ def verify(
     try:
         kept = [] if against is None else read_checkpoints(against)
         if file is not None and key is not None:
-            found, shown = _of_file(file, read_public(key), kept, tally, quiet=as_json)
+            found, shown = _of_file(file, read_public(key), kept, counts, quiet=as_json)
         else:
             folder = data_dir or Path()
-            found = _told(verify_store(folder, read_public(key or folder / PUBLIC), kept, tally), quiet=as_json)
+            found = _print_findings(
+                verify_store(folder, read_public(key or folder / PUBLIC), kept, counts), quiet=as_json
+            )
             shown = ""
     except (KeyFileRefused, OSError, ValueError) as error:
         raise error_exit(error, exit_codes.CONFIG) from None
-    counts = ", ".join(f"{count} {name}" for name, count in tally.items())
-    sound = f"sound: {shown or counts or 'nothing there yet'}"
-    said = f"{len(found)} findings in {counts or 'nothing'}" if found else sound
-    print_result({"sound": not found, "findings": found, "counts": dict(tally)}, said, as_json=as_json)
+    checked = ", ".join(f"{count} {name}" for name, count in counts.items())
+    sound = f"sound: {shown or checked or 'nothing there yet'}"
+    said = f"{len(found)} findings in {checked or 'nothing'}" if found else sound
+    print_result({"sound": not found, "findings": found, "counts": dict(counts)}, said, as_json=as_json)
     raise typer.Exit(exit_codes.REFUSED if found else 0)
 
 
 def _of_file(
-    file: Path, keys: Mapping[str, bytes], kept: Sequence[Checkpoint], tally: Tally, *, quiet: bool
+    file: Path, keys: Mapping[str, bytes], kept: Sequence[Checkpoint], counts: Counts, *, quiet: bool
 ) -> tuple[list[str], str]:
     """The findings in an export or in the evidence of a run, and the summary of a valid run."""
     with file.open("rb") as lines:
         beginning = lines.peek(BEGINNING_BYTES)[:BEGINNING_BYTES]
         _no_database(file, beginning)
         if not is_run(beginning):
-            return _told(verify_export(lines, keys, kept, tally), quiet=quiet), ""
+            return _print_findings(verify_export(lines, keys, kept, counts), quiet=quiet), ""
         raw = lines.read()
-    found = _told(verify_run(raw, keys, comparable(raw, kept), tally), quiet=quiet)
+    found = _print_findings(verify_run(raw, keys, comparable(raw, kept), counts), quiet=quiet)
     return found, "" if found else sentence(raw)
 
 
@@ -98,7 +100,7 @@ def _no_database(file: Path, begins: bytes) -> None:
         raise ValueError(f"{file} is a database and no export: restore it into a folder, and name that by --data-dir")
 
 
-def _told(findings: Iterator[Finding], *, quiet: bool) -> list[str]:
+def _print_findings(findings: Iterator[Finding], *, quiet: bool) -> list[str]:
     """Print findings one by one, unless `quiet`; returns them."""
     found = []
     for finding in findings:

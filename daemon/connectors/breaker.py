@@ -15,7 +15,7 @@ from daemon.connectors.http import PASSING, HttpResponse, SendFailed
 from daemon.connectors.origin import origin
 
 CIRCUIT_OPEN = "circuit_open"
-UNWELL_FROM = 500
+SERVER_ERROR = 500
 Key = tuple[str, str, str, int]
 
 
@@ -63,13 +63,13 @@ class CircuitBreakers:
         self._enter(key, ticket)
         try:
             answer = await send()
-            if counts or answer.status < UNWELL_FROM:
-                self._settle(key, ticket, well=answer.status < UNWELL_FROM)
+            if counts or answer.status < SERVER_ERROR:
+                self._settle(key, ticket, ok=answer.status < SERVER_ERROR)
         except SendFailed as none:
             if none.code in PASSING and counts:
-                self._settle(key, ticket, well=False)
-            elif none.status_code is not None and (counts or none.status_code < UNWELL_FROM):
-                self._settle(key, ticket, well=none.status_code < UNWELL_FROM)
+                self._settle(key, ticket, ok=False)
+            elif none.status_code is not None and (counts or none.status_code < SERVER_ERROR):
+                self._settle(key, ticket, ok=none.status_code < SERVER_ERROR)
             raise
         finally:
             self._leave(key, ticket)
@@ -85,12 +85,12 @@ class CircuitBreakers:
             raise self._held_back(key, circuit, max(0.0, left_s))
         circuit.trial = ticket
 
-    def _settle(self, key: Key, ticket: object, *, well: bool) -> None:
+    def _settle(self, key: Key, ticket: object, *, ok: bool) -> None:
         """Count the result of a call; while a circuit is open only its trial counts."""
         circuit = self._circuits.get(key)
         if circuit is not None and circuit.until_s is not None and circuit.trial is not ticket:
             return
-        if well:
+        if ok:
             self._circuits.pop(key, None)
             return
         circuit = self._circuits.setdefault(key, _Circuit())

@@ -22,13 +22,13 @@ class ConnectorLookup(Protocol):
 class SendCheck:
     """Checks each call right before it is sent, and opens its secret."""
 
-    def __init__(self, vault: Vault, shelf: ConnectorLookup) -> None:
+    def __init__(self, vault: Vault, lookup: ConnectorLookup) -> None:
         self._vault = vault
-        self._shelf = shelf
+        self._lookup = lookup
 
     async def of(self, company_id: str, request: Request) -> tuple[Connector, str | None]:
         """The connector and its secret; SendFailed if the call must not be sent as it was shown."""
-        stored = await self._shelf.stored(company_id, request.tool)
+        stored = await self._lookup.stored(company_id, request.tool)
         if stored is None or not stored.connector.reversible:
             raise SendFailed(CONNECTOR_CHANGED_CODE, f"{request.tool} has no live connector any more.")
         connector = stored.connector
@@ -40,12 +40,12 @@ class SendCheck:
             raise SendFailed("secret_missing", f"The connector of {request.tool} has no secret any more.")
         return connector, secret
 
-    async def secret_for(self, company_id: str, trial: Connector) -> str | None:
+    async def secret_for(self, company_id: str, connector: Connector) -> str | None:
         """The stored secret, if the tested connector needs one and has the same origin."""
-        if trial.auth_type == "none":
+        if connector.auth_type == "none":
             return None
-        stored = await self._shelf.stored(company_id, trial.tool_id)
-        if stored is None or not same_origin(stored.connector.base_url, trial.base_url):
+        stored = await self._lookup.stored(company_id, connector.tool_id)
+        if stored is None or not same_origin(stored.connector.base_url, connector.base_url):
             return None
         return await self._opened(stored)
 

@@ -23,10 +23,10 @@ class ConnectorService:
     """Connectors by company and tool-id; changes are serialized, and durable before visible."""
 
     def __init__(
-        self, shelf: ConnectorRepository, vault: Vault, now: Callable[[], datetime], *, shared: bool = False
+        self, repository: ConnectorRepository, vault: Vault, now: Callable[[], datetime], *, shared: bool = False
     ) -> None:
         """With `shared`, other daemons change the same connectors."""
-        self._shelf = shelf
+        self._repository = repository
         self._vault = vault
         self._now = now
         self._shared = shared
@@ -58,7 +58,7 @@ class ConnectorService:
         held = self._held.get(company_id)
         while held is None:
             forgotten = self._forgotten
-            found = await self._shelf.connectors_of(company_id)
+            found = await self._repository.connectors_of(company_id)
             # What was read is old when somebody has changed a connector meanwhile, here or elsewhere.
             held = self._held.get(company_id)
             if held is None and forgotten == self._forgotten:
@@ -92,7 +92,7 @@ class ConnectorService:
                 updated_at=now,
                 updated_by=by,
             )
-            await self._shelf.put_connector(stored, _change(number, earlier, stored, at=now, by=by, via=via))
+            await self._repository.put_connector(stored, _change(number, earlier, stored, at=now, by=by, via=via))
             reach("connector-kept")
             self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
             self._notify(company_id)
@@ -107,7 +107,7 @@ class ConnectorService:
                 return False
             number, _ = await self._next(company_id, tool_id)
             deletion = _change(number, held[tool_id], None, at=self._now(), by=by, via=via)
-            await self._shelf.delete_connector(deletion)
+            await self._repository.delete_connector(deletion)
             self._hold(company_id, {name: one for name, one in held.items() if name != tool_id})
             self._notify(company_id)
             return True
@@ -116,14 +116,14 @@ class ConnectorService:
         self, company_id: str, tool_id: str, before: int | None, limit: int
     ) -> Sequence[ConnectorChange] | None:
         """The changes of a connector, newest first; None for an unknown tool-id."""
-        found = await self._shelf.connector_changes(company_id, tool_id, before, limit)
-        if not found and not await self._shelf.connector_changes(company_id, tool_id, None, 1):
+        found = await self._repository.connector_changes(company_id, tool_id, before, limit)
+        if not found and not await self._repository.connector_changes(company_id, tool_id, None, 1):
             return None
         return found
 
     async def _next(self, company_id: str, tool_id: str) -> tuple[int, int]:
         """The number of the next change, and the version of the connector after it."""
-        last = await self._shelf.connector_changes(company_id, tool_id, None, 1)
+        last = await self._repository.connector_changes(company_id, tool_id, None, 1)
         return (last[0].number + 1, last[0].version + 1) if last else (1, 1)
 
     async def _sealed(

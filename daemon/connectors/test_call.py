@@ -19,12 +19,12 @@ from daemon.connectors.send_check import SendCheck
 class ConnectorTester:
     """Tests connectors with one call each, within the limits of all calls."""
 
-    def __init__(self, http: HttpConnector, cleared: SendCheck, attempts: Retrier) -> None:
+    def __init__(self, http: HttpConnector, send_check: SendCheck, retrier: Retrier) -> None:
         self._http = http
-        self._cleared = cleared
-        self._attempts = attempts
+        self._send_check = send_check
+        self._retrier = retrier
 
-    async def test(self, company_id: str, trial: Connector, secret: str | None) -> dict[str, Any]:
+    async def test(self, company_id: str, connector: Connector, secret: str | None) -> dict[str, Any]:
         """Test a connector with one call; never fails because of the server.
 
         The stored secret is used only without a given one and for the same origin; an open circuit
@@ -32,13 +32,15 @@ class ConnectorTester:
         """
         try:
             if secret is None:
-                secret = await self._cleared.secret_for(company_id, trial)
-            send = partial(self._http.send, secret=secret, connector=trial, headers={}, timeout_s=trial.timeout_s)
-            answer = await self._attempts.once(company_id, partial(send, _request(trial)))
+                secret = await self._send_check.secret_for(company_id, connector)
+            send = partial(
+                self._http.send, secret=secret, connector=connector, headers={}, timeout_s=connector.timeout_s
+            )
+            answer = await self._retrier.once(company_id, partial(send, _request(connector)))
         except SendFailed as none:
             return _tested(ok=False, status_code=none.status_code, error=none.detail)
         ok = succeeded(answer.status)
-        body = Masker(secrets_of(trial, secret)).value(answer.body)
+        body = Masker(secrets_of(connector, secret)).value(answer.body)
         error = None if ok else why_not(answer)
         return _tested(ok=ok, status_code=answer.status, latency_ms=answer.latency_ms, body=body, error=error)
 
@@ -50,10 +52,10 @@ def _tested(
     return {"ok": ok, "status_code": status_code, "latency_ms": latency_ms, "body": body, "error": error}
 
 
-def _request(trial: Connector) -> Request:
+def _request(connector: Connector) -> Request:
     """The request of a run without inputs and facts; maps are left out."""
-    bare = replace(trial, query_map=None, body_map=None, reversible=True)
-    request = prepare(Node(trial.tool_id, "task", trial.tool_id), {trial.tool_id: bare}, {}, {})
+    bare = replace(connector, query_map=None, body_map=None, reversible=True)
+    request = prepare(Node(connector.tool_id, "task", connector.tool_id), {connector.tool_id: bare}, {}, {})
     if not isinstance(request, Request):
         raise TypeError("without maps nothing can be missing")
     return request

@@ -124,12 +124,12 @@ class OwnEffects:
 class LeasedConnectors:
     """Reads connectors right before each call; fails unless this daemon's lease is held."""
 
-    def __init__(self, shelf: SharedStore) -> None:
-        self._shelf = shelf
+    def __init__(self, repository: SharedStore) -> None:
+        self._repository = repository
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
         """The company's connector; StoreFailed while another daemon may have taken over."""
-        found = await self._shelf.connectors_of(company_id)
-        if not self._shelf.held:
+        found = await self._repository.connectors_of(company_id)
+        if not self._repository.held:
             raise StoreFailed("This daemon's lease is not renewed; nothing was sent.", "not_applied")
         return next((one for one in found if one.connector.tool_id == tool_id), None)

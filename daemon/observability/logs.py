@@ -50,7 +50,7 @@ def configure(level: str) -> None:
     """Log to standard error from this level on; libraries from `warning` on."""
     least = logging.getLevelNamesMapping()[level.upper()]
     first: list[Processor] = [
-        about,
+        add_log_context,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         # As text, so that it is masked, too; and without variables, which may hold anything.
@@ -66,7 +66,7 @@ def configure(level: str) -> None:
     _take_in_libraries(first, renderer, least)
 
 
-def about(_logger: Any, _method: str, line: EventDict) -> EventDict:
+def add_log_context(_logger: Any, _method: str, line: EventDict) -> EventDict:
     """A line with the ids of what it is about, where it does not give them itself."""
     for name, value in LOG_CONTEXT.get().items():
         line.setdefault(name, value)

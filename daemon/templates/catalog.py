@@ -61,13 +61,13 @@ class Entry:
 class Catalog:
     """The current templates, and every earlier version that a run may be pinned to."""
 
-    def __init__(self, entries: Iterable[Entry], shelf: TemplateRepository, pinned_max: int = PINNED_MAX) -> None:
+    def __init__(self, entries: Iterable[Entry], repository: TemplateRepository, pinned_max: int = PINNED_MAX) -> None:
         self._all = tuple(entries)
         self._current: dict[str, Entry] = {}
         for entry in sorted(self._all, key=lambda e: (e.template.vertical, e.template.version)):
             self._current[entry.template.vertical] = entry
         self._templates = {entry.template.digest: entry.template for entry in self._all}
-        self._shelf = shelf
+        self._repository = repository
         self._unkept = [
             TemplateDocument(one.template.digest, one.template.vertical, one.template.version, one.document)
             for one in self._all
@@ -80,7 +80,7 @@ class Catalog:
 
         Without disk space they are stored before the next run starts.
         """
-        kept = await asyncio.gather(*(self._shelf.template_document(one.digest) for one in self._unkept))
+        kept = await asyncio.gather(*(self._repository.template_document(one.digest) for one in self._unkept))
         self._unkept = [one for one, found in zip(self._unkept, kept, strict=True) if found is None]
         with suppress(DiskFull):
             await self.keep()
@@ -90,7 +90,7 @@ class Catalog:
         """Store new documents; no run may be pinned to one before."""
         if self._unkept:
             # At once, so that the store can make them one commit.
-            await asyncio.gather(*map(self._shelf.keep_template, self._unkept))
+            await asyncio.gather(*map(self._repository.keep_template, self._unkept))
             self._unkept = []
 
     @property
@@ -109,7 +109,7 @@ class Catalog:
         if digest in self._pinned:
             self._pinned.move_to_end(digest)
             return self._pinned[digest]
-        kept = await self._shelf.template_document(digest)
+        kept = await self._repository.template_document(digest)
         if kept is None:
             raise KeyError(digest)
         template = load_json(kept.document).template
@@ -121,14 +121,14 @@ class Catalog:
         return template
 
 
-async def open_catalog(folder: Traversable | None, shelf: TemplateRepository) -> Catalog:
+async def open_catalog(folder: Traversable | None, repository: TemplateRepository) -> Catalog:
     """The shipped templates and those of a folder, which replace shipped ones."""
     entries = shipped()
     if folder is not None:
         own = load_folder(folder)
         replaced = {entry.template.vertical for entry in own}
         entries = [entry for entry in entries if entry.template.vertical not in replaced] + own
-    catalog = Catalog(entries, shelf)
+    catalog = Catalog(entries, repository)
     await catalog.open()
     return catalog
 

@@ -11,8 +11,8 @@ from daemon.audit import export
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis, hash_of_text
 from daemon.model.evidence import Checkpoint, checkpoint, leaf
 from daemon.verification.findings import (
+    Counts,
     Finding,
-    Tally,
     Tree,
     titled,
     wrong_against,
@@ -28,10 +28,10 @@ def verify_export(
     lines: Iterable[bytes],
     keys: Mapping[str, bytes],
     against: Sequence[Checkpoint] = (),
-    tally: Tally | None = None,
+    counts: Counts | None = None,
 ) -> Iterator[Finding]:
     """The findings in an export."""
-    reading = _Export(keys, Tally() if tally is None else tally)
+    reading = _Export(keys, Counts() if counts is None else counts)
     for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
@@ -51,9 +51,9 @@ def verify_export(
 class _Export:
     """The state of an export while it is read line by line."""
 
-    def __init__(self, keys: Mapping[str, bytes], tally: Tally) -> None:
+    def __init__(self, keys: Mapping[str, bytes], counts: Counts) -> None:
         self._keys = keys
-        self._tally = tally
+        self._tally = counts
         self._company: str | None = None
         self._size = 0
         self._walks: dict[str, ChainWalk] = {}

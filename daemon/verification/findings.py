@@ -10,7 +10,7 @@ from daemon.model import merkle
 from daemon.model.chain import text_of_hash
 from daemon.model.evidence import Checkpoint
 
-Tally = Counter[str]
+Counts = Counter[str]
 
 
 @dataclass(frozen=True, slots=True)

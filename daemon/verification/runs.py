@@ -14,7 +14,7 @@ from daemon.audit.run_evidence import EVENT, RunEvidence, chained, read
 from daemon.model import merkle
 from daemon.model.chain import extended, genesis, hash_of_text, text_of_hash
 from daemon.model.evidence import Checkpoint
-from daemon.verification.findings import Finding, Tally, titled, wrong_signature
+from daemon.verification.findings import Counts, Finding, titled, wrong_signature
 
 BEGINNING_BYTES = 64
 _BEGINS = re.compile(rb'\s*\{\s*"(?:events|checkpoint|head|leaf|proof|run_id|version)"\s*:')
@@ -29,7 +29,7 @@ def verify_run(
     raw: bytes,
     keys: Mapping[str, bytes],
     against: Sequence[Checkpoint] = (),
-    tally: Tally | None = None,
+    counts: Counts | None = None,
 ) -> Iterator[Finding]:
     """The findings in the evidence of a run."""
     try:
@@ -46,9 +46,9 @@ def verify_run(
         yield Finding("form", f"run {said.run_id}", "the file is not byte for byte what the service wrote")
     for one in against:
         yield from _against(said.checkpoint, one, keys)
-    if tally is not None:
-        tally["events"] += len(chain.written)
-        tally["checkpoints"] += 1
+    if counts is not None:
+        counts["events"] += len(chain.written)
+        counts["checkpoints"] += 1
 
 
 def sentence(raw: bytes) -> str:

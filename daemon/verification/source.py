@@ -120,5 +120,5 @@ def reading(path: Path) -> Iterator[AuditSource]:
         yield AuditSource(db)
 
 
-Trouble = sqlite3.Error
+SourceError = sqlite3.Error
 """What reading a damaged database raises."""

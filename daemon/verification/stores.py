@@ -21,46 +21,46 @@ from daemon.model.evidence import CHECKPOINT, Checkpoint, leaf
 from daemon.stores import codec
 from daemon.stores.rows import change_of_row, run_row
 from daemon.verification.findings import (
+    Counts,
     Finding,
-    Tally,
     called,
     wrong_against,
     wrong_previous,
     wrong_root,
     wrong_signature,
 )
-from daemon.verification.source import AuditSource, Row, Trouble, reading
+from daemon.verification.source import AuditSource, Row, SourceError, reading
 
 
 def verify_store(
     path: Path,
     keys: Mapping[str, bytes],
     against: Sequence[Checkpoint] = (),
-    tally: Tally | None = None,
+    counts: Counts | None = None,
 ) -> Iterator[Finding]:
     """The findings in a store, in a data folder or a database."""
-    tally = Tally() if tally is None else tally
+    counts = Counts() if counts is None else counts
     try:
         with reading(path) as source:
-            yield from _Streams(source, tally).findings()
+            yield from _Streams(source, counts).findings()
             for company_id in source.companies():
-                yield from _tree(source, company_id, keys, tally)
+                yield from _tree(source, company_id, keys, counts)
             for company_id, stream, version in source.passed_over():
                 where = f"{called(stream)}, up to event {version}"
                 yield Finding("leaf", where, f"the commit has no leaf in the tree of {company_id!r}: it was inserted")
             for one in against:
                 size = sum(1 for _ in source.leaves(one.company))
                 yield from wrong_against(one, keys, size, partial(source.node, one.company))
-    except Trouble as error:
+    except SourceError as error:
         yield Finding("database", str(path), f"it cannot be read: {error}")
 
 
 class _Streams:
     """All streams, and the rows derived from them."""
 
-    def __init__(self, source: AuditSource, tally: Tally) -> None:
+    def __init__(self, source: AuditSource, counts: Counts) -> None:
         self._source = source
-        self._tally = tally
+        self._tally = counts
         self._logged: dict[str, list[ConnectorChanged]] = {}
 
     def findings(self) -> Iterator[Finding]:
@@ -215,7 +215,7 @@ def _row(key: tuple[str, str], run: Run | None, version: int, found: Row | None)
                 yield Finding("run", where, f"{name} is {kept_value!r}, and its history leads to {folded!r}")
 
 
-def _tree(source: AuditSource, company_id: str, keys: Mapping[str, bytes], tally: Tally) -> Iterator[Finding]:
+def _tree(source: AuditSource, company_id: str, keys: Mapping[str, bytes], counts: Counts) -> Iterator[Finding]:
     """Verify the leaves, nodes and checkpoints of a company."""
     size = 0
     node = partial(source.node, company_id)
@@ -225,7 +225,7 @@ def _tree(source: AuditSource, company_id: str, keys: Mapping[str, bytes], tally
     yield from _nodes(source, company_id, size)
     before: Checkpoint | None = None
     for row in source.checkpoints(company_id):
-        tally["checkpoints"] += 1
+        counts["checkpoints"] += 1
         one = Checkpoint(**dict(zip(CHECKPOINT, row, strict=True)))
         yield from wrong_previous(one, before)
         yield from wrong_signature(one, keys)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 from daemon.model.evidence import Checkpoint, checkpoint
 from daemon.verification.exports import verify_export
-from daemon.verification.findings import Finding, Tally
+from daemon.verification.findings import Counts, Finding
 from daemon.verification.runs import verify_run
 from daemon.verification.stores import verify_store
 
-__all__ = ["Finding", "Tally", "read_checkpoints", "verify_export", "verify_run", "verify_store"]
+__all__ = ["Counts", "Finding", "read_checkpoints", "verify_export", "verify_run", "verify_store"]
 
 
 def read_checkpoints(path: Path) -> Sequence[Checkpoint]:

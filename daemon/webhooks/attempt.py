@@ -19,9 +19,9 @@ Notify = Callable[[WebhookMessage], Awaitable[HttpResponse]]
 
 async def attempt(notify: Notify, webhook: Webhook, message_id: str, body: dict[str, Any]) -> Result:
     """Send a message once; a response that is too large counts by its status."""
-    notice = WebhookMessage(webhook.company_id, webhook.id, webhook.url, webhook.sealed_secret, message_id, body)
+    message = WebhookMessage(webhook.company_id, webhook.id, webhook.url, webhook.sealed_secret, message_id, body)
     try:
-        answer = await notify(notice)
+        answer = await notify(message)
     except SendFailed as failed:
         return Result(failed.status_code, None, failed.detail, failed.retry_after_s)
     error = None if succeeded(answer.status) else why_not(answer)

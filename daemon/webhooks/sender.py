@@ -44,20 +44,22 @@ class WebhookSender:
         self._vault = vault
         self._now = now
 
-    async def send(self, notice: WebhookMessage) -> HttpResponse:
+    async def send(self, message: WebhookMessage) -> HttpResponse:
         """Sign and send a message; SendFailed without a response."""
         try:
-            secret = await self._vault.open(notice.company_id, notice.webhook_id, WEBHOOK_SECRET, notice.sealed_secret)
+            secret = await self._vault.open(
+                message.company_id, message.webhook_id, WEBHOOK_SECRET, message.sealed_secret
+            )
         except SealBroken as broken:
             raise SendFailed("secret_unreadable", str(broken)) from None
-        request = Request(tool=notice.webhook_id, mode="live", method="POST", url=notice.url, body=notice.body)
-        connector = Connector(notice.webhook_id, 0, notice.url, "POST", "", retries=0)
+        request = Request(tool=message.webhook_id, mode="live", method="POST", url=message.url, body=message.body)
+        connector = Connector(message.webhook_id, 0, message.url, "POST", "", retries=0)
         stamp = int(self._now().timestamp())
         # The client writes the body as canonical JSON, so these are the bytes that are sent.
         headers = {
-            "webhook-id": notice.message_id,
+            "webhook-id": message.message_id,
             "webhook-timestamp": str(stamp),
-            "webhook-signature": signature(secret, notice.message_id, stamp, canonical(notice.body).encode()),
+            "webhook-signature": signature(secret, message.message_id, stamp, canonical(message.body).encode()),
         }
         return await self._http.send(request, secret=None, connector=connector, headers=headers, timeout_s=TIMEOUT_S)
 

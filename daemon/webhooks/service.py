@@ -22,14 +22,14 @@ class WebhookService:
 
     def __init__(
         self,
-        shelf: WebhookRepository,
+        repository: WebhookRepository,
         vault: Vault,
         notify: Notify,
         look: Callable[[str, str], None],
         now: Callable[[], datetime],
     ) -> None:
         """`look` receives (company_id, webhook_id) of a webhook that may have work."""
-        self._shelf = shelf
+        self._repository = repository
         self._vault = vault
         self._notify = notify
         self._look = look
@@ -37,10 +37,10 @@ class WebhookService:
         self._change = asyncio.Lock()
 
     async def all(self, company_id: str) -> Sequence[Webhook]:
-        return await self._shelf.webhooks_of(company_id)
+        return await self._repository.webhooks_of(company_id)
 
     async def one(self, company_id: str, webhook_id: str) -> Webhook | None:
-        return await self._shelf.webhook(company_id, webhook_id)
+        return await self._repository.webhook(company_id, webhook_id)
 
     async def create(self, wanted: WebhookDraft, made: Callable[[Webhook], Receipt | None]) -> tuple[Webhook, str]:
         """Create a webhook; returns it with its secret; TooManyWebhooks at the limit."""
@@ -58,7 +58,7 @@ class WebhookService:
                 updated_by=wanted.by,
             )
             logged = Logged(wanted.company_id, changed(None, webhook, at, wanted.by, wanted.via))
-            await self._shelf.add_webhook(webhook, logged, made(webhook))
+            await self._repository.add_webhook(webhook, logged, made(webhook))
         self._look(*webhook.key)
         return webhook, secret
 
@@ -72,7 +72,7 @@ class WebhookService:
     async def change(self, wanted: WebhookDraft, webhook_id: str) -> Webhook | None:
         """Change a webhook and enable it; None when there is none."""
         async with self._change:
-            before = await self._shelf.webhook(wanted.company_id, webhook_id)
+            before = await self._repository.webhook(wanted.company_id, webhook_id)
             if before is None:
                 return None
             after = replace(
@@ -87,22 +87,22 @@ class WebhookService:
                 failures=0,
             )
             event = changed(before, after, after.updated_at, wanted.by, wanted.via)
-            await self._shelf.put_webhook(after, Logged(wanted.company_id, event))
+            await self._repository.put_webhook(after, Logged(wanted.company_id, event))
         self._look(*after.key)
         return after
 
     async def delete(self, company_id: str, webhook_id: str, by: str, via: str) -> bool:
         """Delete a webhook; False when there was none."""
         async with self._change:
-            before = await self._shelf.webhook(company_id, webhook_id)
+            before = await self._repository.webhook(company_id, webhook_id)
             if before is None:
                 return False
             event = changed(before, None, self._now(), by, via)
-            return await self._shelf.delete_webhook(company_id, webhook_id, Logged(company_id, event))
+            return await self._repository.delete_webhook(company_id, webhook_id, Logged(company_id, event))
 
     async def test(self, company_id: str, webhook_id: str) -> WebhookTestResult | None:
         """Send a signed test message once; None when there is no such webhook."""
-        webhook = await self._shelf.webhook(company_id, webhook_id)
+        webhook = await self._repository.webhook(company_id, webhook_id)
         if webhook is None:
             return None
         body = message(TEST_TYPE, self._now(), {"webhook_id": webhook_id})
@@ -113,13 +113,13 @@ class WebhookService:
         self, company_id: str, webhook_id: str, before: int | None, limit: int
     ) -> Sequence[Delivery] | None:
         """The deliveries of a webhook, newest first; None when there is no such webhook."""
-        if await self._shelf.webhook(company_id, webhook_id) is None:
+        if await self._repository.webhook(company_id, webhook_id) is None:
             return None
-        return await self._shelf.deliveries(company_id, webhook_id, before, limit)
+        return await self._repository.deliveries(company_id, webhook_id, before, limit)
 
     async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str) -> Delivery | None:
         """Deliver an event again; None when there is no such delivery."""
-        found = await self._shelf.redeliver(company_id, webhook_id, delivery_id, self._now())
+        found = await self._repository.redeliver(company_id, webhook_id, delivery_id, self._now())
         if found is not None:
             self._look(company_id, webhook_id)
         return found

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.verification.verify import Tally, verify_export, verify_run, verify_store
+from daemon.verification.verify import Counts, verify_export, verify_run, verify_store
 from tests.audit import tampering
 from tests.audit.drawing import Rng
 from tests.audit.hunt import KINDS, once
@@ -16,11 +16,11 @@ from tests.histories import ACME, OTHER
 
 
 def test_a_sound_store_has_no_findings(made: Past, tmp_path: Path) -> None:
-    tally = Tally()
+    counts = Counts()
     plain_copy(made, tmp_path / "copy.db").close()
-    assert list(verify_store(tmp_path / "copy.db", made.keys, list(made.kept.values()), tally)) == []
-    assert {"commits", "events", "streams", "checkpoints", "connector changes"} <= set(tally)
-    assert min(tally.values()) > 0
+    assert list(verify_store(tmp_path / "copy.db", made.keys, list(made.kept.values()), counts)) == []
+    assert {"commits", "events", "streams", "checkpoints", "connector changes"} <= set(counts)
+    assert min(counts.values()) > 0
 
 
 @pytest.mark.parametrize("company_id", [ACME, OTHER])

@@ -23,7 +23,7 @@ from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.engine import migrate
 from daemon.stores.sqlite.journal import Append, append_all
 from daemon.templates.catalog import shipped
-from daemon.verification.verify import Tally, verify_store
+from daemon.verification.verify import Counts, verify_store
 from tests.bench import environments, folders, growth, layers, loops, machine, pages, rounds, watching, words
 from tests.bench.bars import Bar, bars, unsound
 from tests.bench.chart import drawn
@@ -134,7 +134,7 @@ async def test_a_made_folder_is_one_that_the_service_could_have_left(tmp_path: P
         assert db.execute("SELECT count(*) FROM commits WHERE position NOT IN "
                           "(SELECT position FROM audit_leaves)").fetchone() == (0,)  # fmt: skip
     keys = read_public(tmp_path / "made" / PUBLIC)
-    assert list(verify_store(tmp_path / "made", keys, (), Tally())) == []
+    assert list(verify_store(tmp_path / "made", keys, (), Counts())) == []
     assert len(set((tmp_path / "made" / "ids").read_text(encoding="ascii").split())) == 30
 
 

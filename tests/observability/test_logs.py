@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from actors.context import LOG_CONTEXT, set_log_context
-from daemon.observability.logs import about, masked
+from daemon.observability.logs import add_log_context, masked
 
 TOKEN = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbm4ifQ.c2lnbmF0dXJl"
 SAYS = """
@@ -134,13 +134,13 @@ def test_a_line_has_the_ids_of_what_it_is_about_unless_it_gives_its_own() -> Non
     before = LOG_CONTEXT.set({})
     try:
         set_log_context(company_id="acme", run_id="run-1")
-        assert about(None, "info", {"event": "x", "run_id": "run-2"}) == {
+        assert add_log_context(None, "info", {"event": "x", "run_id": "run-2"}) == {
             "event": "x",
             "company_id": "acme",
             "run_id": "run-2",
         }
         set_log_context(request_id="r")
-        assert about(None, "info", {"event": "x"}) == {"event": "x", "request_id": "r"}
+        assert add_log_context(None, "info", {"event": "x"}) == {"event": "x", "request_id": "r"}
     finally:
         LOG_CONTEXT.reset(before)
 

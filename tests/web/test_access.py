@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from daemon.engine.dispatcher import Dispatcher
-from daemon.observability.logs import about
+from daemon.observability.logs import add_log_context
 from daemon.settings import Settings
 from tests.web.support import EventStream, FarSide, House, Person
 
@@ -79,7 +79,7 @@ class TestWithAllRequests:
         assert "run_id" not in other
 
     async def test_who_is_not_known_has_no_company_not_even_the_one_before(self, house: House, ann: Person) -> None:
-        with capture_logs(processors=[about]) as logs:
+        with capture_logs(processors=[add_log_context]) as logs:
             await ann.get("/process-runs/")
             await house.send("GET", "/process-runs/")
             await house.send("GET", "/nowhere")
@@ -108,7 +108,7 @@ async def test_an_unforeseen_fault_is_logged_with_the_request_and_the_company(
         raise RuntimeError("nobody foresaw this")
 
     monkeypatch.setattr(type(house.services.store), "find", broken)
-    with capture_logs(processors=[about]) as logs:
+    with capture_logs(processors=[add_log_context]) as logs:
         answer = await ann.get("/process-runs/")
     assert answer.status == 500
     (line,) = (log for log in logs if log["event"] == "unhandled_exception")
@@ -123,7 +123,7 @@ async def test_a_fault_before_anybody_is_known_is_logged_with_the_request(
         raise RuntimeError("nobody foresaw this")
 
     monkeypatch.setattr(type(house.services.store), "account_by_email", broken)
-    with capture_logs(processors=[about]) as logs:
+    with capture_logs(processors=[add_log_context]) as logs:
         answer = await house.send("POST", "/auth/login", {"email": "ann@ann.test", "password": "correct horse"})
     assert answer.status == 500
     (line,) = (log for log in logs if log["event"] == "unhandled_exception")
@@ -141,7 +141,7 @@ async def test_what_a_call_says_names_the_run_the_step_and_the_visit_and_no_requ
     assert isinstance(dispatcher, Dispatcher)
     monkeypatch.setattr(dispatcher._http, "send", broken)
     await ann.connect("answers", far.url)
-    with capture_logs(processors=[about]) as logs:
+    with capture_logs(processors=[add_log_context]) as logs:
         run = await ann.start("quick")
     assert run["status"] == "failed"
     (line,) = (log for log in logs if log["event"] == "call_crashed")
@@ -166,7 +166,7 @@ async def test_what_an_actor_reads_in_vain_names_its_run(
     run = await ann.start("line", {"amount": 1})
     await house.restart()
     monkeypatch.setattr(f"daemon.stores.{what}", broken)
-    with capture_logs(processors=[about]) as logs:
+    with capture_logs(processors=[add_log_context]) as logs:
         assert (await ann.resume(run, "signoff")).status == 503
     (line,) = (log for log in logs if log["event"] == "store_read_failed")
     assert (line["run_id"], "request_id" in line) == (run["id"], False)

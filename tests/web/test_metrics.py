@@ -17,7 +17,7 @@ import pytest
 from aiohttp import ClientSession
 from structlog.testing import capture_logs
 
-from daemon.observability.logs import about
+from daemon.observability.logs import add_log_context
 from daemon.observability.metrics import Metrics, Sources
 from daemon.observability.open_gates import OpenGates
 from daemon.settings import Settings
@@ -246,7 +246,7 @@ async def test_a_history_that_is_damaged_is_counted_and_its_line_names_the_run(
     with closing(sqlite3.connect(house.settings.data_dir / "penstock.db")) as db, db:
         db.execute("DELETE FROM snapshots")
         db.execute("UPDATE commits SET events = x'00' WHERE run_id = ?", (run["id"],))
-    with capture_logs(processors=[about]) as logs:
+    with capture_logs(processors=[add_log_context]) as logs:
         assert (await ann.get(f"/process-runs/{run['id']}")).status == 503
     (line,) = (log for log in logs if log["event"] == "history_broken")
     assert (line["run_id"], line["company_id"]) == (run["id"], ann.session["company"]["id"])
