@@ -102,7 +102,7 @@ reference: .venv/developed ## write the parts of docs anew that are made from co
 	@$(BIN)/python -m tests.house.reference
 
 openapi: .venv/developed ## write docs/openapi.json anew, for a change of the contract that is meant
-	@$(BIN)/python -m tests.web.kept
+	@$(BIN)/python -m tests.web.contract_file
 	@$(BIN)/python -m tests.house.reference
 
 schemathesis: .venv/developed .venv/schemathesis/made ## have schemathesis try the running service with all its checks: EXAMPLES=

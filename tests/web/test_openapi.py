@@ -18,7 +18,7 @@ from daemon.contract.runs import Run, RunSummary
 from daemon.contract.templates import Canvas
 from daemon.web.openapi.document import document
 from daemon.web.routes import ROUTES
-from tests.web.kept import KEPT, version, written
+from tests.web.contract_file import CONTRACT, version, written
 from tests.web.support import House, Person
 
 
@@ -99,7 +99,7 @@ def test_every_schema_is_one() -> None:
 
 def test_the_contract_in_the_tree_is_the_one_that_is_served() -> None:
     """A change of the contract that is meant: `make openapi`, and its lines are seen in review."""
-    assert KEPT.read_text(encoding="utf-8") == written(document(version()))
+    assert CONTRACT.read_text(encoding="utf-8") == written(document(version()))
 
 
 async def test_the_document_is_served_to_everybody(house: House) -> None:

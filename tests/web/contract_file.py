@@ -1,4 +1,4 @@
-"""The contract as it is kept in the tree; `make openapi` writes it anew."""
+"""The OpenAPI document in the tree; `make openapi` writes it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from daemon.web.openapi.document import document
 
 ROOT = Path(__file__).parents[2]
-KEPT = ROOT / "docs" / "openapi.json"
+CONTRACT = ROOT / "docs" / "openapi.json"
 
 
 def version() -> str:
@@ -25,4 +25,4 @@ def written(contract: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    KEPT.write_text(written(document(version())), encoding="utf-8")
+    CONTRACT.write_text(written(document(version())), encoding="utf-8")
