@@ -19,8 +19,8 @@ import { loadSession, useSession } from "./state/session";
 
 export function App() {
   const session = useSession();
-  const place = useRoute();
-  const address = place.path.join("/");
+  const route = useRoute();
+  const address = route.path.join("/");
   // Runs before the new page's heading checks whether it may take the focus.
   useLayoutEffect(() => {
     window.scrollTo(0, 0);
@@ -39,8 +39,8 @@ export function App() {
   }
   if (session.state === "out") return <SignInPage ended={session.ended} />;
   return (
-    <Layout place={place.path[2] === "gates" ? "" : (place.path[0] ?? "")}>
-      <ErrorBoundary key={address}>{page(place.path)}</ErrorBoundary>
+    <Layout section={route.path[2] === "gates" ? "" : (route.path[0] ?? "")}>
+      <ErrorBoundary key={address}>{page(route.path)}</ErrorBoundary>
     </Layout>
   );
 }
@@ -49,7 +49,7 @@ function page(path: string[]): ReactNode {
   const [first, second, third, fourth] = path;
   // A browser resolves these segments before it sends a request, so such an address would lead
   // elsewhere.
-  if (path.some((one) => one === "." || one === "..")) return <NotFound />;
+  if (path.some((name) => name === "." || name === "..")) return <NotFound />;
   if (first === undefined) return <InboxPage />;
   if (first === "runs" && second !== undefined && third === "gates" && fourth !== undefined)
     return <GatePage run={second} step={fourth} />;

@@ -22,7 +22,7 @@ export class Problem extends Error {
     const errors = this.body["errors"];
     if (!Array.isArray(errors)) return new Map();
     return new Map(
-      errors.map((one: { pointer: string; detail: string }) => [one.pointer, one.detail]),
+      errors.map((error: { pointer: string; detail: string }) => [error.pointer, error.detail]),
     );
   }
 }

@@ -56,10 +56,10 @@ export function useEvents(listener: Listener): void {
     latest.current = listener;
   });
   useEffect(() => {
-    const told: Listener = (events) => latest.current(events);
-    listeners.add(told);
+    const forward: Listener = (events) => latest.current(events);
+    listeners.add(forward);
     return () => {
-      listeners.delete(told);
+      listeners.delete(forward);
     };
   }, []);
 }
@@ -94,14 +94,14 @@ function setConnection(next: ConnectionState): void {
 
 async function connect(): Promise<void> {
   clearTimeout(timer);
-  const own = new AbortController();
-  current = own;
+  const controller = new AbortController();
+  current = controller;
   try {
-    await readStream(own);
+    await readStream(controller);
   } catch {
     // reconnected below
   }
-  if (current !== own) return;
+  if (current !== controller) return;
   current = null;
   setConnection("broken");
   timer = setTimeout(

@@ -47,10 +47,10 @@ function losesPrecision(value: number, source: string): boolean {
 export function stringify(value: unknown): string {
   if (value instanceof ExactNumber) return value.text;
   if (Array.isArray(value))
-    return `[${value.map((one) => stringify(one === undefined ? null : one)).join(",")}]`;
+    return `[${value.map((item) => stringify(item === undefined ? null : item)).join(",")}]`;
   if (typeof value === "object" && value !== null) {
-    const members = Object.entries(value).filter(([, one]) => one !== undefined);
-    return `{${members.map(([name, one]) => `${JSON.stringify(name)}:${stringify(one)}`).join(",")}}`;
+    const members = Object.entries(value).filter(([, member]) => member !== undefined);
+    return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${stringify(member)}`).join(",")}}`;
   }
   return JSON.stringify(value) ?? "null";
 }
@@ -60,13 +60,13 @@ export function prettyPrint(value: unknown, indent = ""): string {
   const deeper = `${indent}  `;
   if (Array.isArray(value)) {
     if (value.length === 0) return "[]";
-    return `[\n${value.map((one) => deeper + prettyPrint(one, deeper)).join(",\n")}\n${indent}]`;
+    return `[\n${value.map((item) => deeper + prettyPrint(item, deeper)).join(",\n")}\n${indent}]`;
   }
   if (isObject(value)) {
     const members = Object.entries(value);
     if (members.length === 0) return "{}";
     const lines = members.map(
-      ([name, one]) => `${deeper}${JSON.stringify(name)}: ${prettyPrint(one, deeper)}`,
+      ([name, member]) => `${deeper}${JSON.stringify(name)}: ${prettyPrint(member, deeper)}`,
     );
     return `{\n${lines.join(",\n")}\n${indent}}`;
   }
@@ -80,6 +80,6 @@ export function parseNumber(text: string): number | ExactNumber | undefined {
   return losesPrecision(Number(trimmed), trimmed) ? new ExactNumber(trimmed) : Number(trimmed);
 }
 
-export function equal(one: unknown, other: unknown): boolean {
-  return stringify(one) === stringify(other);
+export function equal(a: unknown, b: unknown): boolean {
+  return stringify(a) === stringify(b);
 }

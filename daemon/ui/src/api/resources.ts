@@ -8,10 +8,10 @@ const cache = new Map<string, Promise<unknown>>();
 function cached<T>(path: string, load: () => Promise<T>): Promise<T> {
   const found = cache.get(path) as Promise<T> | undefined;
   if (found !== undefined) return found;
-  const asked = load();
-  cache.set(path, asked);
-  asked.catch(() => cache.delete(path));
-  return asked;
+  const request = load();
+  cache.set(path, request);
+  request.catch(() => cache.delete(path));
+  return request;
 }
 
 export function clearCache(): void {

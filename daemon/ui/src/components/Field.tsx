@@ -56,9 +56,9 @@ export function Field(props: Props) {
       )}
       {options !== undefined ? (
         <select {...shared} onChange={(event) => onChange(event.target.value)}>
-          {options.map((one) => (
-            <option key={one.value} value={one.value}>
-              {one.name}
+          {options.map((option) => (
+            <option key={option.value} value={option.value}>
+              {option.name}
             </option>
           ))}
         </select>

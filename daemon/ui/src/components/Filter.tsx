@@ -16,8 +16,8 @@ export function Filter({ label, value, onChange, options }: FilterProps) {
     <div className="filter">
       <label htmlFor={id}>{label}</label>
       <select id={id} value={value} onChange={(event) => onChange(event.target.value)}>
-        {options.map(([one, name]) => (
-          <option key={one} value={one}>
+        {options.map(([id, name]) => (
+          <option key={id} value={id}>
             {plainText(name, 80)}
           </option>
         ))}

@@ -22,8 +22,8 @@ const THEMES: { id: Theme; name: string; icon: IconName }[] = [
   { id: "dark", name: "Dark", icon: "moon" },
 ];
 
-export function Layout({ place, children }: { place: string; children: ReactNode }) {
-  const link = useConnectionState();
+export function Layout({ section, children }: { section: string; children: ReactNode }) {
+  const connection = useConnectionState();
   useInboxUpdates();
   return (
     <>
@@ -43,21 +43,21 @@ export function Layout({ place, children }: { place: string; children: ReactNode
           Penstock
         </a>
         <nav aria-label="Main">
-          {NAVIGATION.map((one) => (
+          {NAVIGATION.map((page) => (
             <a
-              key={one.id}
-              href={`#/${one.id}`}
-              {...(place === one.id ? { "aria-current": "page" as const } : {})}
+              key={page.id}
+              href={`#/${page.id}`}
+              {...(section === page.id ? { "aria-current": "page" as const } : {})}
             >
-              <Icon name={one.icon} size={20} />
-              <span>{one.name}</span>
-              {one.id === "" && <OpenGateCount />}
+              <Icon name={page.icon} size={20} />
+              <span>{page.name}</span>
+              {page.id === "" && <OpenGateCount />}
             </a>
           ))}
         </nav>
         <AccountMenu />
       </header>
-      {link === "broken" && (
+      {connection === "broken" && (
         <div className="offline" role="status">
           <Icon name="clock" size={16} /> Connection lost. The page may be out of date until it
           reconnects.
@@ -125,18 +125,18 @@ function AccountMenu() {
         </p>
         <fieldset className="themes">
           <legend>Theme</legend>
-          {THEMES.map((one) => (
-            <label key={one.id}>
+          {THEMES.map((theme) => (
+            <label key={theme.id}>
               <input
                 type="radio"
                 name="theme"
-                checked={chosen === one.id}
+                checked={chosen === theme.id}
                 onChange={() => {
-                  setTheme(one.id);
-                  setChosen(one.id);
+                  setTheme(theme.id);
+                  setChosen(theme.id);
                 }}
               />
-              <Icon name={one.icon} size={16} /> {one.name}
+              <Icon name={theme.icon} size={16} /> {theme.name}
             </label>
           ))}
         </fieldset>

@@ -11,7 +11,7 @@ import { Label, plainText } from "./Text";
 function requiredFirst(schema: JsonSchema): [string, JsonSchema][] {
   const later = ([name]: [string, JsonSchema]) =>
     Number(!(schema.required?.includes(name) ?? false));
-  return Object.entries(schema.properties ?? {}).sort((one, other) => later(one) - later(other));
+  return Object.entries(schema.properties ?? {}).sort((a, b) => later(a) - later(b));
 }
 
 export function SchemaFields({
@@ -27,8 +27,8 @@ export function SchemaFields({
 }) {
   return (
     <>
-      {requiredFirst(schema).map(([name, one]) => {
-        const kind = fieldKind(one);
+      {requiredFirst(schema).map(([name, property]) => {
+        const kind = fieldKind(property);
         const options =
           kind === "boolean"
             ? [
@@ -39,7 +39,7 @@ export function SchemaFields({
             : kind === "choice"
               ? [
                   { value: "", name: "Not set" },
-                  ...(one.enum ?? []).map((value, index) => ({
+                  ...(property.enum ?? []).map((value, index) => ({
                     value: String(index),
                     name: plainText(
                       typeof value === "string" ? humanize(value) : prettyPrint(value),
@@ -50,13 +50,13 @@ export function SchemaFields({
         return (
           <Field
             key={name}
-            label={<Label text={one.title ?? humanize(name)} />}
+            label={<Label text={property.title ?? humanize(name)} />}
             value={texts[name] ?? ""}
             onChange={(text) => onChange({ ...texts, [name]: text })}
             required={schema.required?.includes(name) ?? false}
-            {...(one.description === undefined
+            {...(property.description === undefined
               ? {}
-              : { hint: <Label text={one.description} maxLength={300} /> })}
+              : { hint: <Label text={property.description} maxLength={300} /> })}
             error={errors.get(`/inputs/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`)}
             {...(kind === "number" ? { inputMode: "decimal" as const } : {})}
             {...(kind === "json" ? { rows: 4 } : {})}

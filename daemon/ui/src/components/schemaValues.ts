@@ -26,16 +26,16 @@ export function emptyTexts(schema: JsonSchema): FieldTexts {
 
 export function textsFrom(schema: JsonSchema, values: Values): FieldTexts {
   return Object.fromEntries(
-    Object.entries(schema.properties ?? {}).map(([name, one]) => [
+    Object.entries(schema.properties ?? {}).map(([name, property]) => [
       name,
-      name in values ? toText(one, values[name] ?? null) : "",
+      name in values ? toText(property, values[name] ?? null) : "",
     ]),
   );
 }
 
 function toText(schema: JsonSchema, value: unknown): string {
   if (fieldKind(schema) === "choice")
-    return String((schema.enum ?? []).findIndex((one) => one === value));
+    return String((schema.enum ?? []).findIndex((choice) => choice === value));
   if (typeof value === "string") return value;
   if (value instanceof ExactNumber) return value.text;
   return typeof value === "object" ? prettyPrint(value) : String(value);
@@ -57,18 +57,18 @@ export function collectValues(
     return { inputs: {}, errors: errors.set("/inputs", "is not a JSON object") };
   }
   const inputs: Values = {};
-  for (const [name, one] of Object.entries(schema.properties ?? {})) {
+  for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const text = texts[name] ?? "";
     const required = schema.required?.includes(name) ?? false;
     if (text === "") {
       if (required) errors.set(`/inputs/${name}`, "is required");
       continue;
     }
-    const value = parseText(one, text);
+    const value = parseText(property, text);
     if (value === undefined)
       errors.set(
         `/inputs/${name}`,
-        fieldKind(one) === "number" ? "is not a number" : "is not valid JSON",
+        fieldKind(property) === "number" ? "is not a number" : "is not valid JSON",
       );
     else inputs[name] = value;
   }

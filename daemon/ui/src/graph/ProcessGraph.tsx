@@ -57,7 +57,7 @@ export default function ProcessGraph(props: Props) {
   useEffect(() => {
     let dropped = false;
     layout(props.canvas, "DOWN").then(
-      (one) => !dropped && setFound(one),
+      (result) => !dropped && setFound(result),
       () => !dropped && setFailed(true),
     );
     return () => {
@@ -106,17 +106,17 @@ function GraphCanvas({
   );
   const edges = useMemo(
     () =>
-      found.edges.map((one, index): Edge<EdgeData> => ({
+      found.edges.map((edge, index): Edge<EdgeData> => ({
         id: String(index),
-        source: one.source,
-        target: one.target,
+        source: edge.source,
+        target: edge.target,
         type: "way",
         data: {
-          way: one,
+          way: edge,
           state:
             progress === undefined
               ? "plain"
-              : progress.takenEdges.has(edgeKey(one.source, one.target))
+              : progress.takenEdges.has(edgeKey(edge.source, edge.target))
                 ? "taken"
                 : "not-taken",
         },
@@ -219,16 +219,16 @@ function StepNode({ data }: NodeProps<Node<StepData>>) {
 
 function RoutedEdgeLine({ id, data }: EdgeProps<Edge<EdgeData>>) {
   if (data === undefined) return null;
-  const { way: one, state } = data;
-  const end = one.points.at(-1);
-  const before = one.points.at(-2);
+  const { way: edge, state } = data;
+  const end = edge.points.at(-1);
+  const before = edge.points.at(-2);
   const turned =
     end === undefined || before === undefined
       ? 0
       : (Math.atan2(end.y - before.y, end.x - before.x) * 180) / Math.PI;
   return (
     <g className={`graph-edge graph-edge-${state}`}>
-      <BaseEdge id={id} path={roundedPath(one.points)} />
+      <BaseEdge id={id} path={roundedPath(edge.points)} />
       {end !== undefined && (
         <path
           className="graph-arrow"
@@ -236,16 +236,16 @@ function RoutedEdgeLine({ id, data }: EdgeProps<Edge<EdgeData>>) {
           transform={`translate(${end.x} ${end.y}) rotate(${turned})`}
         />
       )}
-      {one.label !== null && (
+      {edge.label !== null && (
         <EdgeLabelRenderer>
           <span
             className={`graph-edge-label graph-edge-${state}`}
             style={{
-              transform: `translate(${one.label.x}px, ${one.label.y}px)`,
-              width: one.label.width,
+              transform: `translate(${edge.label.x}px, ${edge.label.y}px)`,
+              width: edge.label.width,
             }}
           >
-            <Label text={one.name} />
+            <Label text={edge.name} />
           </span>
         </EdgeLabelRenderer>
       )}

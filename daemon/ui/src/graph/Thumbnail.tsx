@@ -14,8 +14,8 @@ export default function Thumbnail({ vertical }: { vertical: string }) {
     let dropped = false;
     canvasOf(vertical)
       .then(async (canvas) => {
-        const one = await layout(canvas, "RIGHT");
-        if (!dropped) setFound({ canvas, layout: one });
+        const result = await layout(canvas, "RIGHT");
+        if (!dropped) setFound({ canvas, layout: result });
       })
       .catch(() => undefined);
     return () => {
@@ -31,8 +31,8 @@ export default function Thumbnail({ vertical }: { vertical: string }) {
       aria-hidden="true"
       focusable="false"
     >
-      {edges.map((one, index) => (
-        <path key={index} className="thumbnail-edge" d={roundedPath(one.points)} />
+      {edges.map((edge, index) => (
+        <path key={index} className="thumbnail-edge" d={roundedPath(edge.points)} />
       ))}
       {found.canvas.nodes.map((node) => {
         const at = positions.get(node.id) ?? { x: 0, y: 0 };

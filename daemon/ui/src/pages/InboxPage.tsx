@@ -35,33 +35,33 @@ export function InboxPage() {
   const waiting = useOpenGates();
   const titles = useTemplateTitles();
   const { role } = useAccount();
-  const mine = useMemo(
-    () => waiting.filter((one) => mayDecide(role, one.gate.role)),
+  const decidable = useMemo(
+    () => waiting.filter((item) => mayDecide(role, item.gate.role)),
     [waiting, role],
   );
-  const shown = useFilteredGates(mine);
-  const others = waiting.length - mine.length;
+  const shown = useFilteredGates(decidable);
+  const others = waiting.length - decidable.length;
   return (
     <>
       <Heading title="Inbox">
         <p className="lead">
           {!inbox.loaded
             ? "Gates that wait for your decision"
-            : mine.length === 0
+            : decidable.length === 0
               ? "No gate waits for your decision"
-              : `${mine.length}${inbox.more ? "+" : ""} waiting for your decision`}
+              : `${decidable.length}${inbox.more ? "+" : ""} waiting for your decision`}
           {inbox.loaded &&
             others > 0 &&
-            (mine.length === 0
+            (decidable.length === 0
               ? `; ${countOf(others, "decision")} ${others === 1 ? "waits" : "wait"} for others`
               : `, ${others} for others`)}
         </p>
       </Heading>
       {inbox.problem !== null && !inbox.loaded ? (
         <LoadError problem={inbox.problem} retry={() => void loadInbox()} />
-      ) : !inbox.loaded && mine.length === 0 ? (
+      ) : !inbox.loaded && decidable.length === 0 ? (
         <Loading rows={5} what="Loading the inbox" />
-      ) : mine.length === 0 ? (
+      ) : decidable.length === 0 ? (
         <EmptyState icon="done" title="You are up to date">
           <p>A run that needs a decision appears here automatically.</p>
           <a className="button primary" href="#/templates">
@@ -70,7 +70,7 @@ export function InboxPage() {
         </EmptyState>
       ) : (
         <>
-          <Filters all={mine} titles={titles} shown={shown.length} />
+          <Filters all={decidable} titles={titles} shown={shown.length} />
           {shown.length === 0 ? (
             <EmptyState icon="search" title="No gate matches these filters">
               <button
@@ -83,11 +83,11 @@ export function InboxPage() {
             </EmptyState>
           ) : (
             <ul className="rows" onKeyDown={moveFocus} aria-label="Waiting for a decision">
-              {shown.map((one) => (
+              {shown.map((item) => (
                 <Row
-                  key={`${one.run.id} ${one.gate.step_id}`}
-                  one={one}
-                  title={titles.get(one.run.vertical) ?? one.run.vertical}
+                  key={`${item.run.id} ${item.gate.step_id}`}
+                  item={item}
+                  title={titles.get(item.run.vertical) ?? item.run.vertical}
                 />
               ))}
             </ul>
@@ -108,11 +108,11 @@ function useFilteredGates(mine: OpenGate[]): OpenGate[] {
     const least = AGE_FILTERS[age ?? ""]?.ms ?? 0;
     return mine
       .filter(
-        (one) =>
-          (vertical === "" || one.run.vertical === vertical) &&
-          (tier === "" || one.gate.tier === tier),
+        (item) =>
+          (vertical === "" || item.run.vertical === vertical) &&
+          (tier === "" || item.gate.tier === tier),
       )
-      .filter((one) => least === 0 || now - Date.parse(one.gate.opened_at) > least)
+      .filter((item) => least === 0 || now - Date.parse(item.gate.opened_at) > least)
       .sort(order === "oldest" ? oldestFirst : riskiestFirst);
   }, [mine, vertical, tier, age, order, now]);
 }
@@ -127,7 +127,7 @@ function Filters({
   shown: number;
 }) {
   const { query } = useRoute();
-  const verticals = [...new Set(all.map((one) => one.run.vertical))].sort();
+  const verticals = [...new Set(all.map((item) => item.run.vertical))].sort();
   const set = (name: string, value: string) => {
     const next = new URLSearchParams(query);
     if (value === "") next.delete(name);
@@ -146,15 +146,15 @@ function Filters({
     <div className="filters" role="group" aria-label="Filters">
       {choose("template", "Template", [
         ["", "All"],
-        ...verticals.map((one): [string, string] => [one, titles.get(one) ?? one]),
+        ...verticals.map((name): [string, string] => [name, titles.get(name) ?? name]),
       ])}
       {choose("risk", "Risk", [
         ["", "All"],
-        ...TIERS.map((one): [string, string] => [one, humanize(one)]),
+        ...TIERS.map((name): [string, string] => [name, humanize(name)]),
       ])}
       {choose("age", "Waiting", [
         ["", "Any time"],
-        ...Object.entries(AGE_FILTERS).map(([id, one]): [string, string] => [id, one.name]),
+        ...Object.entries(AGE_FILTERS).map(([id, item]): [string, string] => [id, item.name]),
       ])}
       {choose("order", "Order", [
         ["", "Riskiest first"],
@@ -165,8 +165,8 @@ function Filters({
   );
 }
 
-function Row({ one, title }: { one: OpenGate; title: string }) {
-  const { run, gate } = one;
+function Row({ item, title }: { item: OpenGate; title: string }) {
+  const { run, gate } = item;
   const mode = gateMode(gate);
   return (
     <li className={`row row-${gate.tier}`}>
@@ -191,7 +191,7 @@ function Row({ one, title }: { one: OpenGate; title: string }) {
 
 /** Live if a decision can lead to a live call; null if it leads to no call. */
 function gateMode({ effect, effects }: Gate): "shadow" | "live" | null {
-  const modes = [...effects.map((one) => one.mode), ...(effect === null ? [] : [effect.mode])];
+  const modes = [...effects.map((call) => call.mode), ...(effect === null ? [] : [effect.mode])];
   return modes.length === 0 ? null : modes.includes("live") ? "live" : "shadow";
 }
 

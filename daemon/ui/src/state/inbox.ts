@@ -90,7 +90,8 @@ export function useInboxUpdates(): void {
   }, []);
   useEvents((events) => {
     if (events.length === 0) return void loadInbox();
-    for (const one of events) if (GATE_EVENTS.has(one.event.type)) changedRunIds.add(one.run_id);
+    for (const event of events)
+      if (GATE_EVENTS.has(event.event.type)) changedRunIds.add(event.run_id);
     void refreshChangedRuns();
   });
 }
@@ -105,18 +106,18 @@ async function refreshChangedRuns(): Promise<void> {
     changedRunIds.clear();
     if (ids.length > RELOAD_ABOVE) await loadInbox();
     else
-      for (const one of await Promise.allSettled(ids.map((id) => get<Run>(`/process-runs/${id}`))))
-        if (one.status === "fulfilled") updateRun(one.value);
+      for (const result of await Promise.allSettled(
+        ids.map((id) => get<Run>(`/process-runs/${id}`)),
+      ))
+        if (result.status === "fulfilled") updateRun(result.value);
   }
   refreshing = false;
 }
 
-export function riskiestFirst(one: OpenGate, other: OpenGate): number {
-  return TIERS.indexOf(one.gate.tier) - TIERS.indexOf(other.gate.tier) || oldestFirst(one, other);
+export function riskiestFirst(a: OpenGate, b: OpenGate): number {
+  return TIERS.indexOf(a.gate.tier) - TIERS.indexOf(b.gate.tier) || oldestFirst(a, b);
 }
 
-export function oldestFirst(one: OpenGate, other: OpenGate): number {
-  return (
-    one.gate.opened_at.localeCompare(other.gate.opened_at) || one.run.id.localeCompare(other.run.id)
-  );
+export function oldestFirst(a: OpenGate, b: OpenGate): number {
+  return a.gate.opened_at.localeCompare(b.gate.opened_at) || a.run.id.localeCompare(b.run.id);
 }

@@ -66,12 +66,15 @@ export function useRun(id: string): Loaded<Run> {
   const loaded = useLoad(`run ${id}`, () => get<Run>(`/process-runs/${encodeURIComponent(id)}`));
   const { reload } = loaded;
   useEvents((events) => {
-    if (events.length === 0 || events.some((one) => one.run_id === id)) reload();
+    if (events.length === 0 || events.some((event) => event.run_id === id)) reload();
   });
   return loaded;
 }
 
 export function useTemplateTitles(): Map<string, string> {
   const { value } = useLoad("templates", getTemplates);
-  return useMemo(() => new Map((value ?? []).map((one) => [one.vertical, one.title])), [value]);
+  return useMemo(
+    () => new Map((value ?? []).map((template) => [template.vertical, template.title])),
+    [value],
+  );
 }

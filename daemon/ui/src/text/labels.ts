@@ -137,5 +137,5 @@ export function keyInputs(inputs: Values): [string, string][] {
       : /amount|balance|total/.test(name)
         ? 1
         : 2;
-  return found.sort((one, other) => weight(one) - weight(other)).slice(0, 2);
+  return found.sort((a, b) => weight(a) - weight(b)).slice(0, 2);
 }

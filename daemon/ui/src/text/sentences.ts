@@ -15,8 +15,8 @@ export function ordinal(count: number): string {
 }
 
 /** “1 step”, “2 steps”. */
-export function countOf(count: number, one: string): string {
-  return `${count.toLocaleString("en")} ${one}${count === 1 ? "" : "s"}`;
+export function countOf(count: number, name: string): string {
+  return `${count.toLocaleString("en")} ${name}${count === 1 ? "" : "s"}`;
 }
 
 /** “a manager”, “an owner”. */
@@ -70,10 +70,10 @@ export function actorName(by: string, me: string): string {
 /** Why a gate waits. */
 export function gateReason(gate: Gate, label: (step: string) => string = humanize): string {
   const rule = ruleSentence(gate, label);
-  const lacks = gate.missing;
-  return lacks.length === 0 || gate.reason.startsWith("the input ")
+  const pointers = gate.missing;
+  return pointers.length === 0 || gate.reason.startsWith("the input ")
     ? rule
-    : `${rule} ${missingInputsSentence(lacks)}`;
+    : `${rule} ${missingInputsSentence(pointers)}`;
 }
 
 function ruleSentence(gate: Gate, label: (step: string) => string): string {
@@ -104,7 +104,7 @@ function ruleSentence(gate: Gate, label: (step: string) => string): string {
 
 /** “Signal raised by “Watch list”.” */
 export function signalSentence(signals: string[], label: (step: string) => string): string {
-  const names = joinNames(signals.map((one) => `“${label(one)}”`));
+  const names = joinNames(signals.map((name) => `“${label(name)}”`));
   return signals.length === 1 ? `Signal raised by ${names}.` : `Signals raised by ${names}.`;
 }
 

@@ -120,8 +120,9 @@ function History({ logged }: { logged: boolean }) {
   const known = mergeEntries(loaded);
   const wanted = text.trim().toLowerCase();
   const shown = known.filter(
-    (one) =>
-      matchesFilter(one, kind) && (wanted === "" || searchText(one).toLowerCase().includes(wanted)),
+    (entry) =>
+      matchesFilter(entry, kind) &&
+      (wanted === "" || searchText(entry).toLowerCase().includes(wanted)),
   );
   const whole = loaded.runs.from === 0 && loaded.log.next === null;
   return (
@@ -131,7 +132,10 @@ function History({ logged }: { logged: boolean }) {
           label="Show"
           value={kind}
           onChange={setKind}
-          options={Object.entries(FILTERS).map(([id, one]): [string, string] => [id, one.name])}
+          options={Object.entries(FILTERS).map(([id, filter]): [string, string] => [
+            id,
+            filter.name,
+          ])}
         />
         <SearchField label="Person, step, tool or run" value={text} onChange={setText} />
       </div>
@@ -146,11 +150,11 @@ function History({ logged }: { logged: boolean }) {
         />
       ) : (
         <ol className="history card">
-          {shown.map((one) =>
-            one.run === null ? (
-              <LogEntryItem key={one.id} event={one.log.event} />
+          {shown.map((entry) =>
+            entry.run === null ? (
+              <LogEntryItem key={entry.id} event={entry.log.event} />
             ) : (
-              <RunEventItem key={one.id} one={one.run} />
+              <RunEventItem key={entry.id} item={entry.run} />
             ),
           )}
         </ol>

@@ -44,26 +44,26 @@ const labelCache = new Map<string, Promise<Map<string, string>>>();
 function stepLabels(run: string): Promise<Map<string, string>> {
   const found = labelCache.get(run);
   if (found !== undefined) return found;
-  const asked = get<Run>(`/process-runs/${run}`).then(async (one) => {
-    const graph = await getCanvas(one.vertical, one.template.digest);
+  const request = get<Run>(`/process-runs/${run}`).then(async (item) => {
+    const graph = await getCanvas(item.vertical, item.template.digest);
     return new Map([
       ...graph.nodes.map((node): [string, string] => [node.id, node.label]),
       ["", graph.title],
     ]);
   });
-  labelCache.set(run, asked);
-  asked.catch(() => labelCache.delete(run));
-  return asked;
+  labelCache.set(run, request);
+  request.catch(() => labelCache.delete(run));
+  return request;
 }
 
-export function RunEventItem({ one }: { one: CompanyEvent }) {
-  const { value } = useLoad(`labels ${one.run_id}`, () => stepLabels(one.run_id));
+export function RunEventItem({ item }: { item: CompanyEvent }) {
+  const { value } = useLoad(`labels ${item.run_id}`, () => stepLabels(item.run_id));
   return (
     <li>
-      <EventEntry event={one.event} label={(id) => value?.get(id) ?? id} />
-      <a className="small" href={linkTo("runs", one.run_id)}>
+      <EventEntry event={item.event} label={(id) => value?.get(id) ?? id} />
+      <a className="small" href={linkTo("runs", item.run_id)}>
         <Icon name="runs" size={14} /> <Label text={value?.get("") ?? "The run"} maxLength={60} />
-        <span className="visually-hidden"> {one.run_id}</span>
+        <span className="visually-hidden"> {item.run_id}</span>
       </a>
     </li>
   );

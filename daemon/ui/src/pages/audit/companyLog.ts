@@ -50,7 +50,7 @@ export async function loadEarlierLog(log: CompanyLog | null): Promise<CompanyLog
 export async function loadLaterLog(log: CompanyLog): Promise<CompanyLog> {
   const page = await send<LogEntry[]>("GET", FIRST_PAGE);
   const known = log.entries[0]?.seq ?? 0;
-  const added = page.value.filter((one) => one.seq > known);
+  const added = page.value.filter((entry) => entry.seq > known);
   const closed = (added.at(-1)?.seq ?? known + 1) === known + 1;
   return closed
     ? { entries: [...added, ...log.entries], next: log.next }

@@ -64,10 +64,10 @@ export function coverageText(shown: number, known: AuditEntry[], whole: boolean)
 
 /** Merge events without duplicates. */
 export function mergeEvents(part: LoadedEvents, other: LoadedEvents | undefined): LoadedEvents {
-  const known = new Set(part.events.map((one) => one.id));
+  const known = new Set(part.events.map((event) => event.id));
   return {
     ...part,
-    events: [...part.events, ...(other?.events ?? []).filter((one) => !known.has(one.id))],
+    events: [...part.events, ...(other?.events ?? []).filter((event) => !known.has(event.id))],
   };
 }
 
@@ -85,34 +85,34 @@ export function mergeEntries(loaded: LoadedHistory): AuditEntry[] {
   const reached = oldestLoaded(loaded);
   const since = Math.max(reached.runs, reached.log);
   const found: AuditEntry[] = [
-    ...loaded.log.entries.map((one): AuditEntry => ({
-      id: `log-${one.seq}`,
-      at: Date.parse(one.event.at),
+    ...loaded.log.entries.map((entry): AuditEntry => ({
+      id: `log-${entry.seq}`,
+      at: Date.parse(entry.event.at),
       run: null,
-      log: one,
+      log: entry,
     })),
-    ...loaded.runs.events.toReversed().map((one): AuditEntry => ({
-      id: one.id,
-      at: Date.parse(one.event.at),
-      run: one,
+    ...loaded.runs.events.toReversed().map((event): AuditEntry => ({
+      id: event.id,
+      at: Date.parse(event.event.at),
+      run: event,
       log: null,
     })),
   ];
-  return found.filter((one) => !(one.at < since)).sort((one, other) => other.at - one.at);
+  return found.filter((entry) => !(entry.at < since)).sort((a, b) => b.at - a.at);
 }
 
-export function matchesFilter(one: AuditEntry, kind: string): boolean {
-  const wanted = FILTERS[kind];
+export function matchesFilter(entry: AuditEntry, kind: string): boolean {
+  const filter = FILTERS[kind];
   return (
-    wanted !== undefined &&
-    (one.run === null ? wanted.log(one.log.event) : wanted.run(one.run.event))
+    filter !== undefined &&
+    (entry.run === null ? filter.log(entry.log.event) : filter.run(entry.run.event))
   );
 }
 
 /** The text that a search matches. */
-export function searchText(one: AuditEntry): string {
-  if (one.run === null)
-    return `${one.log.event.by} ${describeLogEvent(one.log.event)} ${describeChanges(one.log.event).join(" ")}`;
-  const { event, run_id } = one.run;
+export function searchText(entry: AuditEntry): string {
+  if (entry.run === null)
+    return `${entry.log.event.by} ${describeLogEvent(entry.log.event)} ${describeChanges(entry.log.event).join(" ")}`;
+  const { event, run_id } = entry.run;
   return `${event.by ?? ""} ${event.comment ?? ""} ${event.step_id ?? ""} ${event.vertical ?? ""} ${run_id}`;
 }

@@ -23,12 +23,12 @@ function position(id: string): number {
 
 /** The latest position, which the event stream sends first. */
 export async function latestPosition(): Promise<number> {
-  const own = new AbortController();
+  const controller = new AbortController();
   try {
     const response = await fetch("/events", {
       headers: { ...PAGE_HEADERS, Accept: "text/event-stream" },
       cache: "no-store",
-      signal: own.signal,
+      signal: controller.signal,
     });
     if (!response.ok || response.body === null)
       throw new Error(`The service responded with status ${response.status}.`);
@@ -41,7 +41,7 @@ export async function latestPosition(): Promise<number> {
       if (part.done) throw new Error("The service said nothing.");
     }
   } finally {
-    own.abort();
+    controller.abort();
   }
 }
 
@@ -73,7 +73,7 @@ async function eventsBetween(
   for (let after: string = begin === 0 ? "0" : `${begin}-0`; ;) {
     if (found.length > most) return null;
     const page = await get<CompanyEvent[]>(`/events?limit=200&after=${after}`);
-    const inside = page.filter((one) => position(one.id) < end);
+    const inside = page.filter((event) => position(event.id) < end);
     found.push(...inside);
     const last = page.at(-1);
     if (last === undefined || page.length < 200 || inside.length < page.length) break;

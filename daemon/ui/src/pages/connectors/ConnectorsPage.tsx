@@ -21,9 +21,12 @@ interface Tool {
 
 async function loadTools(): Promise<Tool[]> {
   const [bound, known] = await Promise.all([getConnectors(), getTemplates()]);
-  const graphs = await Promise.all(known.map((one) => getCanvas(one.vertical)));
+  const graphs = await Promise.all(known.map((template) => getCanvas(template.vertical)));
   const found = new Map<string, Tool>(
-    bound.map((one) => [one.tool_id, { id: one.tool_id, connector: one, used: [] }]),
+    bound.map((connector) => [
+      connector.tool_id,
+      { id: connector.tool_id, connector: connector, used: [] },
+    ]),
   );
   for (const graph of graphs) {
     for (const node of graph.nodes) {
@@ -34,21 +37,20 @@ async function loadTools(): Promise<Tool[]> {
     }
   }
   return [...found.values()].sort(
-    (one, other) =>
-      Number(other.connector !== null) - Number(one.connector !== null) ||
-      one.id.localeCompare(other.id),
+    (a, b) =>
+      Number(b.connector !== null) - Number(a.connector !== null) || a.id.localeCompare(b.id),
   );
 }
 
 export function ConnectorsPage() {
   const { value, problem, reload } = useLoad("tools", loadTools);
   const [text, setText] = useState("");
-  const shown = (value ?? []).filter((one) =>
-    `${one.id} ${one.used.join(" ")} ${one.connector?.base_url ?? ""}`
+  const shown = (value ?? []).filter((tool) =>
+    `${tool.id} ${tool.used.join(" ")} ${tool.connector?.base_url ?? ""}`
       .toLowerCase()
       .includes(text.trim().toLowerCase()),
   );
-  const live = (value ?? []).filter((one) => one.connector?.reversible).length;
+  const live = (value ?? []).filter((tool) => tool.connector?.reversible).length;
   return (
     <>
       <Heading title="Connectors">
@@ -76,34 +78,34 @@ export function ConnectorsPage() {
           </div>
           {shown.length === 0 && <EmptyState icon="search" title="No matching tool" />}
           <ul className="rows" aria-label="Tools">
-            {shown.map((one) => (
-              <li key={one.id} className="row">
-                <a className="row-main" href={linkTo("connectors", one.id)}>
-                  <Label text={one.id} />
+            {shown.map((tool) => (
+              <li key={tool.id} className="row">
+                <a className="row-main" href={linkTo("connectors", tool.id)}>
+                  <Label text={tool.id} />
                 </a>
                 <p className="row-sub">
-                  {one.connector !== null ? (
+                  {tool.connector !== null ? (
                     <>
-                      {one.connector.method}{" "}
-                      <Label text={one.connector.base_url + one.connector.path} maxLength={120} />
+                      {tool.connector.method}{" "}
+                      <Label text={tool.connector.base_url + tool.connector.path} maxLength={120} />
                     </>
                   ) : (
                     <>
                       Not connected
-                      {one.used.length > 0 && (
+                      {tool.used.length > 0 && (
                         <>
                           {" "}
-                          · used by <Label text={one.used.join(", ")} maxLength={90} />
+                          · used by <Label text={tool.used.join(", ")} maxLength={90} />
                         </>
                       )}
                     </>
                   )}
                 </p>
                 <p className="row-badges">
-                  <ModeBadge mode={one.connector?.reversible ? "live" : "shadow"} />
+                  <ModeBadge mode={tool.connector?.reversible ? "live" : "shadow"} />
                 </p>
                 <p className="row-when">
-                  {one.connector !== null && <TimeAgo at={one.connector.updated_at} />}
+                  {tool.connector !== null && <TimeAgo at={tool.connector.updated_at} />}
                 </p>
                 <Icon name="forward" />
               </li>

@@ -37,21 +37,21 @@ export function emptyDraft(): ConnectorDraft {
   };
 }
 
-export function draftFrom(one: Connector): ConnectorDraft {
+export function draftFrom(connector: Connector): ConnectorDraft {
   return {
-    base_url: one.base_url,
-    method: one.method,
-    path: one.path,
-    auth_type: one.auth_type,
+    base_url: connector.base_url,
+    method: connector.method,
+    path: connector.path,
+    auth_type: connector.auth_type,
     auth_token: "",
-    auth_header: one.auth_header ?? "",
-    query: mapToLines(one.query_map),
-    body: mapToLines(one.body_map),
-    signal_rule: one.signal_rule ?? "",
-    reversible: one.reversible,
-    idempotent: one.idempotent,
-    timeout: String(one.timeout_s),
-    retries: String(one.retries),
+    auth_header: connector.auth_header ?? "",
+    query: mapToLines(connector.query_map),
+    body: mapToLines(connector.body_map),
+    signal_rule: connector.signal_rule ?? "",
+    reversible: connector.reversible,
+    idempotent: connector.idempotent,
+    timeout: String(connector.timeout_s),
+    retries: String(connector.retries),
   };
 }
 

@@ -43,7 +43,7 @@ export function validateDraft(
       ),
     ],
   ];
-  return new Map(found.filter((one): one is [string, string] => one[1] !== null));
+  return new Map(found.filter((error): error is [string, string] => error[1] !== null));
 }
 
 /**

@@ -125,24 +125,24 @@ export function DecisionForm({
       <h2 id={`${name}-title`}>Your decision</h2>
       <fieldset disabled={blocked || busy} className="choices">
         <legend className="visually-hidden">Your decision</legend>
-        {gate.decisions.map((one) => (
-          <label key={one} className={`choice choice-${one === "denied" ? "deny" : "go"}`}>
+        {gate.decisions.map((text) => (
+          <label key={text} className={`choice choice-${text === "denied" ? "deny" : "go"}`}>
             <input
               type="radio"
               name={name}
-              value={one}
-              checked={decision === one}
+              value={text}
+              checked={decision === text}
               onChange={() => {
-                setDecision(one);
+                setDecision(text);
                 setNothingChosen(false);
               }}
             />
             <span className="choice-word">
-              <Label text={decisionLabel(one)} />
+              <Label text={decisionLabel(text)} />
             </span>
             {canvas !== null && (
               <DecisionPreview
-                steps={previewDecision(canvas, gate.step_id, one, {
+                steps={previewDecision(canvas, gate.step_id, text, {
                   mode,
                   everyStepWaits: !run.auto_resolve,
                 })}
@@ -212,14 +212,14 @@ export function DecisionForm({
 
 /** The missing inputs of a gate; null if there are none. */
 function useMissingInputs(run: Run, gate: Gate): MissingInputs | null {
-  const wanted = gate.missing;
+  const pointers = gate.missing;
   const { value: detail } = useLoad(`template ${run.vertical}`, () => getTemplate(run.vertical));
-  const key = JSON.stringify(wanted);
+  const key = JSON.stringify(pointers);
   return useMemo(
     () =>
-      wanted.length === 0
+      pointers.length === 0
         ? null
-        : missingInputs(wanted, detail?.inputs_schema ?? {}, gate.kind === "task"),
+        : missingInputs(pointers, detail?.inputs_schema ?? {}, gate.kind === "task"),
     [key, detail, gate.kind],
   );
 }

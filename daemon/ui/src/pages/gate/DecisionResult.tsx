@@ -42,11 +42,11 @@ export function visitDecided(
   if (given === null) return undefined;
   const { gate, decision } = given;
   return run.trace.find(
-    (one) =>
-      one.step_id === gate.step_id &&
-      one.visit === gate.visit &&
-      one.verdict?.by === me &&
-      one.verdict.decision === decision,
+    (visit) =>
+      visit.step_id === gate.step_id &&
+      visit.visit === gate.visit &&
+      visit.verdict?.by === me &&
+      visit.verdict.decision === decision,
   );
 }
 
@@ -104,13 +104,15 @@ export function GateClosed({
 }) {
   const closed = run.trace
     .filter(
-      (one) =>
-        one.step_id === step && one.verdict !== null && (visit === null || one.visit === visit),
+      (entry) =>
+        entry.step_id === step &&
+        entry.verdict !== null &&
+        (visit === null || entry.visit === visit),
     )
     .at(-1);
   const verdict = closed?.verdict ?? null;
   const { user } = useAccount();
-  const mine = verdict?.by === user.email;
+  const decidedByUser = verdict?.by === user.email;
   return (
     <section className="result" role="status">
       <span className="result-icon">
@@ -120,7 +122,7 @@ export function GateClosed({
         title={
           verdict === null
             ? "No decision is pending here"
-            : mine
+            : decidedByUser
               ? "You decided this"
               : "Already decided"
         }
@@ -142,7 +144,7 @@ export function GateClosed({
               <Text text={verdict.comment} />
             </blockquote>
           )}
-          {!mine && <p>A decision counts once. No action is needed.</p>}
+          {!decidedByUser && <p>A decision counts once. No action is needed.</p>}
         </>
       )}
       <DecisionProgress run={run} step={step} visit={closed?.visit ?? null} reload={reload} />
@@ -166,39 +168,52 @@ function DecisionProgress({
   reload: () => void;
 }) {
   const { value: canvas } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
-  const link = useConnectionState();
-  const running = run.trace.filter((one) => one.status === "calling" || one.status === "ready");
+  const connection = useConnectionState();
+  const running = run.trace.filter(
+    (entry) => entry.status === "calling" || entry.status === "ready",
+  );
   const busy = running.length > 0 || run.status === "executing";
   useEffect(() => {
     // Poll while the event stream is down.
-    if (!busy || link === "live") return;
+    if (!busy || connection === "live") return;
     const timer = setInterval(reload, POLL_MS);
     return () => clearInterval(timer);
-  }, [busy, link, reload]);
+  }, [busy, connection, reload]);
   const label = (id: string) => canvas?.nodes.find((node) => node.id === id)?.label ?? id;
-  const since =
-    visit === null ? [] : run.trace.filter((one) => one.step_id === step && one.visit >= visit);
-  const own = since.at(-1);
-  const doubt = run.gates.find((gate) => gate.step_id === step && gate.reason === OUTCOME_UNKNOWN);
+  const visits =
+    visit === null
+      ? []
+      : run.trace.filter((entry) => entry.step_id === step && entry.visit >= visit);
+  const latestVisit = visits.at(-1);
+  const uncertainGate = run.gates.find(
+    (gate) => gate.step_id === step && gate.reason === OUTCOME_UNKNOWN,
+  );
   return (
     <>
-      {running.map((one) => (
-        <RunningCall key={`${one.step_id} ${one.visit}`} visit={one} label={label(one.step_id)} />
+      {running.map((entry) => (
+        <RunningCall
+          key={`${entry.step_id} ${entry.visit}`}
+          visit={entry}
+          label={label(entry.step_id)}
+        />
       ))}
-      {doubt !== undefined && (
-        <Note kind="warn" title={`The outcome of “${doubt.label.slice(0, 120)}” is unknown.`}>
+      {uncertainGate !== undefined && (
+        <Note
+          kind="warn"
+          title={`The outcome of “${uncertainGate.label.slice(0, 120)}” is unknown.`}
+        >
           <p>
             <Text
               text={
-                since.findLast((one) => one.error !== null)?.error?.detail ??
+                visits.findLast((entry) => entry.error !== null)?.error?.detail ??
                 "The call may or may not have reached the endpoint."
               }
             />
           </p>
         </Note>
       )}
-      {own !== undefined && !running.includes(own) && (
-        <CallResult visit={own} label={label(own.step_id)} />
+      {latestVisit !== undefined && !running.includes(latestVisit) && (
+        <CallResult visit={latestVisit} label={label(latestVisit.step_id)} />
       )}
       <RunState run={run} />
     </>
@@ -268,7 +283,7 @@ function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean })
   const next = useMemo(
     () =>
       waiting
-        .filter((one) => one.run.id !== run.id && mayDecide(role, one.gate.role))
+        .filter((item) => item.run.id !== run.id && mayDecide(role, item.gate.role))
         .sort(riskiestFirst)[0],
     [waiting, run.id, role],
   );

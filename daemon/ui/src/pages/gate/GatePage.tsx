@@ -105,8 +105,12 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
     if (events.length === 0) reload();
   });
   const mode = useMemo(() => {
-    const live = new Set((bound ?? []).filter((one) => one.reversible).map((one) => one.tool_id));
-    const listed = new Map(gate.effects.map((one) => [one.step_id, one.mode]));
+    const live = new Set(
+      (bound ?? [])
+        .filter((connector) => connector.reversible)
+        .map((connector) => connector.tool_id),
+    );
+    const listed = new Map(gate.effects.map((call) => [call.step_id, call.mode]));
     if (gate.effect !== null) listed.set(gate.step_id, gate.effect.mode);
     return (node: GraphNode) =>
       listed.get(node.id) ?? (live.has(node.tool ?? "") ? "live" : "shadow");
@@ -116,8 +120,9 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
     [canvas],
   );
   const label = (id: string) => labels.get(id) ?? humanize(id);
-  const asked =
-    1 + run.trace.filter((one) => one.step_id === gate.step_id && one.verdict !== null).length;
+  const openings =
+    1 +
+    run.trace.filter((visit) => visit.step_id === gate.step_id && visit.verdict !== null).length;
   const unknown = gate.reason === OUTCOME_UNKNOWN;
   return (
     <article className="gate">
@@ -137,7 +142,7 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
               </span>
             ))}
             waiting <ElapsedTime at={gate.opened_at} />
-            {asked > 1 && ` · asked for the ${ordinal(asked)} time`}
+            {openings > 1 && ` · asked for the ${ordinal(openings)} time`}
           </span>
         </p>
       </Heading>
@@ -212,7 +217,7 @@ function GateQuestion({ gate }: { gate: Gate }) {
 /** The description of the template. */
 function TemplateSummary({ vertical, title }: { vertical: string; title: string }) {
   const { value } = useLoad("templates", getTemplates);
-  const found = value?.find((one) => one.vertical === vertical);
+  const found = value?.find((template) => template.vertical === vertical);
   return (
     <p>
       <strong>
@@ -235,12 +240,12 @@ function DecisionBasis({
 }) {
   const { value: detail } = useLoad(`template ${run.vertical}`, () => getTemplate(run.vertical));
   const found = latestFirst(run);
-  const made = found.filter(([step]) => isShadowed(run, step));
+  const sampled = found.filter(([step]) => isShadowed(run, step));
   return (
     <>
       <section className="card">
         <h2>Results of earlier steps</h2>
-        {made.length > 0 && made.length === found.length && (
+        {sampled.length > 0 && sampled.length === found.length && (
           <p className="muted small gap">
             Latest first. These are sample responses from the template, because the steps were
             shadowed.
@@ -253,7 +258,7 @@ function DecisionBasis({
             <div className="step-result" key={step}>
               <h3>
                 <Label text={label(step)} />
-                {made.length < found.length && isShadowed(run, step) && (
+                {sampled.length < found.length && isShadowed(run, step) && (
                   <small className="muted"> sample response: the step was shadowed</small>
                 )}
               </h3>
@@ -285,11 +290,11 @@ function DecisionBasis({
 }
 
 function isShadowed(run: Run, step: string): boolean {
-  return run.trace.filter((one) => one.step_id === step).at(-1)?.mode === "shadow";
+  return run.trace.filter((visit) => visit.step_id === step).at(-1)?.mode === "shadow";
 }
 
 /** The facts, latest first. */
 function latestFirst(run: Run): [string, unknown][] {
-  const at = (step: string) => run.trace.findLastIndex((one) => one.step_id === step);
-  return Object.entries(run.facts).sort(([one], [other]) => at(other) - at(one));
+  const at = (step: string) => run.trace.findLastIndex((visit) => visit.step_id === step);
+  return Object.entries(run.facts).sort(([name], [text]) => at(text) - at(name));
 }

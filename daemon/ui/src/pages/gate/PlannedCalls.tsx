@@ -8,23 +8,23 @@ import { decisionLabel } from "../../text/labels";
 import { countOf, joinNames } from "../../text/sentences";
 
 export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCall[] }) {
-  const live = effects.filter((one) => one.mode === "live").length;
+  const live = effects.filter((call) => call.mode === "live").length;
   const shown = gate.effect !== null;
   return (
     <section className="card effects">
       <h2>
-        {effects.some((one) => !one.decisions.includes("approved"))
+        {effects.some((call) => !call.decisions.includes("approved"))
           ? "Calls that your decision can send"
           : "Calls that an approval can send"}
       </h2>
       <p className="muted">{summary(effects.length, live)}</p>
       {effects.length > 0 && (
         <ul>
-          {effects.map((one) => (
-            <li key={one.step_id} className={`effect effect-${one.mode}`}>
+          {effects.map((call) => (
+            <li key={call.step_id} className={`effect effect-${call.mode}`}>
               <PlannedCallItem
-                one={one}
-                known={shown && one.step_id === gate.step_id}
+                call={call}
+                known={shown && call.step_id === gate.step_id}
                 gate={gate}
               />
             </li>
@@ -43,40 +43,40 @@ function summary(all: number, live: number): string {
 }
 
 /** A call whose content is already on the page is only named. */
-function PlannedCallItem({ one, known, gate }: { one: PlannedCall; known: boolean; gate: Gate }) {
+function PlannedCallItem({ call, known, gate }: { call: PlannedCall; known: boolean; gate: Gate }) {
   const on =
-    one.decisions.length < gate.decisions.length
-      ? `on ${joinNames(one.decisions.map((name) => `“${decisionLabel(name)}”`))}`
+    call.decisions.length < gate.decisions.length
+      ? `on ${joinNames(call.decisions.map((name) => `“${decisionLabel(name)}”`))}`
       : "on every decision";
   return (
     <>
       <p>
         <strong>
-          <Label text={one.label} />
+          <Label text={call.label} />
         </strong>{" "}
-        <span className={`badge mode-${one.mode}`}>
-          <Icon name={one.mode} size={14} /> {one.mode === "live" ? "Live" : "Dry run"}
+        <span className={`badge mode-${call.mode}`}>
+          <Icon name={call.mode} size={14} /> {call.mode === "live" ? "Live" : "Dry run"}
         </span>{" "}
         <span className="muted small">
           <Label text={on} />
         </span>
       </p>
-      {one.connector === null ? (
-        <NoConnector tool={one.tool} />
+      {call.connector === null ? (
+        <NoConnector tool={call.tool} />
       ) : (
         <p className="small">
-          <code>{one.connector.method}</code>{" "}
+          <code>{call.connector.method}</code>{" "}
           <code className="url">
-            <Text text={one.connector.origin + one.connector.path} />
+            <Text text={call.connector.origin + call.connector.path} />
           </code>{" "}
           <span className="muted">
-            tool <Label text={one.tool} />, version {one.connector.version} of its connector
+            tool <Label text={call.tool} />, version {call.connector.version} of its connector
           </span>
         </p>
       )}
       {known && <p className="muted small">Its content is shown above.</p>}
-      {!known && one.call !== null && <CallDetail call={one.call} state="planned" />}
-      {one.call === null && one.mode === "live" && (
+      {!known && call.call !== null && <CallDetail call={call.call} state="planned" />}
+      {call.call === null && call.mode === "live" && (
         <p className="muted small">Its content depends on steps that have not run yet.</p>
       )}
     </>

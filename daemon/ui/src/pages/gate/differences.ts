@@ -30,29 +30,29 @@ export function gateDifferences(before: GateSnapshot, after: GateSnapshot): stri
 
 /** What has become of the calls that the approval can lead to. */
 function plannedCallDifferences(before: PlannedCall[], after: PlannedCall[]): string[] {
-  const was = new Map(before.map((one) => [one.step_id, one]));
-  const is = new Set(after.map((one) => one.step_id));
-  const gone = before
-    .filter((one) => !is.has(one.step_id))
-    .map((one) => `“${one.label}” is no longer sent.`);
+  const was = new Map(before.map((call) => [call.step_id, call]));
+  const is = new Set(after.map((call) => call.step_id));
+  const removed = before
+    .filter((call) => !is.has(call.step_id))
+    .map((call) => `“${call.label}” is no longer sent.`);
   return [
-    ...after.flatMap((one) => {
-      const known = was.get(one.step_id);
+    ...after.flatMap((call) => {
+      const known = was.get(call.step_id);
       if (known === undefined)
-        return [`“${one.label}” can now be sent${one.mode === "live" ? "" : ", as a dry run"}.`];
-      if (known.mode !== one.mode)
+        return [`“${call.label}” can now be sent${call.mode === "live" ? "" : ", as a dry run"}.`];
+      if (known.mode !== call.mode)
         return [
-          one.mode === "live"
-            ? `“${one.label}” was a dry run and is now live.`
-            : `“${one.label}” was live and is now a dry run.`,
+          call.mode === "live"
+            ? `“${call.label}” was a dry run and is now live.`
+            : `“${call.label}” was live and is now a dry run.`,
         ];
-      if (!equal(known.connector, one.connector))
-        return [`The connector of “${one.label}” changed: it now calls ${connectorText(one)}.`];
-      return equal(known.call, one.call)
+      if (!equal(known.connector, call.connector))
+        return [`The connector of “${call.label}” changed: it now calls ${connectorText(call)}.`];
+      return equal(known.call, call.call)
         ? []
-        : [`The content of the call “${one.label}” has changed.`];
+        : [`The content of the call “${call.label}” has changed.`];
     }),
-    ...gone,
+    ...removed,
   ];
 }
 

@@ -17,13 +17,15 @@ export function parseToolOutput(text: string): ParsedOutput {
   if (value !== undefined) return { value };
   const lines = trimmed.split("\n").filter((line) => line.trim() !== "");
   const found = lines.map((line) => LINE.exec(line));
-  if (found.some((one) => one === null))
+  if (found.some((match) => match === null))
     return { error: "is neither JSON nor lines of the form name = value" };
-  const names = found.map((one) => one?.[1] ?? "");
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined) return { error: `names ${twice} twice` };
+  const names = found.map((match) => match?.[1] ?? "");
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index);
+  if (duplicate !== undefined) return { error: `names ${duplicate} twice` };
   return {
-    value: Object.fromEntries(found.map((one) => [one?.[1] ?? "", parseScalar(one?.[2] ?? "")])),
+    value: Object.fromEntries(
+      found.map((match) => [match?.[1] ?? "", parseScalar(match?.[2] ?? "")]),
+    ),
   };
 }
 

@@ -49,7 +49,7 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
     getAll<RunEvent>(`/process-runs/${run.id}/events?limit=200`, EVENTS_MAX),
   );
   useEvents((heard) => {
-    if (heard.length === 0 || heard.some((one) => one.run_id === run.id)) events.reload();
+    if (heard.length === 0 || heard.some((event) => event.run_id === run.id)) events.reload();
   });
   const [step, setStep] = useState<string | null>(null);
   const labels = useMemo(

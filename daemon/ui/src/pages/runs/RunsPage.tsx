@@ -21,13 +21,13 @@ const STATUS_EVENTS = new Set(["run_started", "run_ended", "gate_opened", "verdi
 export function RunsPage() {
   const { query } = useRoute();
   const titles = useTemplateTitles();
-  const asked = new URLSearchParams({ limit: String(PAGE_SIZE) });
+  const parameters = new URLSearchParams({ limit: String(PAGE_SIZE) });
   for (const name of ["status", "vertical"])
-    if (query.get(name)) asked.set(name, query.get(name) ?? "");
-  const path = `/process-runs/?${asked}`;
+    if (query.get(name)) parameters.set(name, query.get(name) ?? "");
+  const path = `/process-runs/?${parameters}`;
   const first = useLoad(path, () => send<Run[]>("GET", path));
   useEvents((events) => {
-    if (events.length === 0 || events.some((one) => STATUS_EVENTS.has(one.event.type)))
+    if (events.length === 0 || events.some((event) => STATUS_EVENTS.has(event.event.type)))
       first.reload();
   });
   const set = (name: string, value: string) => {
@@ -66,14 +66,14 @@ export function RunsPage() {
       ) : first.value.value.length === 0 ? (
         <EmptyState
           icon="runs"
-          title={asked.size > 1 ? "No run matches these filters" : "There are no runs yet"}
+          title={parameters.size > 1 ? "No run matches these filters" : "There are no runs yet"}
         >
           <p>
-            {asked.size > 1
+            {parameters.size > 1
               ? "Choose another status or template."
               : "Start one from a template. Each template has an example."}
           </p>
-          {asked.size === 1 && (
+          {parameters.size === 1 && (
             <a className="button primary" href="#/templates">
               Choose a template
             </a>

@@ -44,7 +44,7 @@ export function TemplatePage({ vertical }: { vertical: string }) {
         </p>
       </Heading>
       <div className="run-columns start-columns">
-        <StartForm one={value} />
+        <StartForm template={value} />
         <div>
           <section className="card">
             <h2>Gates</h2>
@@ -99,7 +99,7 @@ function GateList({ canvas: found }: { canvas: Canvas }) {
 }
 
 function NodeDetail({ canvas: found, id }: { canvas: Canvas; id: string }) {
-  const node = found.nodes.find((one) => one.id === id);
+  const node = found.nodes.find((step) => step.id === id);
   if (node === undefined) return null;
   return (
     <section className="card" role="status">
@@ -120,8 +120,8 @@ function NodeDetail({ canvas: found, id }: { canvas: Canvas; id: string }) {
   );
 }
 
-function StartForm({ one }: { one: TemplateDetail }) {
-  const schema = one.inputs_schema;
+function StartForm({ template }: { template: TemplateDetail }) {
+  const schema = template.inputs_schema;
   const [texts, setTexts] = useState<FieldTexts>(() => emptyTexts(schema));
   const [raw, setRaw] = useState<string | null>(schema.properties === undefined ? "{}" : null);
   const [auto, setAuto] = useState(true);
@@ -139,7 +139,7 @@ function StartForm({ one }: { one: TemplateDetail }) {
     setProblem(null);
     if (found.errors.size > 0) return;
     setBusy(true);
-    const body = { vertical: one.vertical, inputs: found.inputs, auto_resolve: auto };
+    const body = { vertical: template.vertical, inputs: found.inputs, auto_resolve: auto };
     const text = prettyPrint(body as Values);
     if (sent.current?.body !== text) sent.current = { body: text, key: newIdempotencyKey() };
     try {
@@ -157,8 +157,8 @@ function StartForm({ one }: { one: TemplateDetail }) {
   }
 
   const example = () => {
-    setTexts(textsFrom(schema, one.inputs));
-    if (raw !== null) setRaw(prettyPrint(one.inputs));
+    setTexts(textsFrom(schema, template.inputs));
+    if (raw !== null) setRaw(prettyPrint(template.inputs));
     setErrors(new Map());
     setProblem(null);
     // The next step for the user, possibly out of sight in a long form.

@@ -19,8 +19,8 @@ const Thumb = lazy(() => import("../../graph/Thumbnail"));
 export function TemplatesPage() {
   const { value, problem, reload } = useLoad("templates", getTemplates);
   const [text, setText] = useState("");
-  const shown = (value ?? []).filter((one) =>
-    `${one.title} ${one.description} ${one.vertical}`
+  const shown = (value ?? []).filter((template) =>
+    `${template.title} ${template.description} ${template.vertical}`
       .toLowerCase()
       .includes(text.trim().toLowerCase()),
   );
@@ -48,8 +48,8 @@ export function TemplatesPage() {
           </div>
           {shown.length === 0 && <EmptyState icon="search" title="No matching template" />}
           <ul className="gallery" aria-label="Templates">
-            {shown.map((one) => (
-              <TemplateCard key={one.vertical} one={one} />
+            {shown.map((template) => (
+              <TemplateCard key={template.vertical} template={template} />
             ))}
           </ul>
         </>
@@ -58,28 +58,28 @@ export function TemplatesPage() {
   );
 }
 
-function TemplateCard({ one }: { one: Template }) {
-  const { value } = useLoad(`canvas ${one.vertical}`, () => getCanvas(one.vertical));
+function TemplateCard({ template }: { template: Template }) {
+  const { value } = useLoad(`canvas ${template.vertical}`, () => getCanvas(template.vertical));
   const gates = (value?.nodes ?? []).filter((node) => node.gate);
   const worst = TIERS.find((tier): tier is Tier => gates.some((node) => node.tier === tier));
   return (
     <li className="tile">
       <Suspense fallback={<div className="thumbnail" />}>
-        <Thumb vertical={one.vertical} />
+        <Thumb vertical={template.vertical} />
       </Suspense>
       <h2>
-        <a href={linkTo("templates", one.vertical)}>
-          <Label text={one.title} />
+        <a href={linkTo("templates", template.vertical)}>
+          <Label text={template.title} />
         </a>
       </h2>
       <p>
-        <Label text={one.description} maxLength={260} />
+        <Label text={template.description} maxLength={260} />
       </p>
       <p className="badges">
         {worst !== undefined && <TierBadge tier={worst} />}
         <span className="muted">
-          <Icon name="gate" size={14} /> {countOf(one.gates.length, "decision")} ·{" "}
-          {countOf(one.steps, "step")}
+          <Icon name="gate" size={14} /> {countOf(template.gates.length, "decision")} ·{" "}
+          {countOf(template.steps, "step")}
         </span>
       </p>
     </li>
