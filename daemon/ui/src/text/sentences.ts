@@ -124,7 +124,7 @@ export function gateQuestion(gate: Gate): [string, string] | null {
   if (gate.kind === "gateway" && !gate.decisions.includes("approved"))
     return ["Which branch should the run take at “", "”?"];
   if (gate.kind === "gateway") return ["May the run continue after “", "”?"];
-  return gate.kind === "task" ? ["May “", "” run?"] : null;
+  return gate.kind === "task" ? ["Run “", "”?"] : null;
 }
 
 export interface EventDescription {
