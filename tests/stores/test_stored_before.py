@@ -49,7 +49,8 @@ async def test_every_run_and_its_history_read_as_they_did(service: Service) -> N
     for name, known in EXPECTED.items():
         run_id = known["run"]["id"]
         if name != "pending":
-            assert await service.read(run_id) == known["run"], name
+            run = await service.read(run_id)
+            assert {member: run[member] for member in known["run"]} == known["run"], name
         assert (await service.history(run_id))[: len(known["events"])] == known["events"], name
     status, listed = await service.send("GET", "/process-runs/?limit=200")
     assert status == 200

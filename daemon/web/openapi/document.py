@@ -155,7 +155,7 @@ def _content(model: Any, schemas: dict[str, Any], operation_id: str = "") -> dic
 
 def _example(schema: dict[str, Any], schemas: dict[str, Any]) -> Any:
     name = schema["$ref"].rsplit("/", 1)[1]
-    return _examples()[name] if name in _examples() else schemas[name]["examples"][0]
+    return _whole(_examples()[name], schemas[name]) if name in _examples() else schemas[name]["examples"][0]
 
 
 def _problems(schemas: dict[str, Any]) -> dict[str, Any]:
