@@ -42,7 +42,7 @@ class Engine(Protocol[W_contra]):
         rolled back and nothing more may be written.
         """
 
-    async def rest(self) -> None:
+    async def after_batch(self) -> None:
         """Tidy up between two batches, when nobody waits for this one any more."""
 
 
@@ -116,7 +116,7 @@ class Writer(Generic[W]):
             while await self._gather():
                 self._began = time.perf_counter()
                 await self._write(self._began)
-                await self._engine.rest()
+                await self._engine.after_batch()
                 self._began = None
         except Exception as error:  # noqa: BLE001 - the top of this loop: whatever it was, all are answered
             failure = error

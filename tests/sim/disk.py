@@ -115,7 +115,7 @@ class SimEngine:
         await world.pause(world.write_s())
         return settled
 
-    async def rest(self) -> None:
+    async def after_batch(self) -> None:
         """There is nothing to tidy up."""
 
 

@@ -42,7 +42,7 @@ class Ledger:
         self.batches.append(len(works))
         return [self._one(work) for work in works]
 
-    async def rest(self) -> None:
+    async def after_batch(self) -> None:
         self.rests += 1
 
     def _one(self, work: Callable[[Kept], Any]) -> tuple[Any, Exception | None]:

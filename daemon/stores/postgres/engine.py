@@ -68,7 +68,7 @@ class PostgresEngine:
                     settled[place] = one
         return settled
 
-    async def rest(self) -> None:
+    async def after_batch(self) -> None:
         """There is nothing to tidy up."""
 
     async def _append(self, company_id: str, appends: Sequence[Any]) -> Sequence[Settled]:

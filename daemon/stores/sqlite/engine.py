@@ -48,7 +48,7 @@ class SqliteEngine:
         """Commit the works together; StoreFailed says whether a failed batch can have been applied."""
         return await self._connection.run(partial(self._apply, works))
 
-    async def rest(self) -> None:
+    async def after_batch(self) -> None:
         """Move the log into the database when it has grown long; readers are not disturbed and not waited for."""
         if self._checkpoint_due:
             try:
