@@ -1,4 +1,4 @@
-"""The actor: the one place in a process where a run lives, with a mailbox that it works through in order."""
+"""The actor: the one live owner of a run in a process. It handles its mailbox in order."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ ReceiptMaker = Callable[[Run, Rejected | None], Receipt]
 
 @dataclass(slots=True)
 class Envelope:
-    """A message on its way to an actor, with what its sender needs; without a message it only wakes the actor.
+    """A message for an actor, and the reply. Without a message it only wakes the actor.
 
-    `template` pins a start; `receipt` makes the record of the answer that is committed with the turn; `faults` counts
-    how often a fault of our own kept it from being applied; `trace` is where its sender stood in a trace; `number`
-    counts the messages of its actor.
+    `template` pins a start; `receipt` makes the record of the answer that is committed with the
+    turn; `faults` counts how often a fault of our own kept it from being applied; `trace` is where
+    its sender stood in a trace; `number` counts the messages of its actor.
     """
 
     message: Message | None
@@ -106,9 +106,9 @@ class Supervisor(Protocol):
 class Actor:
     """The live owner of one run: it alone decides, commits, and only then lets anything be seen.
 
-    While the mailbox is empty it is an object and no task. After a failure that may have changed the journal it forgets
-    its state; the next message finds it there again. The journal was last asked or appended to when `_covered` messages
-    had been delivered.
+    While the mailbox is empty it is an object and no task. After a failure that may have changed
+    the journal it forgets its state; the next message finds it there again. The journal was last
+    asked or appended to when `_covered` messages had been delivered.
     """
 
     __slots__ = (
@@ -153,7 +153,7 @@ class Actor:
         return 0 if self._mailbox is None else len(self._mailbox)
 
     def deliver(self, envelope: Envelope) -> None:
-        """Put a message into the mailbox; Overloaded when a sender would have to wait behind too many others."""
+        """Put a message into the mailbox; Overloaded when the mailbox is full."""
         if self._mailbox is None:
             self._mailbox = deque()
         if envelope.reply is not None and len(self._mailbox) >= self._context.mailbox_max:
@@ -196,7 +196,7 @@ class Actor:
             envelope.fail(error)
 
     def _doubt(self, error: Exception) -> None:
-        """In doubt, die: forget the run, unless it is certain that the journal still has it as it is here."""
+        """Forget the run, unless the journal certainly has it as it is here."""
         certain = isinstance(error, ReceiptTaken) or (isinstance(error, StoreFailed) and error.outcome == "not_applied")
         self._covered = 0
         if self.run is None or not certain:
@@ -217,7 +217,7 @@ class Actor:
             done = step(self.run, message, template, connectors, self._context.steps_max)
             if isinstance(done, Rejected) or not done.events:
                 if self._context.journal.shared and envelope.number > self._covered:
-                    await self._load()  # what is refused here may be right by what others have committed
+                    await self._load()  # what is refused may be right after others' commits
                     continue
                 envelope.answer(done)
                 return
@@ -262,7 +262,7 @@ class Actor:
             self._context.feed.publish(done.run, done.events)
 
     async def _ready(self, envelope: Envelope) -> Template | None:
-        """The run's template, the run being loaded first where it is not; None when there is no such run."""
+        """Load the run if needed; returns its template, or None if there is no such run."""
         if self._template is None:
             if isinstance(envelope.message, Start):
                 self._template = envelope.template
@@ -286,7 +286,7 @@ class Actor:
 
 
 def _interned(run: Run, template: Template) -> Run:
-    """A run from the journal, holding once what decoding made several times: names, times, outputs that are facts."""
+    """A loaded run in which equal names, times and outputs are one object each, to save memory."""
     times: dict[datetime, datetime] = {}
 
     def moment(at: datetime) -> datetime:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 LOG_CONTEXT: ContextVar[Mapping[str, object]] = ContextVar("log_context", default=MappingProxyType({}))
 TRACE: ContextVar[str | None] = ContextVar("trace", default=None)
-"""Where the work at hand stands in a trace, as a W3C `traceparent`; None where no traces are made."""
+"""The W3C `traceparent` of the work at hand; None when tracing is off."""
 
 
 def set_log_context(**ids: object) -> None:

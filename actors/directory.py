@@ -25,8 +25,9 @@ FAULTS_MAX = 5
 class Directory:
     """All live actors of a process, by run.
 
-    `idle_s` is how long a run at rest stays in memory after its last message; `report` is told of a message that
-    could not be applied and has nobody who waits for an answer; `repeat_s` later it comes again.
+    `idle_s` is how long a run at rest stays in memory after its last message; `report` is told of a
+    message that could not be applied and has nobody who waits for an answer; `repeat_s` later it
+    comes again.
     """
 
     def __init__(
@@ -58,17 +59,17 @@ class Directory:
         return sum(depths), max(depths, default=0)
 
     def live(self, company_id: str, run_id: str) -> Run | None:
-        """The run as last committed, if its actor is live and has it, and nobody else can have committed since."""
+        """The run as last committed, if its actor is live and no other process can append."""
         actor = None if self._context.journal.shared else self._actors.get((company_id, run_id))
         return None if actor is None else actor.run
 
     def under_way(self, key: tuple[str, str]) -> bool:
-        """Whether a message to this run is being worked on, or will be: when stopping, after the next start."""
+        """Whether a message to this run is being handled, or will be."""
         actor = self._actors.get(key)
         return self._stopping or key in self._repeats or (actor is not None and actor.task is not None)
 
     async def wake(self, key: tuple[str, str]) -> None:
-        """Have the run take its state from the journal and go on from there, unless it is at work."""
+        """Reload the run from the journal and go on, unless it is at work."""
         if not self.under_way(key):
             self._actors.pop(key, None)
             self._resting.pop(key, None)
@@ -95,18 +96,18 @@ class Directory:
         return answer
 
     def tell(self, company_id: str, run_id: str, outcome: Outcome) -> None:
-        """Hand an outcome to the run's actor; it is accepted while the service drains, too, but not after that."""
+        """Hand an outcome to the run's actor. It is accepted until the drain has ended."""
         self._deliver((company_id, run_id), Envelope(outcome))
 
     async def recover(self) -> int:
-        """Take up every run that is not at rest and that nobody sees to, so that it goes on; returns how many."""
+        """Activate every run that needs recovery; returns how many."""
         keys = await self._context.journal.claim()
         for start in range(0, len(keys), RECOVER_MAX):
             await asyncio.gather(*(self.wake(key) for key in keys[start : start + RECOVER_MAX]))
         return len(keys)
 
     def passivate(self, at_most: int | None = None) -> int:
-        """Look at `at_most` actors that came to rest, longest ago first, and let go of the idle; returns how many.
+        """Drop idle actors among the `at_most` that have rested longest; returns how many.
 
         One that works again stands no longer among them: it comes back when it is left.
         """
@@ -127,7 +128,7 @@ class Directory:
         self._stopping = True
 
     async def drain(self, timeout_s: float) -> None:
-        """Let the actors work off their mailboxes within that time, then answer whoever still waits."""
+        """Let the actors empty their mailboxes in time, then answer the senders that still wait."""
         self.refuse()
         working = [actor.task for actor in self._actors.values() if actor.task is not None]
         if working:
@@ -142,10 +143,10 @@ class Directory:
         self._stopped = True
 
     def on_idle(self, actor: Actor) -> None:
-        """An actor's mailbox is empty: one without a run is forgotten at once, one at rest when it has been idle.
+        """Forget an actor without a run at once, and one at rest when it has been idle.
 
-        Those at rest stand in the order in which they were left, apart from those that wait for something else: a look
-        at the idle ones meets no others.
+        Those at rest stand in the order in which they were left, apart from those that wait for
+        something else: a look at the idle ones meets no others.
         """
         actor.touched = asyncio.get_running_loop().time()
         if self._actors.get(actor.key) is actor:
@@ -158,8 +159,9 @@ class Directory:
     def on_undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
         """What nobody waits for was not applied: it is reported and comes again.
 
-        A fault of the store is waited out. A fault of our own may never pass: after a few tries, each later than the
-        one before, an answer that cannot be applied gives way to the word that nobody knows it.
+        A fault of the store is waited out. A fault of our own may never pass: after a few tries,
+        each later than the one before, an answer that cannot be applied gives way to the word that
+        nobody knows it.
         """
         self._report(key, error)
         delay_s, message = self._repeat_s, envelope.message
@@ -189,7 +191,7 @@ class Directory:
             self._actor(key).deliver(envelope)
 
     async def _wake(self, key: tuple[str, str]) -> None:
-        """Activate a run; one that cannot be is reported, and keeps none of the others from going on."""
+        """Activate a run. A failure is reported and stops no other run."""
         reply: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
         self._deliver(key, Envelope(None, reply))
         try:
@@ -206,7 +208,7 @@ class Directory:
 
 
 def _given_up(message: Message | None) -> Message | None:
-    """In place of an answer that cannot be applied: that its call has happened, and nobody knows with what outcome."""
+    """Replace an outcome that cannot be applied: its call becomes one of unknown outcome."""
     if not isinstance(message, CallReturned | CallFailed):
         return message
     detail = "The answer of this call could not be taken in; nobody knows what it was."

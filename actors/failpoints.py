@@ -1,4 +1,4 @@
-"""Failpoints: places with a name, at which a test build can end the process; everywhere else they do nothing."""
+"""Failpoints: named places at which a test build can end the process."""
 
 from collections.abc import Callable
 from typing import Literal, get_args
@@ -53,7 +53,7 @@ _hooks: list[Callable[[str], None]] = []
 
 
 def reach(name: Failpoint) -> None:
-    """Say that this place is reached; nothing happens unless a test build has armed the failpoints."""
+    """Reach this failpoint; it does nothing unless a test build has armed it."""
     if _hooks:
         _hooks[0](name)
 

@@ -45,7 +45,7 @@ class StoreFailed(Exception):
 
 
 class Receipt(Struct, frozen=True):
-    """What was answered to a request that carried an Idempotency-Key; without a status it is not answered yet."""
+    """The response to a request with an Idempotency-Key; None as status: not answered yet."""
 
     company_id: str
     path: str
@@ -58,7 +58,7 @@ class Receipt(Struct, frozen=True):
 
 
 class Commit(Struct, frozen=True):
-    """What one turn makes durable: the events, the run after them, and the receipt of the request behind it."""
+    """What one turn makes durable: events, the run after them, and the request's receipt."""
 
     run: Run
     events: tuple[Event, ...]
@@ -67,7 +67,7 @@ class Commit(Struct, frozen=True):
 
     @property
     def expected_version(self) -> int:
-        """The version that the run must have in the journal for this commit to count; 0 for a new run."""
+        """The version that the journal must have for this commit to count; 0 for a new run."""
         return self.run.version - len(self.events)
 
 
@@ -85,7 +85,7 @@ class Journal(Protocol):
         """The run as committed; None when the company has no such run."""
 
     async def claim(self) -> Sequence[tuple[str, str]]:
-        """Take up runs that are not at rest and that nobody sees to: the (company_id, run_id) of each."""
+        """Claim the runs that need recovery; returns the (company_id, run_id) of each."""
 
 
 class Templates(Protocol):
@@ -106,7 +106,7 @@ class Effects(Protocol):
     """Whoever performs what runs ask of the outside, beside the actors."""
 
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
-        """See to it that each effect is under way, once per key; `recovered` when a restart may lie between."""
+        """Start each effect once per key; `recovered` when a restart may lie between."""
 
     def forget(self, company_id: str, run_id: str) -> None:
         """Begin nothing more for a run that has ended."""

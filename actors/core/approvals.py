@@ -1,4 +1,4 @@
-"""What an approval covers: the calls that a gate shows, whether they still stand, and whether one may be sent."""
+"""What an approval covers: the calls that a gate shows, and whether one may be sent."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TAG_DIGITS = 16
 
 
 class Standing(Struct, frozen=True):
-    """What a human is asked at a visit as things stand: the step's own call, what follows, the digest of all of it.
+    """What a gate asks now: the step's own call, the calls that follow, and their digest.
 
     `missing` are JSON pointers of the inputs that the step lacks.
     """
@@ -57,7 +57,7 @@ def standing(
     connectors: Connectors,
     missing: tuple[str, ...] = (),
 ) -> Standing:
-    """What these decisions at a visit can lead to now, `request` being the call of the step itself."""
+    """What these decisions at a visit can lead to now; `request` is the step's own call."""
     effects = _planned(run, visit, decisions, template, connectors)
     own = sendable(request)
     seen = digest(
@@ -77,7 +77,7 @@ def standing(
 
 
 def stands(run: Run, visit: Visit, template: Template, connectors: Connectors) -> Standing:
-    """What an open gate asks now: what it asked when it opened, unless a connector behind it has changed.
+    """What an open gate asks now: as when it opened, unless a connector has changed.
 
     One that opened before effects were kept has shown none, and stands only where there are none.
     """
@@ -100,7 +100,7 @@ def restated(run: Run, visit: Visit, template: Template, connectors: Connectors)
 
 
 def missing_inputs(run: Run, visit: Visit, template: Template, request: Request | Missing | None) -> tuple[str, ...]:
-    """The inputs that the step of an open gate lacks; none are asked for where its call was made already."""
+    """The missing inputs of an open gate; none where its call was made already."""
     if visit.gate is None or visit.gate.decisions != template.decisions(visit.step_id):
         return ()
     answer = resolve(run, template.node(visit.step_id), template, request)
@@ -113,7 +113,7 @@ def differs(visit: Visit, now: Standing) -> bool:
 
 
 def own_call(run: Run, visit: Visit, node: Node, connectors: Connectors) -> Request | Missing | None:
-    """The call that a decision at a visit sends at once; what may have happened already is repeated as it was."""
+    """The call that a decision sends at once; a call in doubt is repeated as it was."""
     if not node.traits.calls:
         return None
     doubtful = visit.gate is not None and RETRY in visit.gate.decisions
@@ -139,7 +139,7 @@ def changed_gates(run: Run, template: Template, connectors: Connectors) -> Chang
 
 
 def as_it_stands(run: Run, gates: ChangedGates) -> Run:
-    """The run with its open gates as they stand, for those who read it; it is not what was committed."""
+    """The run with its open gates as they stand now, for readers; it is not what was committed."""
     now = {(visit.step_id, visit.visit): standing for visit, standing in gates}
     if not now:
         return run
@@ -147,7 +147,7 @@ def as_it_stands(run: Run, gates: ChangedGates) -> Run:
 
 
 def tag(run: Run, gates: ChangedGates) -> str:
-    """The entity tag of a run: its version, and which gates stand otherwise than that version says."""
+    """The entity tag of a run: its version, and a digest of the gates that have changed."""
     if not gates:
         return str(run.version)
     digests = ",".join(now.digest for _, now in gates)
@@ -155,7 +155,7 @@ def tag(run: Run, gates: ChangedGates) -> str:
 
 
 def covered(run: Run, step_id: str, request: Request | Missing) -> bool:
-    """Whether the latest verdict that leads to an irreversible step was shown the call that is due there."""
+    """Whether the latest verdict that leads to a step was shown the call that is due."""
     if isinstance(request, Missing):
         return True
     seen = next((one for one in run.approved if one.step_id == step_id), None)
@@ -167,7 +167,7 @@ def covered(run: Run, step_id: str, request: Request | Missing) -> bool:
 
 
 def doubt(run: Run, step_id: str) -> str | None:
-    """Why an irreversible step must not be called again without a human: an earlier call of it may have happened."""
+    """Why a step needs a human before its next call: an earlier call may have happened."""
     for visit in reversed(run.trace):
         if visit.step_id == step_id:
             if visit.status == "done":
@@ -184,7 +184,7 @@ def _doubt_of(error: Failure) -> str:
 def _planned(
     run: Run, visit: Visit, decisions: tuple[str, ...], template: Template, connectors: Connectors
 ) -> tuple[PlannedCall, ...]:
-    """The irreversible calls that each decision can lead to; where every step waits, that is the step's own at most."""
+    """The irreversible calls that each decision can lead to before the next human."""
     node = template.node(visit.step_id)
     own = tuple(one for one in decisions if one in (APPROVED, RETRY)) if node.effect == "irreversible" else ()
     planned = [plan(node, own, connectors)] if own else []
@@ -194,7 +194,7 @@ def _planned(
 
 
 def _certain(run: Run, node: Node, template: Template, connectors: Connectors) -> Request | None:
-    """The call of a step to come, where no step that may still be entered can change its content."""
+    """The call of a later step, if no step before it can change its content."""
     connector = connectors.get(node.tool or node.id)
     if connector is None:
         return None
@@ -205,7 +205,7 @@ def _certain(run: Run, node: Node, template: Template, connectors: Connectors) -
 
 
 def _keys(connector: Connector) -> tuple[str, ...] | None:
-    """The keys that a call's content is taken from; None where it carries everything that is known by then."""
+    """The keys that a call reads; None when it carries all inputs and facts."""
     if connector.body_map is None and connector.query_map is None:
         return () if connector.method in BODILESS else None
     return (*(connector.body_map or {}).values(), *(connector.query_map or {}).values())

@@ -1,4 +1,4 @@
-"""The call that a task makes of its tool: what would be sent, worked out before anything is sent."""
+"""The call that a task makes: the request, computed before anything is sent."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BODILESS = frozenset({"GET", "DELETE"})
 
 
 class Connector(Struct, frozen=True):
-    """The binding of a tool-id to an external HTTP API, without its secret; `version` grows with each change."""
+    """The binding of a tool-id to an HTTP API, without its secret; changes raise `version`."""
 
     tool_id: str
     version: int
@@ -41,7 +41,7 @@ Connectors = Mapping[str, Connector]
 
 
 class Request(Struct, frozen=True, gc=False, kw_only=True):
-    """A call as it will be sent, or in shadow mode as it would have been; credentials are masked."""
+    """A call as it is sent, or in shadow mode would be; credentials are masked."""
 
     body: dict[str, Any] | None = None
     connector_version: int | None = None
@@ -54,10 +54,10 @@ class Request(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class PlannedCall(Struct, frozen=True, gc=False, kw_only=True):
-    """An irreversible call that the named decisions at a gate can lead to, with its connector as it stands.
+    """An irreversible call that these decisions at a gate can lead to.
 
-    `request` is the call itself where nothing can change its content any more; the call of the gate's own step stands
-    in the gate.
+    `request` is the call itself where nothing can change its content any more; the call of the
+    gate's own step stands in the gate.
     """
 
     connector_version: int | None = None
@@ -73,7 +73,7 @@ class PlannedCall(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Missing(Struct, frozen=True):
-    """Keys that a step needs and that neither the facts nor the inputs hold; `partial` is its call without them."""
+    """Keys that a call needs and that are nowhere; `partial` is the call without them."""
 
     keys: tuple[str, ...]
     partial: Request | None = None
@@ -82,7 +82,8 @@ class Missing(Struct, frozen=True):
 def prepare(node: Node, connectors: Connectors, inputs: dict[str, Any], facts: dict[str, Any]) -> Request | Missing:
     """The request of a task's tool; Missing when mapped keys are not there.
 
-    Without a connector nothing says where or how it would be sent, so the request names the tool alone.
+    Without a connector nothing says where or how it would be sent, so the request names the tool
+    alone.
     """
     tool = node.tool or node.id
     connector = connectors.get(tool)
@@ -116,7 +117,7 @@ def _unbound(tool: str) -> Request:
 
 
 def sendable(request: Request | Missing | None) -> Request | None:
-    """The request of a step, if it has one and nothing is missing in it; in shadow it is made of what there is."""
+    """The request, if it is complete; in shadow mode a partial one, too."""
     if not isinstance(request, Missing):
         return request
     return request.partial if request.partial is not None and request.partial.mode == "shadow" else None
@@ -138,7 +139,7 @@ def shown(request: Request | None) -> dict[str, Any] | None:
 
 
 def plan(node: Node, decisions: tuple[str, ...], connectors: Connectors, request: Request | None = None) -> PlannedCall:
-    """The call of a task's tool as its connector stands; without a live connector it is shadowed."""
+    """The planned call of a task; without a live connector it is shadowed."""
     tool = node.tool or node.id
     connector = connectors.get(tool)
     if connector is None:
@@ -158,7 +159,7 @@ def plan(node: Node, decisions: tuple[str, ...], connectors: Connectors, request
 
 
 def shown_plan(planned: PlannedCall, own: Request | None = None) -> dict[str, Any]:
-    """A planned call in the form in which people see it and digests cover it; `own` is the call of its step."""
+    """A planned call as people see it and digests cover it; `own` is the call of its step."""
     known = planned.connector_version is not None
     return {
         "step_id": planned.step_id,
@@ -179,7 +180,7 @@ def shown_plan(planned: PlannedCall, own: Request | None = None) -> dict[str, An
 
 
 def dry_run(node: Node, inputs: dict[str, Any], facts: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """What a shadowed tool answers: the output of the first dry run whose condition holds, and whether it is a hit.
+    """The output of the first dry run whose condition holds, and whether it is a hit.
 
     A condition without a clear answer never clears anything: the output then is taken as a hit.
     """
@@ -194,7 +195,7 @@ def dry_run(node: Node, inputs: dict[str, Any], facts: dict[str, Any]) -> tuple[
 
 
 def look_up(key: str, inputs: dict[str, Any], facts: dict[str, Any]) -> Any | Missing:
-    """The value under a dotted key: in the facts, else in the inputs; `facts.` or `inputs.` in front says which."""
+    """The value of a dotted key: of the facts, else the inputs; a prefix names one of them."""
     first, _, rest = key.partition(".")
     if first in ("inputs", "facts") and rest:
         return _walk(inputs if first == "inputs" else facts, rest, key)

@@ -1,4 +1,4 @@
-"""Canonical JSON after RFC 8785, and the digest made of it, so that the same content has the same name everywhere."""
+"""Canonical JSON (RFC 8785), and digests of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def digest(value: Any) -> str:
 def canonical(value: Any) -> str:
     """The canonical JSON of a value; integers beyond 2**53 are written exactly rather than rounded.
 
-    Raises ValueError for what JSON cannot say (NaN, infinities), TypeError for what is no JSON value.
+    Raises ValueError for what JSON cannot say (NaN, infinities), TypeError for what is no JSON
+    value.
     """
     if _simple(value):
         written = _encode(value)
@@ -69,7 +70,7 @@ def _exact(value: Any) -> str:
 
 
 def _number(value: float) -> str:
-    """A float as ECMAScript writes it: Python's shortest digits, the exponent from 1e21 up and 1e-7 down."""
+    """A float as ECMAScript writes it, with an exponent from 1e21 up and 1e-7 down."""
     if not math.isfinite(value):
         message = "JSON has no such number"
         raise ValueError(message)

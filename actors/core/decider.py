@@ -1,4 +1,4 @@
-"""The only place where a run's next move is chosen: pure, so that it can be repeated, tested and trusted."""
+"""Decides what each message does to a run. Pure: no IO, no clock, no randomness."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ STEPS_MAX = 10_000
 class Step(Struct, frozen=True):
     """What a message did: the run after it, the facts, what is asked of the outside.
 
-    `rejected` is set when a command was refused and the refusal itself changed something: a gate that opened again
-    because what it showed no longer holds.
+    `rejected` is set when a command was refused and the refusal itself changed something: a gate
+    that opened again because what it showed no longer holds.
     """
 
     run: Run
@@ -51,7 +51,7 @@ class Step(Struct, frozen=True):
 def step(
     run: Run | None, message: Message, template: Template, connectors: Connectors, steps_max: int = STEPS_MAX
 ) -> Step | Rejected:
-    """Decide on a message and evolve the run by what was decided; Rejected when nothing became fact."""
+    """Decide on a message and evolve the run; Rejected when nothing became fact."""
     if isinstance(message, Start):
         if run is not None:
             return Rejected("already_exists", "A run with this id has already started.")

@@ -29,7 +29,7 @@ JUDGED_CALLS: dict[str, VisitStatus] = {APPROVED: "calling", DONE: "calling", RE
 
 
 def evolve(run: Run | None, event: Event) -> Run:
-    """The run after an event. A fact is never refused; ValueError means a history that no run can have."""
+    """The run after an event; ValueError for a history that no run can have."""
     if isinstance(event, RunStarted):
         if run is not None:
             message = f"run_started again in {run.id}"
@@ -77,7 +77,7 @@ def _started(event: RunStarted) -> Run:
 
 
 def _entered(run: Run, event: StepEntered) -> Changes:
-    """A join stays one visit while its branches come to it; any other open visit of the step is over."""
+    """A waiting join stays one visit; any other open visit of the step is over."""
     visit, trace = run.at(event.step_id), run.trace
     others = tuple([one for one in run.open if one.step_id != event.step_id])
     if visit is not None and visit.visit != event.visit:
@@ -138,7 +138,7 @@ def _fact(event: CallSettled) -> Any:
 
 
 def _opened(run: Run, event: GateOpened) -> Changes:
-    """A gate that opens again shows something else, but it is as old as it was, and decides on no later hit."""
+    """A gate that opens again keeps its age and its signals."""
     visit = _open_visit(run, event)
     before = visit.gate
     gate = Gate(
@@ -185,7 +185,7 @@ def _undecided(run: Run, visit: Visit) -> tuple[str, ...]:
 
 
 def _approved(run: Run, visit: Visit, decision: str) -> tuple[PlannedCall, ...]:
-    """The calls that verdicts so far were shown; what this one was shown of a step replaces what an earlier one was."""
+    """The calls that verdicts were shown; for each step the latest counts."""
     effects = visit.gate.effects if visit.gate is not None else None
     shown = tuple(one for one in effects or () if decision in one.decisions)
     if not shown:
@@ -195,7 +195,7 @@ def _approved(run: Run, visit: Visit, decision: str) -> tuple[PlannedCall, ...]:
 
 
 def _ended(run: Run, event: RunEnded) -> Changes:
-    """What failed stays failed, an end that was reached is done, and whatever else is open is cancelled."""
+    """A failed visit stays failed, a reached end is done, every other visit is cancelled."""
     return {"ended": event, "open": (), "trace": (*run.trace, *[_over(visit, event) for visit in run.open])}
 
 
@@ -216,7 +216,7 @@ def visit_of(run: Run, event: VisitEvent) -> Visit:
 
 
 def _open_visit(run: Run, event: VisitEvent) -> Visit:
-    """The open visit that an event is about; only the outcome of a call may come when its visit is over."""
+    """The open visit that an event is about."""
     visit = run.at(event.step_id)
     if visit is None or visit.visit != event.visit:
         message = f"{event.type} names a visit that is not open: {event.step_id}:{event.visit}"

@@ -1,4 +1,4 @@
-"""The resolver: what the autopilot may clear on its own, what needs a human, and which human may decide."""
+"""What the autopilot may clear, what needs a human, and which human may decide."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Cleared(Struct, frozen=True):
 
 
 class Held(Struct, frozen=True):
-    """A human has to decide, and why; `missing` are JSON pointers of the inputs that the step needs and lacks."""
+    """A human has to decide, and why; `missing` are JSON pointers of missing inputs."""
 
     reason: str
     missing: tuple[str, ...] = ()
@@ -32,7 +32,7 @@ _CLEARED = {tier: Cleared(f"tier {tier} is cleared by the autopilot") for tier i
 
 
 def resolve(run: Run, node: Node, template: Template, call: Request | Missing | None = None) -> Cleared | Held:
-    """Whether a step that the run has come to may go on without a human; `call` is what a task would send."""
+    """Whether a step may go on without a human; `call` is what a task would send."""
     why = _rule(run, node)
     if (node.needs or isinstance(call, Missing)) and (keys := lacking(node, template, call, run.inputs, run.facts)):
         return _held(keys, template, why)
@@ -46,7 +46,7 @@ def resolve(run: Run, node: Node, template: Template, call: Request | Missing | 
 def lacking(
     node: Node, template: Template, call: Request | Missing | None, inputs: dict[str, Any], facts: dict[str, Any]
 ) -> tuple[str, ...]:
-    """The keys that a step needs and that are nowhere: of its own, and the inputs that its call is made of."""
+    """The keys that a step or its call needs and that are nowhere."""
     keys = [key for key in node.needs if isinstance(look_up(key, inputs, facts), Missing)]
     if isinstance(call, Missing):
         keys += [key for key in call.keys if pointer(key, template) is not None]
@@ -54,14 +54,14 @@ def lacking(
 
 
 def may_decide(role: str, needed: str | None) -> bool:
-    """Whether a person of this role may decide where that role is needed; an unknown role may nothing."""
+    """Whether a role may decide where that role is needed; an unknown role may not."""
     if role not in ROLES:
         return False
     return needed is None or (needed in ROLES and ROLES.index(role) >= ROLES.index(needed))
 
 
 def _rule(run: Run, node: Node) -> str | None:
-    """The rule by which a step needs a human whatever its inputs are, if one does; the reason is one sentence."""
+    """Why a step needs a human whatever its inputs are, in one sentence; None if it does not."""
     if node.gate:
         high = node.tier in GATE_TIERS
         return f"tier {node.tier} needs a human verdict" if high else "this step is a human sign-off"
@@ -95,7 +95,7 @@ def _branch(run: Run, template: Template, edges: tuple[Edge, ...]) -> Cleared | 
 
 
 def _unclear(run: Run, template: Template, edges: tuple[Edge, ...], why: str) -> Held:
-    """A choice without a clear answer: for want of inputs, all of them at once, or for another reason."""
+    """Hold a choice without a clear answer: for missing inputs, or for another reason."""
     reads = [f"inputs.{key}" for edge in edges if edge.when is not None for key in edge.when.reads]
     keys = tuple(key for key in reads if isinstance(look_up(key, run.inputs, run.facts), Missing))
     return _held(keys, template) if keys else Held(why)

@@ -1,4 +1,4 @@
-"""Inputs that a run lacks: how a gate names them, and what is wrong with those that a verdict brings."""
+"""Missing inputs: how a gate names them, and which a verdict may bring."""
 
 from __future__ import annotations
 

@@ -34,8 +34,9 @@ CallOutcome = CallReturned | CallFailed
 class NodeKind(Struct, frozen=True):
     """The behaviour of the nodes of one kind.
 
-    `enter` says which visit it is when the run comes from a step, and whether that visit waits for more branches;
-    `resolve` takes a ready visit as far as it goes; `on_outcome` takes what came of its call.
+    `enter` says which visit it is when the run comes from a step, and whether that visit waits for
+    more branches; `resolve` takes a ready visit as far as it goes; `on_outcome` takes what came of
+    its call.
     """
 
     resolve: Callable[[Turn, Visit, Node], None]
@@ -43,11 +44,11 @@ class NodeKind(Struct, frozen=True):
     on_outcome: Callable[[Turn, Visit, CallOutcome], None] | None = None
 
 
-# ------------------------------------------------------------------------------------------------------------- movement
+# -------------------------------------------------------------------------------------- movement
 
 
 def flow(turn: Turn) -> None:
-    """Resolve every ready visit until the run rests or has ended, or this turn has done its share."""
+    """Resolve ready visits until the run rests or has ended, or the turn's limit is reached."""
     for _ in range(TURN_STEPS_MAX):
         visit = turn.run.ready
         if visit is None:
@@ -83,7 +84,7 @@ def enter(turn: Turn, step_id: str, source: str | None, by: str | None = None, v
 
 
 def leave(turn: Turn, step_id: str, branch: str) -> None:
-    """Go on from a step over the edges of that branch; without one for `denied` this is the end of the way."""
+    """Go on from a step over the edges of that branch, if there are any."""
     onward = branch == APPROVED and turn.template.node(step_id).flow != "exclusive"
     for edge in turn.template.leaving(step_id):
         if edge.branch == branch or (onward and edge.branch != DENIED):
@@ -101,7 +102,8 @@ def perform(
 ) -> None:
     """Let a task run: in shadow it settles here and now, live its call is left outstanding.
 
-    `reason` and `by` say why and by whom it is cleared now; without a reason a verdict has just cleared it.
+    `reason` and `by` say why and by whom it is cleared now; without a reason a verdict has just
+    cleared it.
     """
     cleared_by = None if reason is None else by
     if isinstance(request, Missing):
@@ -132,7 +134,7 @@ def perform(
         )
 
 
-# ------------------------------------------------------------------------------------------------------------- entering
+# -------------------------------------------------------------------------------------- entering
 
 
 def _enter_step(turn: Turn, node: Node, _source: str | None) -> tuple[int, bool]:
@@ -150,7 +152,7 @@ def _enter_gateway(turn: Turn, node: Node, source: str | None) -> tuple[int, boo
     return visit, arrived < len(turn.template.entering(node.id))
 
 
-# ------------------------------------------------------------------------------------------------------------ going on
+# ------------------------------------------------------------------------------------- going on
 
 
 def _cleared(turn: Turn, visit: Visit, node: Node, request: Request | Missing | None = None) -> Cleared | None:
@@ -192,7 +194,7 @@ def _resolve_end(turn: Turn, visit: Visit, node: Node) -> None:
         end_run(turn, node.id)
 
 
-# ------------------------------------------------------------------------------------------------------------- outcomes
+# -------------------------------------------------------------------------------------- outcomes
 
 
 def _on_call_outcome(turn: Turn, visit: Visit, message: CallOutcome) -> None:

@@ -1,7 +1,7 @@
 """What is said to a run, what then became fact, and what the run asks of the outside.
 
-Commands are imperative and may be refused; outcomes are never refused and may be stale; events are facts in the
-past tense; effects are asked of the outside and derived from the run.
+Commands are imperative and may be refused; outcomes are never refused and may be stale; events are
+facts in the past tense; effects are asked of the outside and derived from the run.
 
 `by` says who, `via` with what kind of token.
 """
@@ -36,10 +36,10 @@ class Start(Struct, frozen=True, kw_only=True):
 
 
 class Resume(Struct, frozen=True, kw_only=True):
-    """A human's verdict on the gate that is named; `digest` and the entity `tags` say which state of it was seen.
+    """A human's verdict on a gate; `digest` and the entity `tags` name the state that was seen.
 
-    `output` is what the tool answered, where a human has seen that a call of unknown outcome happened; `inputs` are
-    those that were missing at the gate.
+    `output` is what the tool answered, where a human has seen that a call of unknown outcome
+    happened; `inputs` are those that were missing at the gate.
     """
 
     gate: str
@@ -78,8 +78,8 @@ class Retry(Struct, frozen=True, kw_only=True):
 class Failure(Struct, frozen=True, gc=False, kw_only=True):
     """Why a step or a run failed: a stable code, a sentence, and what a person needs to go on.
 
-    `maybe_sent` is False where it is certain that nothing of the call reached the far side, and None where that was
-    not recorded.
+    `maybe_sent` is False where it is certain that nothing of the call reached the far side, and
+    None where that was not recorded.
     """
 
     attempts: int = 0
@@ -103,7 +103,7 @@ class CallReturned(Struct, frozen=True, kw_only=True):
 
 
 class CallFailed(Struct, frozen=True, kw_only=True):
-    """The call of that visit failed for good; `unknown` when nobody can know whether it took effect."""
+    """The call of that visit failed for good; `unknown` when it may have taken effect."""
 
     step_id: str
     visit: int
@@ -168,7 +168,7 @@ class StepEntered(EventBase, frozen=True, kw_only=True, tag="step_entered"):
 
 
 class StepCleared(EventBase, frozen=True, kw_only=True, tag="step_cleared"):
-    """The step may go on, by whom and why: a task with the call that it will make, a gateway with its branch."""
+    """The step may go on: a task with its call, a gateway with its branch."""
 
     branch: str | None = None
     by: str = AUTOPILOT
@@ -181,7 +181,8 @@ class StepCleared(EventBase, frozen=True, kw_only=True, tag="step_cleared"):
 class CallSettled(EventBase, frozen=True, kw_only=True, tag="call_settled"):
     """The call of a step ended, with an output or with an error.
 
-    `by`, `reason` and `request` are set where the step was cleared in the same breath, since nothing had to be sent.
+    `by`, `reason` and `request` are set where the step was cleared in the same breath, since
+    nothing had to be sent.
     """
 
     attempts: int = 0
@@ -196,10 +197,11 @@ class CallSettled(EventBase, frozen=True, kw_only=True, tag="call_settled"):
 
 
 class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
-    """The run parked at a step until a human decides; `request` is the call that an approval will send.
+    """The run parked until a human decides; `request` is the call that an approval sends.
 
-    `effects` are the irreversible calls that a decision can lead to before the next human; None in histories that
-    were written before gates told of them. `missing` are JSON pointers of the inputs that the step needs and lacks.
+    `effects` are the irreversible calls that a decision can lead to before the next human; None in
+    histories that were written before gates told of them. `missing` are JSON pointers of the inputs
+    that the step needs and lacks.
     """
 
     decisions: tuple[str, ...]
@@ -216,7 +218,7 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
 
 
 class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
-    """A human decided, and the gate's visit is closed; `inputs` are those that were missing, and are the run's now."""
+    """A human decided, and the gate's visit is closed; `inputs` are those that were missing."""
 
     by: str
     comment: str | None = None
@@ -289,7 +291,7 @@ Effect = Call | Wake
 
 
 class Rejected(Struct, frozen=True):
-    """A command that was refused: the contract's code, a sentence, and what the caller needs to go on."""
+    """A refused command: the contract's code, a sentence, and extra members."""
 
     code: str
     detail: str

@@ -20,8 +20,8 @@ DONE = "done"
 class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a human is asked at a visit; `signals` are the hits that stood when the gate opened.
 
-    `effects` are the irreversible calls that a decision can lead to; None where the gate opened before they were kept.
-    `missing` are JSON pointers of the inputs that the step needs and lacks.
+    `effects` are the irreversible calls that a decision can lead to; None where the gate opened
+    before they were kept. `missing` are JSON pointers of the inputs that the step needs and lacks.
     """
 
     label: str
@@ -72,9 +72,10 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Run(Struct, frozen=True, gc=False, omit_defaults=True):
-    """One execution of a template; `version` counts its events, `open` holds the visits that have not ended.
+    """One execution of a template; `version` counts its events, `open` holds open visits.
 
-    `approved` holds, by step, the irreversible call that the latest verdict leading to it was shown.
+    `approved` holds, by step, the irreversible call that the latest verdict leading to it was
+    shown.
     """
 
     id: str
@@ -99,7 +100,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def status(self) -> Status:
-        """Where the run stands; a failed branch comes before a parked one, a parked one before a running one."""
+        """The status; a failed branch counts before a parked one, that before a running one."""
         if self.ended is not None:
             return self.ended.status
         found = {visit.status for visit in self.open}
@@ -109,7 +110,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def parked(self) -> tuple[Visit, ...]:
-        """The visits at which a human is asked, the first opened first; beside a failed branch as well."""
+        """The visits that wait for a human, the first opened first."""
         return tuple(visit for visit in self.open if visit.status == "parked")
 
     @property
@@ -127,7 +128,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def denied(self) -> bool:
-        """Whether no branch is left that goes on: only joins are open, which wait for branches that were denied."""
+        """Whether only joins are open, which wait for branches that were denied."""
         return self.ended is None and all(visit.status == "waiting" for visit in self.open)
 
     @property

@@ -1,4 +1,4 @@
-"""What a verdict brings along: inputs that were missing, and the call that an approval makes with them."""
+"""Inputs that a verdict brings, and the call that an approval makes with them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from actors.core.turn import Turn
 def completed(
     turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None
 ) -> tuple[Rejected | None, Request | Missing | None]:
-    """The call with the inputs that a verdict brings; or why they are refused, or that some are missing still.
+    """The call with the inputs that a verdict brings, or why they are refused.
 
-    A call is made in shadow with what there is; a live one waits until all is there that its step needs.
+    A call is made in shadow with what there is; a live one waits until all is there that its step
+    needs.
     """
     given, node = message.inputs or {}, turn.template.node(visit.step_id)
     approved = visit.calls and message.decision == APPROVED
@@ -42,7 +43,7 @@ def completed(
 
 
 def unseen(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> bool:
-    """Whether an approval brings the inputs of an irreversible call, which so far nobody has seen as it is."""
+    """Whether an approval's inputs make an irreversible call that nobody has seen yet."""
     if not message.inputs or not visit.calls or message.decision != APPROVED:
         return False
     sent, irreversible = sendable(request), turn.template.node(visit.step_id).effect == "irreversible"

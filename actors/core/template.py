@@ -73,11 +73,11 @@ class Inputs(Protocol):
     """The form of a template's inputs."""
 
     def errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
-        """What is there and has another form: pointers that begin with `/inputs`, and a sentence for each."""
+        """The inputs of a wrong form: a pointer below `/inputs` and a sentence for each."""
 
 
 class DryRun(Struct, frozen=True):
-    """What a shadowed tool answers when its condition holds, and whether its author says that this is a hit."""
+    """What a shadowed tool answers when its condition holds, and whether that is a hit."""
 
     output: dict[str, Any]
     signal: bool = False
@@ -110,7 +110,7 @@ class Node(Struct, frozen=True):
         return self.traits.signs or (not self.traits.ends and self.tier in GATE_TIERS)
 
     def is_hit(self, output: Any) -> bool:
-        """Whether `signal_when` takes an output for a hit, as it does when it has no clear answer."""
+        """Whether `signal_when` finds a hit; without a clear answer it does."""
         if self.signal_when is None:
             return False
         try:
@@ -130,7 +130,7 @@ class Edge(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A process as a graph, identified by its vertical, its version and the digest of its document."""
+    """A process as a graph, identified by vertical, version and digest."""
 
     vertical: str
     version: int
@@ -180,13 +180,13 @@ class Template:
         return self._node[step_id].flow == "parallel" and len(self._entering[step_id]) > 1
 
     def decisions(self, step_id: str) -> tuple[str, ...]:
-        """What a human may decide at this step: branch labels at an exclusive gateway, else approved or denied."""
+        """The decisions at a step: the branches of an exclusive gateway, else approved or denied."""
         if self._node[step_id].flow == "exclusive":
             return tuple(edge.branch for edge in self._leaving[step_id] if edge.branch is not None)
         return (APPROVED, DENIED)
 
     def ahead(self, step_id: str, decisions: tuple[str, ...]) -> tuple[tuple[Node, tuple[str, ...]], ...]:
-        """The irreversible tasks before the next gate, nearest first, each with the decisions that can lead to it."""
+        """The irreversible tasks before the next gate, each with the decisions that lead to it."""
         found = self._ahead.get((step_id, decisions))
         if found is None:
             leading: dict[str, list[str]] = {}
@@ -211,7 +211,7 @@ class Template:
 
 
 def _irreversible_ahead(template: Template, step_id: str, decision: str) -> Iterator[str]:
-    """Walk from a step by a decision up to the next gates, breadth first, over every branch that may be taken."""
+    """Walk breadth first from a step by a decision, over all branches, up to the next gates."""
     exclusive = template.node(step_id).flow == "exclusive"
     if exclusive or decision == DENIED:
         waiting = [edge.target for edge in template.leaving(step_id) if edge.branch == decision]

@@ -142,7 +142,7 @@ def _fork_violations(template: Template) -> Iterator[Violation]:
 
 
 def _is_join_of(template: Template, fork: str, join: str) -> bool:
-    """Whether each branch of the fork ends in one edge of the join, apart from ends, and touches no other branch."""
+    """Whether each branch of the fork leads to the join once and touches no other branch."""
     sources = [edge.source for edge in template.entering(join)]
     exits = template.onward(fork)
     branches = [_branch(template, edge, join) for edge in exits]
@@ -162,7 +162,7 @@ def _branch(template: Template, edge: Edge, join: str) -> frozenset[str]:
 
 
 def _has_another_way_in(template: Template, way: Edge, branch: frozenset[str], join: str) -> bool:
-    """Whether a run can come to the steps that lead to the join otherwise than over the fork's own edge."""
+    """Whether the steps that lead to the join can be reached past the fork's own edge."""
     inside = {i for i in branch if join in reached(template, (i,), frozenset())}
     strangers = (e for e in template.edges if e is not way and e.target in inside and e.source not in branch)
     return template.start in inside or any(strangers)

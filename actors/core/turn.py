@@ -34,7 +34,7 @@ class Turn:
         self.events.append(event)
 
     def signal(self, step_id: str, output: Any, reported: Any = None) -> Any:
-        """The signal of an output: a hit where the template's rule finds one, else what the tool's side reported."""
+        """The signal of an output: the template's rule finds a hit, or the tool reported one."""
         return True if self.template.node(step_id).is_hit(output) else reported
 
     def prepare(self, node: Node) -> Request | Missing:
@@ -61,12 +61,12 @@ class Turn:
         request: Request | Missing | None,
         missing: tuple[str, ...] = (),
     ) -> None:
-        """Open the gate of a visit, with all that a decision can send before the next human fixed in it."""
+        """Open the gate of a visit; it fixes what a decision can send before the next human."""
         known: Any = {"template": self.template, "connectors": self.connectors, "missing": missing}
         self._open(visit, reason, decisions, standing(self.run, visit, decisions, request, **known))
 
     def reopen(self, visit: Visit, now: Standing) -> Visit:
-        """Let an open gate show what stands now, and say anew why it waits where what is missing has changed."""
+        """Open a gate again with what stands now; the reason follows what is missing."""
         assert visit.gate is not None  # noqa: S101 - it is open
         reason = visit.gate.reason
         if now.missing != visit.gate.missing:

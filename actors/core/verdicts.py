@@ -19,7 +19,7 @@ Follow = Callable[[Turn, Visit, Resume, Request | Missing | None], None]
 
 
 def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
-    """Close the gate that a verdict names and go where it leads; or why the verdict does not count."""
+    """Close the gate and go where the verdict leads, or say why it does not count."""
     run = turn.run
     visit = next((v for v in run.parked if v.step_id == message.gate), None)
     if visit is None or visit.gate is None:
@@ -80,7 +80,7 @@ def _not_here(run: Run, gate: str) -> Rejected:
 
 
 def _stale(turn: Turn, message: Resume, visit: Visit, now: Standing) -> Rejected | None:
-    """Whether the human saw something else than what stands; then the gate opens again, showing what stands.
+    """Refuse a verdict on another state than what stands; the gate opens again with that.
 
     Who does not say what was seen has seen what the gate showed when it opened.
     """

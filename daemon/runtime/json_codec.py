@@ -36,8 +36,8 @@ class NotJson(ValueError):
 def canonical_lines(values: Sequence[Any]) -> tuple[bytes, bytes | None]:
     """Objects as canonical JSON (RFC 8785), one in each line.
 
-    Canonical JSON has one word for 1 and 1.0. Where that would lose what kind a number is, the second value has the
-    same lines in other words, which keep it; else it is None.
+    Canonical JSON has one word for 1 and 1.0. Where that would lose what kind a number is, the
+    second value has the same lines in other words, which keep it; else it is None.
     """
     written = _sorted.encode_lines(values)[:-1]
     if not _blurred(written) and (written.isascii() or _ASTRAL.search(written) is None):
@@ -47,15 +47,16 @@ def canonical_lines(values: Sequence[Any]) -> tuple[bytes, bytes | None]:
 
 
 def _blurred(written: bytes) -> bool:
-    """Whether a number in some objects may stand otherwise in canonical JSON; nearly never, and cheap to ask."""
+    """Whether a number may stand otherwise in canonical JSON; cheap to ask."""
     return _WHOLE.search(written) is not None or _POWER.search(written.translate(_BLURRED, _BESIDE)) is not None
 
 
 def loads(raw: bytes) -> Any:
-    """The value of JSON bytes; NotJson for what could be read in two ways or cannot be kept exactly.
+    """The value of JSON bytes; NotJson for what is ambiguous or cannot be kept exactly.
 
-    That is: a member named twice, NaN and infinities, integers beyond 64 bits, half a surrogate pair, other than UTF-8,
-    and nesting so deep that whoever works on the value by recursion later could not.
+    That is: a member named twice, NaN and infinities, integers beyond 64 bits, half a surrogate
+    pair, other than UTF-8, and nesting so deep that whoever works on the value by recursion later
+    could not.
     """
     try:
         value = _decoder.decode(raw.decode())

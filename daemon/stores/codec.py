@@ -71,12 +71,12 @@ def decode_run(data: bytes) -> Run:
 
 
 def encode_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:
-    """Events as canonical JSON, one in each line, each with its `type`; and exactly, where that would blur numbers."""
+    """Events as lines of canonical JSON; and exactly, where that would blur numbers."""
     return canonical_lines(events)
 
 
 def decode_events(data: bytes, exact: bytes | None = None) -> tuple[Event, ...]:
-    """The events of these lines; ValueError when they hold anything else, or the exact ones say something else."""
+    """The events of these lines; ValueError for anything else, or where the two forms differ."""
     if exact is not None:
         if [canonical(json.loads(line)).encode() for line in exact.split(b"\n")] != data.split(b"\n"):
             raise ValueError("the exact form of the events says something else")
@@ -149,8 +149,9 @@ def fold(events: Iterable[Event], run: Run | None = None) -> Run:
 def snapshot(commit: Commit) -> bytes | None:
     """The snapshot to keep with a commit; None when it is left to folding.
 
-    A small run is kept at every commit, a large one whenever its history has grown by a quarter: what is written
-    stays in proportion to what happened, and a load never folds more than a fifth of the history.
+    A small run is kept at every commit, a large one whenever its history has grown by a quarter:
+    what is written stays in proportion to what happened, and a load never folds more than a fifth
+    of the history.
     """
     before, after = commit.expected_version, commit.run.version
     if after > SNAPSHOT_EAGER_EVENTS and not _grown(before, after):
@@ -160,7 +161,7 @@ def snapshot(commit: Commit) -> bytes | None:
 
 
 def _grown(before: int, after: int) -> bool:
-    """Whether one of the versions 1, 2, 3, 4, 5, 7, 9, 12, … lies between: each a quarter above the last."""
+    """Whether one of 1, 2, 3, 4, 5, 7, 9, 12, … lies between: each a quarter above the last."""
     mark = 1
     while mark <= before:
         mark += max(1, mark // 4)
