@@ -39,7 +39,7 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         await self._transport.close()
 
     @property
@@ -55,7 +55,7 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
         return await self._log_in("/auth/register", body if name is None else {**body, "name": name}, keyed(key))
 
     async def login(self, email: str, password: str) -> Session:
-        """ApiRequest for a token, and go on with it."""
+        """Log in, and go on with the token."""
         return await self._log_in("/auth/login", {"email": email, "password": password}, {})
 
     async def logout(self) -> None:
@@ -64,22 +64,21 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
             await self._transport.send(ApiRequest("POST", "/auth/logout"))
         except Problem as problem:
             if problem.status != HTTPStatus.UNAUTHORIZED:
-                raise  # else it counts no longer, perhaps since an answer was lost
+                raise  # else it counts no longer, perhaps since a response was lost
         self._transport.token = ""
 
     async def me(self) -> Account:
-        """Who the token stands for."""
+        """The user, company and role of the token."""
         return await self._get(Account, "auth", "me")
 
     async def health(self) -> Health:
-        """How the service is, also when it is not well."""
+        """The health of the service, also when it cannot serve."""
         try:
             return (await self._transport.send_once(ApiRequest("GET", "/health"))).read(Health)
         except CONNECTION_ERRORS as error:
             raise self._transport.unreachable(error) from error
 
     def templates(self) -> AsyncIterator[Template]:
-        """The process templates."""
         return self._all("/process-templates/", TEMPLATES)
 
     async def template(self, vertical: str) -> TemplateDetail:
@@ -100,7 +99,7 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
         wait_s: int | None = None,
         key: str | None = None,
     ) -> Run:
-        """Start a run; it is answered when the run rests, or after `wait_s`; 0 does not wait."""
+        """Start a run, and wait at most `wait_s` until it rests."""
         body = {"vertical": vertical, "inputs": dict(inputs or {}), "auto_resolve": auto_resolve}
         return await self._post(Run, "/process-runs/", body, key=key, headers=_waiting(wait_s))
 
@@ -113,7 +112,6 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
         return self._all("/process-runs/", RUNS, query)
 
     async def run(self, run_id: str) -> Run:
-        """A run as it is now."""
         return await self._get(Run, "process-runs", run_id)
 
     async def resume(

@@ -75,7 +75,7 @@ HEADERS: Mapping[str, Any] = {
 RESPONSE_HEADERS: Mapping[str, Any] = {
     "ETag": {"description": "The version of the run", "required": True, "schema": STRING},
     "Link": {"description": 'The next page, where there is one: <…>; rel="next"', "schema": STRING},
-    "Location": {"description": "The address of the run", "schema": STRING},
+    "Location": {"description": "The address of what was created", "schema": STRING},
     "Retry-After": {"description": "Seconds to wait before the next attempt", "schema": {"type": "integer"}},
     "WWW-Authenticate": {"description": "How to authenticate: Bearer", "schema": STRING},
     "X-Request-ID": {"description": "The id of the request", "required": True, "schema": STRING},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from http import HTTPStatus
 from importlib import resources
 from typing import Any
 
@@ -13,6 +14,7 @@ from daemon.contract.base import Request
 from daemon.contract.events import EVENT_TYPES, GateChanged, Notification, WebhookTestNotification
 from daemon.contract.runs import Run
 from daemon.contract.service import ProblemDetails
+from daemon.contract.webhooks import NewWebhook
 from daemon.web.operations import Endpoint, Operation
 from daemon.web.parameters import HEADERS, PATH, PROBLEM_HEADERS, QUERY, RESPONSE_HEADERS, WEBHOOK_HEADERS
 from daemon.web.problems import Problem, codes
@@ -127,7 +129,7 @@ def _good_response(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any
     headers = ["X-Request-ID"]
     if operation.response is Run:
         headers.append("ETag")
-    if operation.response is Run and operation.status == 201:  # noqa: PLR2004 - created
+    if operation.response in (Run, NewWebhook) and operation.status == HTTPStatus.CREATED:
         headers.append("Location")
     if "cursor" in operation.query:
         headers.append("Link")
