@@ -1813,7 +1813,7 @@ export interface components {
         ETag: string;
         /** @description The next page, where there is one: <…>; rel="next" */
         Link: string;
-        /** @description The address of the run */
+        /** @description The address of what was created */
         Location: string;
         /** @description Seconds to wait before the next attempt */
         "Retry-After": number;
@@ -3365,6 +3365,7 @@ export interface operations {
             201: {
                 headers: {
                     "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Location: components["headers"]["Location"];
                     [name: string]: unknown;
                 };
                 content: {
