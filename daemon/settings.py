@@ -182,7 +182,6 @@ class Settings(BaseSettings):
 
 
 def key_files(settings: Settings) -> dict[KeyPurpose, Path]:
-    """The paths of the key files by purpose."""
     return {
         purpose: getattr(settings, name) or settings.data_dir / _file_name(name) for purpose, name in KEY_FILES.items()
     }

@@ -59,7 +59,6 @@ def print_result(document: Mapping[str, Any], sentence: str, *, as_json: bool) -
 
 
 def ring_document(path: Path, ring: KeyRing) -> dict[str, Any]:
-    """A key ring as JSON: ids, never keys."""
     return {"file": str(path), "current": ring.current, "keys": list(ring.keys)}
 
 

@@ -48,7 +48,6 @@ def show(shown: RenderableType) -> None:
 
 
 def ask(shown: RenderableType) -> None:
-    """Print to standard error, as prompts are."""
     _print(shown, on_terminal=sys.stderr.isatty(), stderr=True)
 
 
@@ -61,7 +60,6 @@ def print_json(value: BaseModel | Sequence[BaseModel]) -> None:
 
 
 def show_result(value: V, render: Callable[[V], RenderableType], *, as_json: bool) -> None:
-    """Print as JSON or as a table."""
     if as_json:
         print_json(value)
     else:

@@ -83,7 +83,6 @@ def excerpt(body: Any, secrets: Iterable[str]) -> str | None:
 
 
 def _exact_forms(secret: str) -> Iterator[str]:
-    """The encodings in which case matters."""
     raw = secret.encode()
     yield secret
     yield json.dumps(secret)[1:-1]
@@ -104,7 +103,6 @@ def _inside_base64(encoded: str, before: int) -> str:
 
 
 def _loose_forms(secret: str) -> Iterator[str]:
-    """The encodings in which case does not matter."""
     yield secret.encode().hex()
     yield quote(secret, safe="")
     yield quote(secret)

@@ -47,7 +47,6 @@ class CircuitBreakers:
         self._circuits: OrderedDict[Key, _Circuit] = OrderedDict()
 
     def __len__(self) -> int:
-        """The number of origins with failures."""
         return len(self._circuits)
 
     async def through(

@@ -219,7 +219,6 @@ def _plain(url: URL) -> str:
 
 
 def _carried(address: Address) -> tuple[IPv4Address, ...]:
-    """The IPv4 addresses embedded in an IPv6 address."""
     if isinstance(address, IPv4Address):
         return ()
     if address.teredo is not None:

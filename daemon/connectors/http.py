@@ -165,7 +165,6 @@ class HttpConnector:
     def _wire(
         self, request: Request, connector: Connector, secret: str | None, headers: dict[str, str]
     ) -> tuple[URL, bytes | None, CIMultiDict[str]]:
-        """URL, body and headers as they are sent."""
         wire = CIMultiDict({"Accept": "application/json, */*;q=0.1", "User-Agent": "penstock"})
         try:
             url = self._guard.check_url(request.url or "")

@@ -74,7 +74,6 @@ class Retrier:
         self._slots = FairSemaphore(limits.calls_max)
 
     async def once(self, company_id: str, send: Callable[[], Awaitable[HttpResponse]]) -> HttpResponse:
-        """One attempt without retries."""
         async with self._slots.of(company_id):
             return await send()
 
@@ -132,7 +131,6 @@ def may_repeat(result: HttpResponse | SendFailed, *, repeatable: bool) -> bool:
 
 
 def _held_back(result: HttpResponse | SendFailed) -> bool:
-    """Whether an open circuit prevented the attempt."""
     return isinstance(result, SendFailed) and result.code == CIRCUIT_OPEN
 
 

@@ -166,7 +166,6 @@ class ConnectorService:
 
 
 def _same(earlier: StoredConnector, connector: Connector, sealed: bytes | None) -> bool:
-    """Whether a connector would be stored unchanged."""
     unchanged = replace(connector, version=earlier.connector.version) == earlier.connector
     return unchanged and sealed == earlier.sealed_secret
 

@@ -48,7 +48,6 @@ class ConnectorTester:
 def _tested(
     *, ok: bool, status_code: int | None, error: str | None, latency_ms: int | None = None, body: Any = None
 ) -> dict[str, Any]:
-    """The result of a test as the API has it."""
     return {"ok": ok, "status_code": status_code, "latency_ms": latency_ms, "body": body, "error": error}
 
 

@@ -87,7 +87,6 @@ def _vault(db: sqlite3.Connection, settings: Settings) -> Iterator[Check]:
 
 
 def chain(folder: Path) -> Iterator[Check]:
-    """Check every hash chain."""
     try:
         found = few(str(finding) for finding in verify_store(folder, read_public(folder / PUBLIC)))
     except (KeyFileRefused, OSError, ValueError, sqlite3.Error) as error:

@@ -55,7 +55,6 @@ class InFlightCall:
     task: asyncio.Task[None] | None = field(default=None, repr=False)
 
     def mark_sent(self) -> None:
-        """Be on the wire."""
         self.on_wire = self.sent = True
 
     @property
@@ -104,16 +103,13 @@ class Dispatcher:
         self._draining = False
 
     def __len__(self) -> int:
-        """The number of calls in flight or queued."""
         return sum(len(in_flight_calls) for in_flight_calls in self._in_flight.values())
 
     @property
     def runs(self) -> set[tuple[str, str]]:
-        """The runs with calls in flight or queued."""
         return set(self._in_flight)
 
     def under_way(self, call: Call) -> bool:
-        """Whether the call is in flight or queued."""
         return call.key in self._in_flight.get((call.company_id, call.run_id), ())
 
     def is_on_wire(self, company_id: str, run_id: str) -> bool:

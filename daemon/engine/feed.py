@@ -98,7 +98,6 @@ class Feed:
 
     @contextmanager
     def follow(self, company_id: str, run_id: str) -> Iterator[RunSubscription]:
-        """Subscribe to a run."""
         key, subscription = (company_id, run_id), RunSubscription()
         self._by_run.setdefault(key, set()).add(subscription)
         if self._closed:
@@ -112,7 +111,6 @@ class Feed:
 
     @contextmanager
     def listen(self, company_id: str) -> Iterator[CompanySubscription]:
-        """Subscribe to all runs of a company."""
         subscription = CompanySubscription()
         self._by_company.setdefault(company_id, set()).add(subscription)
         if self._closed:
@@ -126,12 +124,10 @@ class Feed:
 
     @property
     def runs(self) -> set[tuple[str, str]]:
-        """The runs with subscriptions."""
         return set(self._by_run)
 
     @property
     def companies(self) -> set[str]:
-        """The companies with subscriptions."""
         return set(self._by_company)
 
     def notify(self, company_id: str) -> None:
@@ -140,7 +136,6 @@ class Feed:
             subscription.notify()
 
     def close(self) -> None:
-        """Close all subscriptions."""
         self._closed = True
         for runs in self._by_run.values():
             for run in runs:

@@ -26,7 +26,6 @@ class Timers:
         self._wakes_due = asyncio.Event()
 
     def wake(self, wake: Wake) -> None:
-        """Set a timer, unless it is set already."""
         if wake.key in self._handles:
             return
         delay_s = 0.0 if wake.at is None else max(0.0, (wake.at - self._now()).total_seconds())

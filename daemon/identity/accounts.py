@@ -117,7 +117,6 @@ class Identity:
         self._known: dict[str, Principal] = {}
 
     async def open(self) -> None:
-        """Load the revoked tokens."""
         self.add_revoked(await self._accounts.revoked())
 
     def add_revoked(self, revoked: Mapping[str, datetime]) -> None:

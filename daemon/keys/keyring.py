@@ -34,12 +34,10 @@ class KeyRing:
     keys: dict[str, bytes]
 
     def rotated(self) -> KeyRing:
-        """The ring with a new current key."""
         key_id = new_id()
         return KeyRing(key_id, {**self.keys, key_id: secrets.token_bytes(KEY_BYTES)})
 
     def pruned(self) -> KeyRing:
-        """The ring with the current key only."""
         return KeyRing(self.current, {self.current: self.keys[self.current]})
 
 
@@ -100,7 +98,6 @@ def write_ring(path: Path, ring: KeyRing) -> None:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Lock the key files of a folder."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:

@@ -19,7 +19,6 @@ class KeyRotation:
     """Follows the key file; after a change, rewraps all company keys with the current key."""
 
     def __init__(self, path: Path, vault: Vault) -> None:
-        """The first look always counts as a change."""
         self._path = path
         self._vault = vault
         self._seen: tuple[int, int, int] | None = None

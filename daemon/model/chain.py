@@ -37,7 +37,6 @@ def hashes(head: bytes, lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def extended(head: bytes, lines: Iterable[bytes]) -> bytes:
-    """The head after these events."""
     sha256 = hashlib.sha256
     for line in lines:
         head = sha256(head + line).digest()

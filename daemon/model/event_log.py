@@ -57,7 +57,6 @@ class EventLog(Protocol):
 
 
 def shown_event(seq: int, event: Event) -> dict[str, Any]:
-    """An event as the API has it."""
     found = asdict(event)
     if "request" in found:
         found["request"] = shown(found["request"])

@@ -36,7 +36,6 @@ class Checkpoint:
         return {name: getattr(self, name) for name in CHECKPOINT}
 
     def genuine(self, keys: Mapping[str, bytes]) -> bool:
-        """Whether the key that it names signed it."""
         key = keys.get(self.key_id)
         if key is None:
             return False
@@ -148,5 +147,4 @@ class TreeBuilder:
         return self.made.get((level, number)) or self._node(level, number)
 
     def checkpoint(self, sign: Sign) -> Checkpoint:
-        """The signed root of the current tree."""
         return sign(self.company_id, self.size, merkle.root(self.size, self.node), self._previous)

@@ -49,7 +49,6 @@ def inclusion(index: int, size: int, node: Node) -> list[bytes]:
 
 
 def includes(index: int, size: int, leaf: bytes, proof: Sequence[bytes], top: bytes) -> bool:
-    """Verify an inclusion proof."""
     if not 0 <= index < size:
         return False
     last = size - 1
@@ -67,7 +66,6 @@ def includes(index: int, size: int, leaf: bytes, proof: Sequence[bytes], top: by
 
 
 def _subtree(begin: int, end: int, node: Node) -> bytes:
-    """The root over consecutive leaves."""
     size = end - begin
     if size & (size - 1) == 0:
         return node(size.bit_length() - 1, begin // size)
@@ -76,5 +74,4 @@ def _subtree(begin: int, end: int, node: Node) -> bytes:
 
 
 def _split(size: int) -> int:
-    """The largest power of two below a size."""
     return 1 << ((size - 1).bit_length() - 1)

@@ -110,7 +110,6 @@ class Metrics:
         self._request_s.labels(known, route).observe(seconds)
 
     def committed(self, run: Run, events: Sequence[Event]) -> None:
-        """Count a turn and its events."""
         self._turns.inc()
         for event in events:
             self._events.labels(event.type).inc()
@@ -136,7 +135,6 @@ class Metrics:
             self._decision_s.labels(run.vertical).observe(max(0.0, (event.at - gate.opened_at).total_seconds()))
 
     def batch(self, size: int, seconds: float) -> None:
-        """Count a transaction of the store."""
         self._batch_size.observe(size)
         self._batch_s.observe(seconds)
 

@@ -76,14 +76,12 @@ class OtelTracer:
             span.end()
 
     async def close(self) -> None:
-        """Send what is left, within CLOSE_S."""
         ending = Thread(target=self._provider.shutdown, name="traces-end", daemon=True)
         ending.start()
         await asyncio.to_thread(ending.join, CLOSE_S)
 
 
 def _context(parent: str | None) -> Context:
-    """The context below a parent, or of a new trace."""
     if parent is None:
         return _NOWHERE
     _, trace_id, span_id, flags = parent.split("-")

@@ -56,11 +56,9 @@ class Background:
 
     @property
     def down(self) -> list[str]:
-        """The names of the loops that are down."""
         return [loop.name for loop in self._loops if loop.failures]
 
     def start(self, stack: AsyncExitStack, loop: Loop) -> None:
-        """Run a loop until the stack closes."""
         self._loops.append(loop)
         task = asyncio.get_running_loop().create_task(self._serve(loop), name=loop.name)
         stack.push_async_callback(self._end, loop, task)

@@ -18,7 +18,6 @@ class FairSemaphore:
 
     @asynccontextmanager
     async def of(self, company_id: str) -> AsyncIterator[None]:
-        """Acquire a slot for a company."""
         share = self._shares.setdefault(company_id, asyncio.Semaphore(self._share_max))
         async with share, self._free:
             yield

@@ -134,7 +134,6 @@ async def open_catalog(folder: Traversable | None, repository: TemplateRepositor
 
 
 def shipped() -> list[Entry]:
-    """The templates shipped with the service."""
     return load_folder(resources.files("daemon.templates") / "shipped")
 
 

@@ -72,7 +72,6 @@ class Step(_Model):
     outcome: Annotated[str, Field(min_length=1)] | None = None
 
     def normalised(self) -> dict[str, Any]:
-        """A canonical form without defaults."""
         default = "high" if self.kind == "gate" else "low"
         return {**self.model_dump(mode="json", exclude_defaults=True), "tier": self.tier or default}
 
@@ -88,7 +87,6 @@ class Document(_Model):
     steps: Annotated[tuple[Step, ...], BeforeValidator(_list), Field(min_length=1)]
 
     def normalised(self) -> dict[str, Any]:
-        """A canonical form without defaults."""
         whole = self.model_dump(mode="json", exclude={"steps", "start"})
         return {**whole, "start": self.start or self.steps[0].id, "steps": [step.normalised() for step in self.steps]}
 

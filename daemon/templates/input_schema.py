@@ -27,7 +27,6 @@ class InputsSchema:
         return [*map(_told, filter(_present, self.validator.iter_errors(inputs)))]
 
     def all_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
-        """All errors, missing members included."""
         return [*map(_told, self.validator.iter_errors(inputs))]
 
 

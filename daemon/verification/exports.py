@@ -30,7 +30,6 @@ def verify_export(
     against: Sequence[Checkpoint] = (),
     counts: Counts | None = None,
 ) -> Iterator[Finding]:
-    """The findings in an export."""
     reading = _Export(keys, Counts() if counts is None else counts)
     for number, line in enumerate(lines, 1):
         try:
@@ -105,7 +104,6 @@ class _Export:
         self._tally["checkpoints"] += 1
 
     def end(self, against: Sequence[Checkpoint]) -> Iterator[Finding]:
-        """The findings that need all lines."""
         if self._company is None:
             yield Finding("manifest", "line 1", "the export is empty")
             return

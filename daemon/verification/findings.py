@@ -45,7 +45,6 @@ class Tree:
 
 
 def wrong_signature(one: Checkpoint, keys: Mapping[str, bytes]) -> Iterator[Finding]:
-    """The findings in a checkpoint by itself."""
     where = titled(one)
     if one.key_id not in keys:
         yield Finding("signature", where, f"the key {one.key_id} is not among those to trust")

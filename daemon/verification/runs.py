@@ -31,7 +31,6 @@ def verify_run(
     against: Sequence[Checkpoint] = (),
     counts: Counts | None = None,
 ) -> Iterator[Finding]:
-    """The findings in the evidence of a run."""
     try:
         document = json.loads(raw)
         said = read(document)
@@ -52,7 +51,6 @@ def verify_run(
 
 
 def sentence(raw: bytes) -> str:
-    """A summary of valid evidence."""
     said = read(json.loads(raw))
     top = said.checkpoint
     return (

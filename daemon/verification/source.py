@@ -28,7 +28,6 @@ class AuditSource:
         )
 
     def run(self, company_id: str, run_id: str) -> Row | None:
-        """The row of a run with its snapshot."""
         row: Row | None = self._db.execute(
             "SELECT runs.version, runs.resting, runs.status, runs.parked, runs.updated_at, runs.vertical, "
             "runs.created_at, snapshots.version, snapshots.schema, snapshots.checksum, snapshots.body "

@@ -192,7 +192,6 @@ def _snapshot(run: Run, found: Row) -> Iterator[Finding]:
 
 
 def _written(run: Run) -> bytes:
-    """A run as sorted JSON."""
     return msgspec.json.encode(run, order="sorted")
 
 

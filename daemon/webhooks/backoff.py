@@ -30,7 +30,6 @@ class Result:
 
 
 def settled(delivery: Delivery, result: Result, at: datetime) -> Delivery:
-    """The delivery after an attempt."""
     tries = delivery.tries + 1
     next_at = None if result.ok else _next(tries, result, at)
     return replace(

@@ -73,7 +73,6 @@ class Deliverer:
 
     @property
     def companies(self) -> set[str]:
-        """The companies with webhooks served here."""
         return set(self._known)
 
     def committed(self, company_id: str) -> None:
@@ -128,7 +127,6 @@ class Deliverer:
         return max(webhook.cursor, self._seen.get(webhook.key, webhook.cursor))
 
     async def wait_idle(self) -> None:
-        """Wait until nothing is left to do now."""
         while self._working:
             await asyncio.wait(self._working.values())
 
@@ -234,7 +232,6 @@ class Deliverer:
         return REASON_GONE, Logged(webhook.company_id, disabled(webhook, REASON_GONE, at))
 
     async def _body(self, delivery: Delivery) -> dict[str, object] | None:
-        """The event from the journal as it is sent."""
         found = await self._store.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
         if not found:
             return None
