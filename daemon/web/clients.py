@@ -1,13 +1,12 @@
-"""Addresses of clients, behind proxies too: X-Forwarded-For and Forwarded (RFC 7239) of trusted proxies count."""
+"""Client addresses behind proxies: X-Forwarded-For and Forwarded (RFC 7239) of trusted proxies."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from aiohttp import web
-from multidict import CIMultiDictProxy
+from multidict import MultiMapping
 
 Address = IPv4Address | IPv6Address
 # An address with or without a port: 192.0.2.1, 192.0.2.1:80, [2001:db8::1]:80, or the bare 2001:db8::1.
@@ -17,25 +16,24 @@ _ESCAPED = re.compile(r"\\(.)")
 
 
 class Clients:
-    """Tells the address of whoever sent a request, in front of the proxies that are trusted."""
+    """Finds the address of a client in front of trusted proxies, given as networks separated by commas."""
 
     def __init__(self, trusted: str) -> None:
-        """Trust the proxies in these networks, separated by commas; none when empty."""
         self._trusted = [ip_network(item) for item in filter(None, map(str.strip, trusted.split(",")))]
 
     def address(self, request: web.Request) -> str:
-        """The right-most address that is no trusted proxy's; the peer's where it is none, or does not say."""
         return self.found(request.remote or "", request.headers)
 
-    def found(self, remote: str, headers: CIMultiDictProxy[str] | Mapping[str, str]) -> str:
-        """The same of a peer and its headers.
+    def found(self, remote: str, headers: MultiMapping[str]) -> str:
+        """The right-most address that is no trusted proxy's; the peer's where there is none.
 
         Where both headers lead to different addresses, one was not written by the proxy, and neither counts.
         """
         peer = _parsed(remote)
         if peer is None or not self._is_trusted(peer):
             return remote
-        lists = [hops for name, hops_of in _HEADERS.items() if (hops := hops_of(_joined(headers, name)))]
+        joined = {name: ",".join(headers.getall(name, ())) for name in _HEADERS}
+        lists = [hops for name, hops_of in _HEADERS.items() if (hops := hops_of(joined[name]))]
         told = {self._walk(peer, hops) for hops in lists}
         return str(told.pop()) if len(told) == 1 else str(peer)
 
@@ -53,13 +51,6 @@ class Clients:
 
     def _is_trusted(self, address: Address) -> bool:
         return any(address in network for network in self._trusted)
-
-
-def _joined(headers: CIMultiDictProxy[str] | Mapping[str, str], name: str) -> str:
-    """All fields of a name as one list, in their order."""
-    values: Iterable[str]
-    values = headers.getall(name, ()) if isinstance(headers, CIMultiDictProxy) else filter(None, [headers.get(name)])
-    return ",".join(values)
 
 
 def _forwarded_for(text: str) -> list[str]:

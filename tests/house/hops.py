@@ -15,6 +15,7 @@ from typing import Any
 
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from structlog.testing import capture_logs
 
 from actors.actor import Actor
 from daemon import app as composition
@@ -38,7 +39,8 @@ HANDED_ON = {
 
 def hops() -> list[str]:
     """The functions of ours that a resume with an Idempotency-Key passes, in their order."""
-    return asyncio.run(_measured())
+    with capture_logs():
+        return asyncio.run(_measured())
 
 
 async def _measured() -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from multidict import CIMultiDict
 from pydantic import ValidationError
 
 from daemon.settings import Settings
@@ -14,7 +15,8 @@ TRUSTED = "10.0.0.0/8, 2001:db8:ffff::/48"
 
 
 def found(remote: str = PROXY, trusted: str = TRUSTED, **headers: str) -> str:
-    return Clients(trusted).found(remote, {name.replace("_", "-"): value for name, value in headers.items()})
+    sent = CIMultiDict({name.replace("_", "-"): value for name, value in headers.items()})
+    return Clients(trusted).found(remote, sent)
 
 
 @pytest.mark.parametrize(
