@@ -41,6 +41,6 @@ def migrate(
     steps: list[str] = []
     try:
         asyncio.run(migrate.move(path, target, utc_now, steps.append if as_json else typer.echo))
-    except (migrate.MoveRefused, StoreFailed, SchemaMismatch, OSError) as error:
+    except (migrate.MigrationRefused, StoreFailed, SchemaMismatch, OSError) as error:
         raise error_exit(error, exit_codes.REFUSED) from None
     print_result({"folder": str(path.parent), "steps": steps}, DONE.format(folder=path.parent), as_json=as_json)

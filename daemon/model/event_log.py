@@ -21,7 +21,7 @@ class Position(NamedTuple):
     Commits become visible in order: nothing ever appears before a position that was read.
     """
 
-    position: int
+    commit: int
     nth: int
 
     @classmethod
@@ -30,7 +30,7 @@ class Position(NamedTuple):
         return None if found is None else cls(int(found[1]), int(found[2]))
 
     def __str__(self) -> str:
-        return f"{self.position}-{self.nth}"
+        return f"{self.commit}-{self.nth}"
 
 
 BEGINNING = Position(0, 0)
@@ -40,7 +40,7 @@ BEGINNING = Position(0, 0)
 class CompanyEvent:
     """An event with its position in the company's log, and its seq in the history of its run."""
 
-    place: Position
+    position: Position
     run_id: str
     seq: int
     event: Event
@@ -50,10 +50,10 @@ class EventLog(Protocol):
     """The committed events of all runs of a company."""
 
     async def log_end(self, company_id: str) -> Position:
-        """The place behind everything that a company has committed."""
+        """The position behind everything that a company has committed."""
 
     async def read_after(self, company_id: str, after: Position, limit: int) -> Sequence[CompanyEvent]:
-        """At most `limit` events of a company's runs behind a place, in order."""
+        """At most `limit` events of a company's runs behind a position, in order."""
 
 
 def shown_event(seq: int, event: Event) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def shown_event(seq: int, event: Event) -> dict[str, Any]:
     return {"seq": seq, "type": event.type, **found}
 
 
-def event_json(placed: CompanyEvent) -> dict[str, Any]:
+def event_json(one: CompanyEvent) -> dict[str, Any]:
     """An event with its position and run, as the API has it."""
-    event = shown_event(placed.seq, placed.event)
-    return {"id": str(placed.place), "run_id": placed.run_id, "seq": placed.seq, "event": event}
+    event = shown_event(one.seq, one.event)
+    return {"id": str(one.position), "run_id": one.run_id, "seq": one.seq, "event": event}

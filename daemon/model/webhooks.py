@@ -62,7 +62,7 @@ class Delivery:
     webhook_id: str
     number: int
     id: str
-    place: Position
+    position: Position
     run_id: str
     seq: int
     type: str

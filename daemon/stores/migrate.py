@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from daemon.stores.postgres.connection import Db, Link, without_nul
+from daemon.stores.postgres.connection import Connection, Db, without_nul
 from daemon.stores.postgres.migrations import migrate
 from daemon.stores.rows import text
 from daemon.stores.sqlite.connection import locked
@@ -27,7 +27,7 @@ BATCH = 500
 Row = tuple[Any, ...]
 
 
-class MoveRefused(Exception):
+class MigrationRefused(Exception):
     """The installation cannot be moved there; the text says why."""
 
 
@@ -102,50 +102,50 @@ _TREES = "SELECT company_id, size, root, signature FROM audit_checkpoints ORDER 
 
 
 async def move(source: Path, url: str, clock: Callable[[], datetime], told: Callable[[str], None]) -> None:
-    """Move everything, compare it, and only then let daemons in; MoveRefused or StoreFailed say why not.
+    """Move everything, compare it, and only then let daemons in; MigrationRefused or StoreFailed say why not.
 
     The source stays as it is.
     """
     async with SqliteStore.open(source):  # so that it is of today's form, and nobody uses it
         pass
-    link = Link(url)
+    connection = Connection(url)
     try:
-        await link.use(lambda db: migrate(db, text(clock())), writing=True)
+        await connection.use(lambda db: migrate(db, text(clock())), writing=True)
         with locked(source.parent), closing(sqlite3.connect(read_only(source), uri=True, isolation_level=None)) as old:
             old.execute("BEGIN")
-            await link.use(lambda db: _begun(db, str(source)), writing=True)
+            await connection.use(lambda db: _begun(db, str(source)), writing=True)
             for table in TABLES:
-                number = await _copied(old, link, table)
+                number = await _copied(old, connection, table)
                 told(f"{table.name}: {number:,} rows")
-            told(await _compared(old, link))
-        await link.use(lambda db: db.execute("UPDATE moves SET done = true"), writing=True)
+            told(await _compared(old, connection))
+        await connection.use(lambda db: db.execute("UPDATE moves SET done = true"), writing=True)
     finally:
-        await link.close()
+        await connection.close()
 
 
 async def _begun(db: Db, source: str) -> None:
-    """Note the move; MoveRefused when something else is there."""
+    """Note the move; MigrationRefused when something else is there."""
     known = await db.fetchrow("SELECT source, done FROM moves")
     if known is None:
         if await db.fetchval("SELECT EXISTS (SELECT 1 FROM companies) OR EXISTS (SELECT 1 FROM commits)"):
-            raise MoveRefused("There is an installation in that database already; nothing was written.")
+            raise MigrationRefused("There is an installation in that database already; nothing was written.")
         await db.execute("INSERT INTO moves VALUES (true, $1, false)", source)
     elif known["done"]:
-        raise MoveRefused(f"{known['source']} was moved there already; nothing was written.")
+        raise MigrationRefused(f"{known['source']} was moved there already; nothing was written.")
     elif known["source"] != source:
-        raise MoveRefused(f"A move from {known['source']} to that database was begun; finish that one.")
+        raise MigrationRefused(f"A move from {known['source']} to that database was begun; finish that one.")
 
 
-async def _copied(old: sqlite3.Connection, link: Link, table: Table) -> int:
+async def _copied(old: sqlite3.Connection, connection: Connection, table: Table) -> int:
     """Copy a table, so many rows in one transaction; returns how many rows there are, and were found there after."""
     total = 0
     for rows in _pages(old, table):
-        await link.use(lambda db, rows=rows: db.executemany(table.writing, rows), writing=True)  # type: ignore[misc]
+        await connection.use(lambda db, rows=rows: db.executemany(table.writing, rows), writing=True)  # type: ignore[misc]
         total += len(rows)
     count = f"SELECT count(*) FROM {table.name}"  # noqa: S608 - a name of our own
-    found = await link.use(lambda db: db.fetchval(count))
+    found = await connection.use(lambda db: db.fetchval(count))
     if found != total:
-        raise MoveRefused(f"{table.name} has {found:,} rows there and {total:,} here: somebody else wrote there.")
+        raise MigrationRefused(f"{table.name} has {found:,} rows there and {total:,} here: somebody else wrote there.")
     return total
 
 
@@ -161,14 +161,14 @@ def _value(table: Table, place: int, value: Any) -> Any:
     return without_nul(value) if isinstance(value, str) else value
 
 
-async def _compared(old: sqlite3.Connection, link: Link) -> str:
-    """Compare every commit with its place in its chain, and every checkpoint; MoveRefused at a difference."""
+async def _compared(old: sqlite3.Connection, connection: Connection) -> str:
+    """Compare every commit with its place in its chain, and every checkpoint; MigrationRefused at a difference."""
     said = []
     for name, statement in (("commits", _HEADS), ("checkpoints", _TREES)):
         here, number = _digest(old.execute(statement))
-        there, _ = await link.use(lambda db, asked=statement: _digest_there(db, asked))  # type: ignore[misc]
+        there, _ = await connection.use(lambda db, asked=statement: _digest_there(db, asked))  # type: ignore[misc]
         if here != there:
-            raise MoveRefused(f"The {name} are not the same there as here: do not use that database.")
+            raise MigrationRefused(f"The {name} are not the same there as here: do not use that database.")
         said.append(f"{number:,} {name}")
     return f"compared: {' and '.join(said)} are the same, byte for byte"
 

@@ -198,7 +198,7 @@ class Deliverer:
         if not found:
             return False
         wanted = [one for one in found if webhook.events is None or one.event.type in webhook.events]
-        reached = found[-1].place if len(wanted) <= room else wanted[room - 1].place
+        reached = found[-1].position if len(wanted) <= room else wanted[room - 1].position
         # What nobody wants is passed over in memory, page by page on disk.
         if wanted or len(found) == self._limits.page_max:
             await self._store.enqueue(webhook, wanted[:room], reached, self._now())
@@ -236,7 +236,7 @@ class Deliverer:
         if not found:
             return None
         event = found[0].event
-        placed = CompanyEvent(delivery.place, delivery.run_id, delivery.seq, event)
+        placed = CompanyEvent(delivery.position, delivery.run_id, delivery.seq, event)
         return message(event.type, event.at, event_json(placed))
 
     def _schedule(self, key: Key, pause_s: float) -> None:

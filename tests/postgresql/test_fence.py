@@ -9,7 +9,7 @@ import pytest
 
 from daemon.model.audit_events import Logged
 from daemon.model.webhooks import Webhook
-from daemon.stores.postgres.lease import Fenced, bury
+from daemon.stores.postgres.lease import Fenced, remove_expired
 from daemon.stores.postgres.store import PostgresStore
 from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, decide, start
@@ -33,7 +33,7 @@ async def run_out(store: PostgresStore) -> None:
 
 async def buried_by(store: PostgresStore) -> list[int]:
     """Whose leases this daemon ends now."""
-    return list(await store._readers[0].use(lambda db: bury(db, store.epoch, 0.0)))
+    return list(await store._readers[0].use(lambda db: remove_expired(db, store.epoch, 0.0)))
 
 
 async def test_a_daemon_whose_lease_was_ended_writes_nothing_more_and_is_told_so(url: str) -> None:
@@ -111,11 +111,11 @@ async def test_a_daemon_whose_lease_was_ended_takes_nothing_over(url: str) -> No
 
 async def test_whoever_was_cut_off_itself_ends_nobodys_lease_at_first(url: str) -> None:
     async with PostgresStore.open(url, lease_s=30.0) as one, PostgresStore.open(url, lease_s=30.0) as other:
-        link = one._readers[0]
-        await link.use(lambda db: db.execute("UPDATE daemons SET until = clock_timestamp() - interval '1 s'"))
+        connection = one._readers[0]
+        await connection.use(lambda db: db.execute("UPDATE daemons SET until = clock_timestamp() - interval '1 s'"))
         await one.lease.renew()  # as after a restart of the database: it comes first
         assert await one.peers() == {one.epoch, other.epoch}
-        assert list(await link.use(lambda db: bury(db, one.epoch, 0.0))) == [other.epoch]
+        assert list(await connection.use(lambda db: remove_expired(db, one.epoch, 0.0))) == [other.epoch]
 
 
 async def test_a_daemon_whose_lease_was_ended_serves_no_webhook_and_another_one_does(url: str) -> None:

@@ -78,11 +78,11 @@ def without_nul(words: str | None) -> str | None:
     return None if words is None else words.replace("\x00", "\u2400")
 
 
-TROUBLE = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 """What a statement can raise."""
 
 
-class Link:
+class Connection:
     """One connection at a time, used by one at a time; after any trouble with it the next use makes another.
 
     Where nobody answers, those who wait in line do not try one after the other: for as long as an attempt took, and for
@@ -116,7 +116,7 @@ class Link:
         """Let go of the connection."""
         db, self._db = self._db, None
         if db is not None:
-            with suppress(*TROUBLE):
+            with suppress(*ERRORS):
                 await db.close(timeout=1.0)
 
     async def _used(self, work: Callable[[Db], Awaitable[T]], *, writing: bool) -> T:
@@ -124,7 +124,7 @@ class Link:
             db = await self._connected()
             try:
                 return await work(db)
-            except TROUBLE as error:
+            except ERRORS as error:
                 if not isinstance(error, asyncpg.PostgresError) or db.is_closed() or db.is_in_transaction():
                     self._drop(db)
                 if again(error) and attempt < RETRIES_MAX - 1:
@@ -149,7 +149,7 @@ class Link:
                 db: Db = await asyncpg.connect(
                     self._url, timeout=self._connect_s, command_timeout=COMMAND_S, server_settings=dict(self._settings)
                 )
-        except (*TROUBLE, ValueError) as error:
+        except (*ERRORS, ValueError) as error:
             failure = failed(error, committing=False)
             self._refusal, self._quiet_until = str(failure), clock() + min(clock() - began, QUIET_MAX_S)
             raise failure from error
@@ -179,5 +179,5 @@ async def _check(db: Db) -> None:
                 if name == "transaction_read_only":
                     raise StoreFailed("The database only reads: it is a standby.", "not_applied")
                 raise SchemaMismatch(f"PostgreSQL has {name} = {found}, and needs {values[0]}: writes are not safe.")
-    except TROUBLE as error:
+    except ERRORS as error:
         raise failed(error, committing=False) from error

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from daemon.observability.metrics import Metrics
-    from daemon.stores.postgres.connection import Db, Link
+    from daemon.stores.postgres.connection import Connection, Db
 
 _log = structlog.get_logger()
 Settled: TypeAlias = tuple[Any, Exception | None]
@@ -37,7 +37,7 @@ class PostgresEngine:
 
     def __init__(
         self,
-        link: Link,
+        connection: Connection,
         epoch: Callable[[], int],
         *,
         wrote: Callable[[str], None],
@@ -45,7 +45,7 @@ class PostgresEngine:
         metrics: Metrics | None = None,
     ) -> None:
         """`wrote` is called with the company whose commit became durable, `fenced` when nothing may be written."""
-        self._link = link
+        self._connection = connection
         self._epoch = epoch
         self._wrote = wrote
         self._fenced = fenced
@@ -76,7 +76,7 @@ class PostgresEngine:
             return await append_all(db, company_id, self._epoch(), appends)
 
         try:
-            done: Sequence[Settled] = await self._link.use(together, writing=True)
+            done: Sequence[Settled] = await self._connection.use(together, writing=True)
         except StoreFailed as failure:
             self._failure(failure)
             return [(None, type(failure)(str(failure), failure.outcome)) for _ in appends]
@@ -94,7 +94,7 @@ class PostgresEngine:
                 return await work.run(PostgresDatabase(db, self._epoch()))
 
         try:
-            value = await self._link.use(together, writing=True)
+            value = await self._connection.use(together, writing=True)
         except Fenced as fenced:
             self._fenced()
             return None, fenced

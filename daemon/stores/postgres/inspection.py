@@ -9,7 +9,7 @@ from typing import get_args
 from daemon.keys.consistency import announcement
 from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm
 from daemon.stores.migrations import POSTGRES, pending, read_migrations
-from daemon.stores.postgres.connection import Db, Link
+from daemon.stores.postgres.connection import Connection, Db
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.migrations import applied
 from daemon.stores.tables.company_log import last_logged
@@ -35,11 +35,11 @@ class Facts:
 
 async def look(url: str) -> Facts:
     """Look; StoreFailed or SchemaMismatch say why the database cannot be used."""
-    link = Link(url)
+    connection = Connection(url)
     try:
-        return await link.use(_looked)
+        return await connection.use(_looked)
     finally:
-        await link.close()
+        await connection.close()
 
 
 async def _looked(db: Db) -> Facts:

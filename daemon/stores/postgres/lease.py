@@ -15,7 +15,7 @@ import structlog
 
 from actors.ports import StoreFailed
 from daemon.model import DiskFull, StoreState
-from daemon.stores.postgres.connection import Link
+from daemon.stores.postgres.connection import Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ _RENEW = (
     "WHERE epoch = $1 RETURNING epoch"
 )
 # Whoever was cut off itself, as all are while the database restarts, first waits until the others have had their turn.
-_BURY = (
+_REMOVE_EXPIRED = (
     "DELETE FROM daemons WHERE epoch IN (SELECT epoch FROM daemons WHERE until < clock_timestamp() AND epoch <> $1 "
     "AND EXISTS (SELECT 1 FROM daemons AS own WHERE own.epoch = $1 AND own.until > clock_timestamp() "
     "AND own.held_from < clock_timestamp() - make_interval(secs => $2)) FOR UPDATE SKIP LOCKED) RETURNING epoch"
@@ -89,9 +89,9 @@ async def renew(db: Db, epoch: int, lease_s: float) -> bool:
     return await db.fetchval(_RENEW, epoch, lease_s) is not None
 
 
-async def bury(db: Db, epoch: int, held_s: float) -> Sequence[int]:
+async def remove_expired(db: Db, epoch: int, held_s: float) -> Sequence[int]:
     """End the leases that have run out, if this one has been held for that long; returns whose."""
-    return [row[0] for row in await db.fetch(_BURY, epoch, held_s)]
+    return [row[0] for row in await db.fetch(_REMOVE_EXPIRED, epoch, held_s)]
 
 
 async def alive(db: Db, epoch: int) -> None:
@@ -132,7 +132,7 @@ class Lease:
 
     def __init__(self, url: str, name: str, lease_s: float, lost: Callable[[], None]) -> None:
         """`lost` is called once, when another daemon has taken over from this one."""
-        self._link = Link(url)
+        self._connection = Connection(url)
         self._name = name
         self._lease_s = lease_s
         self._lost = lost
@@ -149,7 +149,7 @@ class Lease:
     async def join(self) -> None:
         """Begin a life."""
         began = asyncio.get_running_loop().time()
-        self.epoch = await self._link.use(lambda db: join(db, self._name, self._lease_s), writing=True)
+        self.epoch = await self._connection.use(lambda db: join(db, self._name, self._lease_s), writing=True)
         self._until = began + self._lease_s
         _log.info("lease_acquired", epoch=self.epoch, name=self._name)
 
@@ -159,7 +159,7 @@ class Lease:
         return self._lease_s / RENEWALS
 
     async def keep(self) -> None:
-        """Renew and bury once; a lease that has ended stays so."""
+        """Renew and remove_expired once; a lease that has ended stays so."""
         if self._over:
             return
         try:
@@ -172,11 +172,11 @@ class Lease:
     async def renew(self) -> None:
         """Renew once, and end the leases of others that have run out."""
         began = asyncio.get_running_loop().time()
-        if not await self._link.use(lambda db: renew(db, self.epoch, self._lease_s)):
+        if not await self._connection.use(lambda db: renew(db, self.epoch, self._lease_s)):
             self.fence()
             return
         self._until, self.seen = began + self._lease_s, "ok"
-        for epoch in await self._link.use(lambda db: bury(db, self.epoch, self._lease_s / 2)):
+        for epoch in await self._connection.use(lambda db: remove_expired(db, self.epoch, self._lease_s / 2)):
             _log.warning("daemon_gone", epoch=epoch, hint="its outstanding work is taken over")
 
     def fence(self) -> None:
@@ -190,5 +190,5 @@ class Lease:
         """End this life, unless it was ended already; where the database is not to be reached the lease runs out."""
         with suppress(StoreFailed, TimeoutError):
             async with asyncio.timeout(LEAVE_S):
-                await self._link.use(lambda db: leave(db, self.epoch))
-        await self._link.close()
+                await self._connection.use(lambda db: leave(db, self.epoch))
+        await self._connection.close()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from actors.ports import StoreFailed
-from daemon.stores.postgres.connection import HINTS, Link
+from daemon.stores.postgres.connection import HINTS, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -37,8 +37,8 @@ class Notifications:
 
     def __init__(self, url: str) -> None:
         """Send and hear there."""
-        self._sending = Link(url)
-        self._listening = Link(url, hints={**HINTS, "idle_session_timeout": "0"})
+        self._sending = Connection(url)
+        self._listening = Connection(url, hints={**HINTS, "idle_session_timeout": "0"})
         self._changed: set[str] = set()
         self._for_all = False
         self._due = asyncio.Event()

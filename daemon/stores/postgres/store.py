@@ -24,7 +24,7 @@ from daemon.stores.group_commit import BATCH_MAX, Writer
 from daemon.stores.postgres import changes, journal
 from daemon.stores.postgres import lease as leases
 from daemon.stores.postgres.append import Append
-from daemon.stores.postgres.connection import Link
+from daemon.stores.postgres.connection import Connection
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.lease import Lease
@@ -80,7 +80,7 @@ class PostgresStore(Repositories):
         self.notifications = notifications
         self._clock = clock
         self._metrics = metrics
-        self._readers = [Link(url) for _ in range(READERS)]
+        self._readers = [Connection(url) for _ in range(READERS)]
         self._writers: list[Writer[Any]] = []
         self._loader = BatchLoader(self._load_all)
         self._heads: OrderedDict[tuple[str, str, int], bytes] = OrderedDict()
@@ -105,8 +105,8 @@ class PostgresStore(Repositories):
         )
         store = cls(url, lease, notifications, clock, metrics)
         async with AsyncExitStack() as stack:
-            for link in store._readers:
-                stack.push_async_callback(link.close)
+            for connection in store._readers:
+                stack.push_async_callback(connection.close)
             await store._readers[0].use(lambda db: migrate(db, text(clock())), writing=True)
             await store._readers[0].use(check_moved)
             await lease.join()
@@ -117,10 +117,10 @@ class PostgresStore(Repositories):
             kept.start(stack, Loop("notify", notifications.send, NOTIFY_PAUSE_S))
             kept.start(stack, Loop("listen", notifications.listen, LISTEN_S))
             for _ in range(WRITERS):
-                link = Link(url)
-                stack.push_async_callback(link.close)
+                connection = Connection(url)
+                stack.push_async_callback(connection.close)
                 engine = PostgresEngine(
-                    link, lambda: lease.epoch, wrote=notifications.wrote, fenced=lease.fence, metrics=metrics
+                    connection, lambda: lease.epoch, wrote=notifications.wrote, fenced=lease.fence, metrics=metrics
                 )
                 store._writers.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, metrics=metrics))
                 stack.push_async_callback(store._writers[-1].close)

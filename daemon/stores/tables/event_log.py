@@ -49,10 +49,10 @@ async def read_after(db: Database, company_id: str, after: Position, limit: int)
     limit = max(0, min(limit, INTEGER_MAX - 1))
     found: list[CompanyEvent] = []
     # The first commit may lie before the position as a whole; each of the others holds at least one event behind it.
-    for row in await _commits(db, company_id, min(after.position, INTEGER_MAX), limit + 1):
+    for row in await _commits(db, company_id, min(after.commit, INTEGER_MAX), limit + 1):
         if len(found) >= limit:
             break
-        found += [one for one in _events(company_id, row) if one.place > after]
+        found += [one for one in _events(company_id, row) if one.position > after]
     return found[:limit]
 
 

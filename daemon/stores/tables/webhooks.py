@@ -158,7 +158,7 @@ async def enqueue(
     pending = ("pending", 0, 0, text(at), None, None, None, None)
     rows = []
     for number, one in enumerate(found, last + 1):
-        event = (message_id(one.run_id, one.seq), *one.place, one.run_id, one.seq, one.event.type, text(at))
+        event = (message_id(one.run_id, one.seq), *one.position, one.run_id, one.seq, one.event.type, text(at))
         rows.append((*webhook.key, number, *event, *pending))
     await db.insert(f"webhook_deliveries ({_DELIVERY})", rows, skip_known=True)
     old = f"DELETE FROM webhook_deliveries {_OF_WEBHOOK} AND number <= $3 AND next_at IS NULL"
@@ -240,7 +240,7 @@ def _delivery(row: Row) -> Delivery:
         webhook_id=webhook_id,
         number=number,
         id=message,
-        place=Position(position, nth),
+        position=Position(position, nth),
         run_id=run_id,
         seq=seq,
         type=kind,

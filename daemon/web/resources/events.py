@@ -66,7 +66,7 @@ async def list_events(request: web.Request) -> web.StreamResponse:
     limit = page_limit(request)
     found = await services.store.read_after(company_id, after or BEGINNING, limit + 1)
     items = within_bytes(found[:limit], event_json)
-    further = str(found[len(items) - 1].place) if len(found) > len(items) else None
+    further = str(found[len(items) - 1].position) if len(found) > len(items) else None
     return list_response(items, None if further is None else next_page(request, further, "after"))
 
 
@@ -81,8 +81,8 @@ async def _of_company(
     yield b"id: %s\n\n" % str(begun).encode()
     while True:
         while found := await store.read_after(company_id, sent, PAGE):
-            sent = found[-1].place
-            yield b"".join(frame(str(one.place), one.event.type, event_json(one)) for one in found)
+            sent = found[-1].position
+            yield b"".join(frame(str(one.position), one.event.type, event_json(one)) for one in found)
         if await soon(subscription.next) is None:
             yield BEAT
         if subscription.connectors_changed:

@@ -174,5 +174,5 @@ def _webhook_json(one: Webhook) -> dict[str, Any]:
 
 def _delivery_json(one: Delivery) -> dict[str, Any]:
     return contract.Delivery.view(
-        one, event_id=str(one.place), last_attempt_at=one.last_at, next_attempt_at=one.next_at
+        one, event_id=str(one.position), last_attempt_at=one.last_at, next_attempt_at=one.next_at
     )

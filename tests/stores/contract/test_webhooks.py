@@ -89,7 +89,7 @@ async def test_the_events_of_a_company_stand_in_the_order_of_their_commits(store
     await three_runs(store, sealed)
     found = await told(store)
     assert short(found) == ALL
-    assert sorted({one.place for one in found}) == [one.place for one in found]
+    assert sorted({one.position for one in found}) == [one.position for one in found]
     assert {one.run_id for one in await told(store, OTHER)} == {"run-3"}
     assert await told(store, "company-none") == []
 
@@ -99,8 +99,8 @@ async def test_from_every_place_the_rest_is_found_page_by_page(store: Store, sea
     await three_runs(store, sealed)
     whole = await told(store)
     for seen in range(len(whole)):
-        assert await told(store, after=whole[seen].place) == whole[seen + 1 :]
-        assert await told(store, after=whole[seen].place, limit=2) == whole[seen + 1 : seen + 3]
+        assert await told(store, after=whole[seen].position) == whole[seen + 1 :]
+        assert await told(store, after=whole[seen].position, limit=2) == whole[seen + 1 : seen + 3]
     assert await told(store, limit=0) == []
     assert await told(store, after=Position(10**18 - 1, 0)) == []
 
@@ -183,17 +183,17 @@ async def enqueued(store: Store) -> tuple[Webhook, list[CompanyEvent]]:
     kept = await added(store)
     await store.append(start())
     found = await told(store, after=kept.cursor)
-    await store.enqueue(kept, found, found[-1].place, NOON)
+    await store.enqueue(kept, found, found[-1].position, NOON)
     return kept, found
 
 
 async def test_events_become_deliveries_with_the_move_of_the_cursor(store: Store) -> None:
     kept, found = await enqueued(store)
     queue = await line(store)
-    assert queue.webhook == replace(kept, cursor=found[-1].place)
+    assert queue.webhook == replace(kept, cursor=found[-1].position)
     assert (queue.pending, queue.next_at) == (3, NOON)
-    assert [(one.number, one.id, one.place, one.seq, one.type) for one in queue.due] == [
-        (n, f"msg_run-1_{n}", one.place, n, one.event.type) for n, one in enumerate(found, 1)
+    assert [(one.number, one.id, one.position, one.seq, one.type) for one in queue.due] == [
+        (n, f"msg_run-1_{n}", one.position, n, one.event.type) for n, one in enumerate(found, 1)
     ]
     assert list(await store.deliveries(ACME, ID, None, 9)) == list(reversed(queue.due))
     assert [one.number for one in await store.deliveries(ACME, ID, 3, 1)] == [2]
@@ -202,11 +202,11 @@ async def test_events_become_deliveries_with_the_move_of_the_cursor(store: Store
 
 async def test_what_is_in_line_already_is_not_put_there_again(store: Store) -> None:
     kept, found = await enqueued(store)
-    await store.enqueue(kept, found, found[-1].place, LATER)
-    await store.enqueue(kept, found[:1], found[0].place, LATER)
+    await store.enqueue(kept, found, found[-1].position, LATER)
+    await store.enqueue(kept, found[:1], found[0].position, LATER)
     assert (await line(store)).pending == 3
     gone = hook("gone")
-    await store.enqueue(gone, found, found[-1].place, NOON)
+    await store.enqueue(gone, found, found[-1].position, NOON)
     assert list(await store.deliveries(*gone.key, None, 9)) == []
 
 
@@ -288,7 +288,7 @@ async def test_a_webhook_keeps_a_bounded_number_of_settled_deliveries(store: Sto
     kept, found = await enqueued(store)
     for one in (await line(store)).due[:2]:
         await settle(store, one, status="delivered", next_at=None)
-    many = [replace(found[-1], seq=n, place=Position(10**9 + n, 1)) for n in range(10, 8 + KEPT_MAX)]
-    await store.enqueue(kept, many, many[-1].place, NOON)
+    many = [replace(found[-1], seq=n, position=Position(10**9 + n, 1)) for n in range(10, 8 + KEPT_MAX)]
+    await store.enqueue(kept, many, many[-1].position, NOON)
     numbers = sorted(one.number for one in await store.deliveries(ACME, ID, None, 2 * KEPT_MAX))
     assert numbers == list(range(2, KEPT_MAX + 2))

@@ -99,11 +99,11 @@ async def test_nothing_is_moved_over_an_installation_nor_twice(postgres: Server,
     url = await postgres.made(template)
     async with PostgresStore.open(url) as store:
         await store.append(start("run-7"))
-    with pytest.raises(migrate.MoveRefused, match="already"):
+    with pytest.raises(migrate.MigrationRefused, match="already"):
         await moved(tmp_path / "penstock.db", url)
     fresh = await postgres.made()
     await moved(tmp_path / "penstock.db", fresh)
-    with pytest.raises(migrate.MoveRefused, match="already"):
+    with pytest.raises(migrate.MigrationRefused, match="already"):
         await moved(tmp_path / "penstock.db", fresh)
 
 
@@ -116,7 +116,7 @@ async def test_what_was_changed_there_meanwhile_is_found(postgres: Server, tmp_p
         with pytest.raises(Exception, match="nothing"):
             await moved(tmp_path / "penstock.db", url)
     await postgres.told("UPDATE commits SET events = events || 'x'", url.rpartition("/")[2])
-    with pytest.raises(migrate.MoveRefused, match="commits are not the same"):
+    with pytest.raises(migrate.MigrationRefused, match="commits are not the same"):
         await moved(tmp_path / "penstock.db", url)
 
 
