@@ -105,7 +105,6 @@ class Writer(Generic[W]):
         return await done
 
     async def close(self) -> None:
-        """Finish what is queued and take nothing more."""
         self._closing = True
         self._wake.set()
         await asyncio.wait({self._task})

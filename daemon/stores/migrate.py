@@ -42,12 +42,10 @@ class Table:
 
     @property
     def reading(self) -> str:
-        """The statement that gives its rows."""
         return self.select or f"SELECT {self.columns} FROM {self.name}"  # noqa: S608 - names of our own
 
     @property
     def writing(self) -> str:
-        """The statement that adds a row, unless it is there."""
         values = ", ".join(f"${number}" for number in range(1, self.columns.count(",") + 2))
         return f"INSERT INTO {self.name} ({self.columns}) VALUES ({values}) ON CONFLICT DO NOTHING"  # noqa: S608
 

@@ -34,7 +34,6 @@ class Append:
 
     @classmethod
     def of(cls, commit: Commit, before: bytes | None, now: datetime) -> Append:
-        """Encode a commit that goes on from a head; None for one that begins a run."""
         run, receipt = commit.run, commit.receipt
         version, _, status, parked, updated_at, vertical, created_at = run_row(run)
         events = exact = None
@@ -58,7 +57,6 @@ class Append:
 
     @property
     def head(self) -> bytes:
-        """The head of the run's history after this commit."""
         head: bytes = self.row[9]
         return head
 

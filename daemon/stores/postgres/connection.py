@@ -113,7 +113,6 @@ class Connection:
             self.waiting -= 1
 
     async def close(self) -> None:
-        """Let go of the connection."""
         db, self._db = self._db, None
         if db is not None:
             with suppress(*ERRORS):

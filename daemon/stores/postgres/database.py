@@ -58,5 +58,4 @@ class PostgresDatabase:
 
 
 def _stored(values: Sequence[Any]) -> Row:
-    """Values as PostgreSQL can keep them."""
     return tuple([without_nul(value) if isinstance(value, str) else value for value in values])

@@ -47,13 +47,11 @@ class OwnedRun(NamedTuple):
 
 
 async def load_all(db: PostgresDatabase, keys: Sequence[Key]) -> dict[Key, OwnedRun]:
-    """The runs of these (company_id, run_id) as committed; those that there are."""
     rows = await db.rows(LOAD, [key[0] for key in keys], [key[1] for key in keys])
     return {row[:2]: await _restored(db, row) for row in rows}
 
 
 async def find(db: PostgresDatabase, company_id: str, query: RunQuery) -> Sequence[Run]:
-    """The runs that a query asks for, newest first."""
     asked = listing(db.dialect, company_id, query)
     if asked is None:
         return []

@@ -77,7 +77,6 @@ class Fenced(StoreFailed):
 
 
 async def join(db: Db, name: str, lease_s: float) -> int:
-    """Begin a life with an epoch that no other ever had."""
     async with db.transaction():
         epoch: int = await db.fetchval(_EPOCH)
         await db.execute(_JOIN, epoch, name, lease_s)
@@ -101,17 +100,14 @@ async def alive(db: Db, epoch: int) -> None:
 
 
 async def leave(db: Db, epoch: int) -> None:
-    """End this life, so that others need not wait."""
     await db.execute("DELETE FROM daemons WHERE epoch = $1", epoch)
 
 
 async def peers(db: Db) -> frozenset[int]:
-    """The epochs of all who have a lease."""
     return frozenset(row[0] for row in await db.fetch("SELECT epoch FROM daemons"))
 
 
 async def has_peers(db: Db, epoch: int) -> bool:
-    """Whether another daemon's lease has not run out."""
     found: bool = await db.fetchval(_OTHERS, epoch)
     return found
 
@@ -128,7 +124,7 @@ async def claim(db: Db, epoch: int) -> Sequence[tuple[str, str]]:
 
 
 class Lease:
-    """This daemon's lease: renewed on a connection of its own, a few times within its length."""
+    """This daemon's lease, renewed a few times within its length."""
 
     def __init__(self, url: str, name: str, lease_s: float, lost: Callable[[], None]) -> None:
         """`lost` is called once, when another daemon has taken over from this one."""
@@ -147,7 +143,6 @@ class Lease:
         return not self._over and asyncio.get_running_loop().time() < self._until
 
     async def join(self) -> None:
-        """Begin a life."""
         began = asyncio.get_running_loop().time()
         self.epoch = await self._connection.use(lambda db: join(db, self._name, self._lease_s), writing=True)
         self._until = began + self._lease_s
@@ -155,11 +150,10 @@ class Lease:
 
     @property
     def every_s(self) -> float:
-        """How often the lease is to be renewed."""
         return self._lease_s / RENEWALS
 
     async def keep(self) -> None:
-        """Renew and remove_expired once; a lease that has ended stays so."""
+        """Renew the lease and remove expired ones; an ended lease stays ended."""
         if self._over:
             return
         try:

@@ -18,7 +18,6 @@ _TABLE = (
 
 
 async def applied(db: Db) -> list[Applied]:
-    """The migrations that the database remembers; none when it is not ours."""
     if await db.fetchval("SELECT to_regclass('migrations')") is None:
         return []
     rows = await db.fetch("SELECT number, name, checksum FROM migrations ORDER BY number")

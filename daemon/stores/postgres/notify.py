@@ -22,21 +22,20 @@ LISTEN_S = 1.0
 
 
 async def notify(db: Db, companies: Collection[str]) -> None:
-    """Tell the other daemons that something of these companies was committed; apart from the commit, for its locks."""
+    """Notify the other daemons of commits of these companies; outside the transaction, since NOTIFY locks."""
     listed = json.dumps(sorted(companies))
     await db.execute("SELECT pg_notify($1, $2)", CHANNEL, listed if len(listed) <= PAYLOAD_BYTES_MAX else "[]")
 
 
 def companies_of(payload: str) -> frozenset[str] | None:
-    """The companies that a hint names; None when it may be any."""
+    """The companies that a notification names; None when it may be any."""
     return frozenset(json.loads(payload)) or None
 
 
 class Notifications:
-    """Notifications of commits, sent apart from them, and those of others, heard."""
+    """NOTIFY for what was committed here, LISTEN for what other daemons committed."""
 
     def __init__(self, url: str) -> None:
-        """Send and hear there."""
         self._sending = Connection(url)
         self._listening = Connection(url, hints={**HINTS, "idle_session_timeout": "0"})
         self._changed: set[str] = set()
@@ -55,11 +54,10 @@ class Notifications:
         self._due.set()
 
     def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
-        """Have this called with the companies of each hint."""
         self._listener = listener
 
     async def send(self) -> None:
-        """Wait until there is something to hint at, and send it; the changes of a moment go together."""
+        """Wait for a change and send it; the changes of a moment go together."""
         await self._due.wait()
         self._due.clear()
         companies = frozenset() if self._for_all else frozenset(self._changed)
@@ -72,7 +70,7 @@ class Notifications:
             raise
 
     async def listen(self) -> None:
-        """Listen, on another connection where one was lost; where it is not lost it listens already."""
+        """Listen, on a new connection when the last one was lost."""
         with suppress(StoreFailed):
             await self._listening.use(self._listen)
 
@@ -85,5 +83,4 @@ class Notifications:
             self._listener(companies_of(str(payload)))
 
     async def close(self) -> None:
-        """Let go of both connections."""
         await asyncio.gather(self._sending.close(), self._listening.close())

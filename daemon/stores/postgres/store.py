@@ -127,7 +127,6 @@ class PostgresStore(Repositories):
             yield store
 
     async def ping(self) -> None:
-        """Prove that the store can write; StoreFailed when it cannot."""
         await self._write("", _nothing)
 
     @property
@@ -145,11 +144,9 @@ class PostgresStore(Repositories):
                     await writer.submit(Work("", _nothing))
 
     async def append(self, commit: Commit) -> None:
-        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
         await self.append_owned(commit)
 
     async def append_owned(self, commit: Commit) -> Ownership:
-        """Make a commit durable; returns who performs what is outstanding behind it."""
         run, before = commit.run, None
         if commit.expected_version:
             before = await self._head(run.company_id, run.id, commit.expected_version)
@@ -159,12 +156,10 @@ class PostgresStore(Repositories):
         return performs
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
-        """The run as committed; None when the company has no such run."""
         found = await self._loader.load(company_id, run_id)
         return None if found is None else found.run
 
     async def load_owned(self, company_id: str, run_id: str) -> tuple[Run, Ownership] | None:
-        """The run as committed, and who performs what is outstanding."""
         found = await self._loader.load(company_id, run_id)
         if found is None:
             return None
@@ -217,24 +212,19 @@ class PostgresStore(Repositories):
 
     @property
     def epoch(self) -> int:
-        """The number of this daemon's life; no other ever had it."""
         return self.lease.epoch
 
     @property
     def held(self) -> bool:
-        """Whether nobody can have taken over from this daemon yet."""
         return self.lease.held
 
     def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
-        """Have this called with the companies of which others have committed something; None when it may be any."""
         self.notifications.subscribe(listener)
 
     async def peers(self) -> frozenset[int]:
-        """The epochs of the daemons that are alive."""
         return await self._read(lambda db: leases.peers(db.connection))
 
     async def has_peers(self) -> bool:
-        """Whether another daemon holds its lease at this moment."""
         return await self._read(lambda db: db.has_peers())
 
     async def _await_peers(self) -> None:

@@ -118,7 +118,6 @@ async def writer(path: Path, *, alone: bool = False) -> AsyncIterator[Connection
 
 @asynccontextmanager
 async def reader(path: Path, *, alone: bool = False) -> AsyncIterator[Connection]:
-    """A connection that can only read."""
     async with _open(path, alone=alone) as connection:
         with at_opening(path):
             await connection.run(partial(configure, pragmas=READER_PRAGMAS))

@@ -36,7 +36,6 @@ PAGE_BYTES = 4096
 
 
 def is_full(error: sqlite3.Error) -> bool:
-    """Whether there was no room."""
     return getattr(error, "sqlite_errorcode", 0) & PRIMARY == sqlite3.SQLITE_FULL
 
 

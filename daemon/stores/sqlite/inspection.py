@@ -39,7 +39,6 @@ def looking(database: Path) -> Iterator[sqlite3.Connection]:
 
 
 def read_only(database: Path) -> str:
-    """The address of a database that is only read."""
     return f"file:{quote(str(database.resolve()))}?mode=ro"
 
 
@@ -59,7 +58,6 @@ def orphans(db: sqlite3.Connection) -> Sequence[str]:
 
 
 def applied(db: sqlite3.Connection) -> Sequence[Applied]:
-    """The migrations that the database remembers; none when it is not ours."""
     known = db.execute("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'migrations'").fetchone()
     if known != (1,):
         return []
@@ -67,23 +65,19 @@ def applied(db: sqlite3.Connection) -> Sequence[Applied]:
 
 
 def statuses(db: sqlite3.Connection) -> dict[str, int]:
-    """How many runs stand where."""
     return dict(db.execute("SELECT status, count(*) FROM runs GROUP BY status ORDER BY status").fetchall())
 
 
 def last_at(db: sqlite3.Connection) -> str | None:
-    """When the last commit of a run was made; None without any run."""
     (at,) = db.execute("SELECT max(updated_at) FROM runs").fetchone()
     return None if at is None else str(at)
 
 
 def wrapping_keys(db: sqlite3.Connection) -> Sequence[str]:
-    """The ids of the keys that wrap the companies' keys."""
     return [str(key_id) for (key_id,) in db.execute("SELECT DISTINCT key_id FROM company_keys")]
 
 
 def templates(db: sqlite3.Connection) -> Iterator[TemplateDocument]:
-    """Every template that was ever loaded."""
     for row in db.execute("SELECT digest, vertical, version, document FROM templates ORDER BY vertical, version"):
         yield TemplateDocument(*row)
 

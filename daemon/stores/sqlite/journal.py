@@ -92,7 +92,6 @@ class Append:
 
     @classmethod
     def of(cls, commit: Commit, now: datetime) -> Append:
-        """Encode a commit."""
         run, expected = commit.run, commit.expected_version
         key = (run.company_id, run.id)
         moved = (run.version, commit.resting, *run_status(run), *key)
@@ -153,12 +152,10 @@ def _heads(db: sqlite3.Connection, places: Sequence[tuple[str, str, int]]) -> di
 
 
 async def load_all(db: SqliteDatabase, keys: Sequence[Key]) -> dict[Key, Run]:
-    """The runs of these (company_id, run_id) as committed; those that there are."""
     return {(run.company_id, run.id): run for run in await _restored(db, _LOAD.read(db.connection, keys))}
 
 
 async def find(db: SqliteDatabase, company_id: str, query: RunQuery) -> Sequence[Run]:
-    """The runs that a query asks for, newest first."""
     asked = listing(db.dialect, company_id, query)
     if asked is None:
         return []

@@ -102,16 +102,13 @@ class SqliteStore(Repositories):
 
     @property
     def failed(self) -> bool:
-        """Whether the store has failed for good, so that the process must end."""
         return self._writer.failed
 
     async def ping(self) -> None:
-        """Prove that the store can write; StoreFailed when it cannot."""
         await self._write("", _ping)
 
     @property
     def state(self) -> StoreState:
-        """Whether the store can write, as it was seen last."""
         return self._writer.state
 
     async def refresh_state(self) -> None:
@@ -127,11 +124,9 @@ class SqliteStore(Repositories):
                 await self.ping()
 
     async def append(self, commit: Commit) -> None:
-        """Make a commit durable, or raise VersionConflict, ReceiptTaken or StoreFailed."""
         await self._writer.submit(journal.Append.of(commit, self._clock()))
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
-        """The run as committed; None when the company has no such run."""
         return await self._loader.load(company_id, run_id)
 
     async def _load_all(self, keys: Sequence[Key]) -> Mapping[Key, Run]:
