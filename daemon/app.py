@@ -92,7 +92,7 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
 
 @asynccontextmanager
 async def opened(settings: Settings, lifecycle: Lifecycle) -> AsyncIterator[Services]:
-    """Every part of the service but its listening socket; on the way out, all that was accepted is finished."""
+    """All parts of the service without its listening socket; drains on exit."""
     async with AsyncExitStack() as stack:
         services, engine = await _open(settings, lifecycle, stack)
         yield services

@@ -101,10 +101,7 @@ def _run(settings: Settings) -> NoReturn:
 
 
 def _leave(code: int) -> NoReturn:
-    """Exit without waiting for threads: a DNS lookup cannot be cancelled.
-
-    An ordinary exit would join its thread, and without a name server that takes longer than a shutdown may.
-    """
+    """Exit without waiting for threads: a DNS lookup cannot be cancelled, and may take long."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

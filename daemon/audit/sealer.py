@@ -29,7 +29,7 @@ class Sealer:
         self._sealed_at: float | None = None
 
     async def seal(self, company_id: str | None = None) -> int:
-        """Cover all commits of a company, or of all, by checkpoints; returns how many there were."""
+        """Cover all commits, or those of a company, by checkpoints; returns how many there were."""
         self._signer.follow()
         total = 0
         while True:

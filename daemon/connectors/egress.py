@@ -47,7 +47,7 @@ METADATA = frozenset(
     )
 )
 
-# After the deny list of Stripe's Smokescreen and the special-purpose registries of IANA. The first match names it.
+# From the deny list of Stripe's Smokescreen and IANA's registries; the first match names it.
 _DENIED = (
     ("a loopback", "127.0.0.0/8 ::1/128"),
     ("a private", "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 fc00::/7"),
@@ -108,7 +108,7 @@ def parse_hosts(text: str) -> tuple[str, ...]:
 
 
 class EgressGuard:
-    """Refuses every address outside the public internet, except networks that the operator allows."""
+    """Refuses addresses outside the public internet, except those that the operator allows."""
 
     def __init__(self, allowed: Sequence[Network] = (), hosts: Sequence[str] = ()) -> None:
         """A metadata address is allowed only as a /32 or /128.

@@ -97,7 +97,7 @@ class HttpConnector:
         resolver: AbstractResolver | None = None,
         now: Callable[[], datetime] = utc_now,
     ) -> None:
-        """Reach what `guard` allows; keep at most `body_bytes_max` of an answer, counted after decompression."""
+        """`body_bytes_max` limits a response after decompression."""
         self._guard = guard
         self._body_bytes_max = body_bytes_max
         self._resolver = resolver

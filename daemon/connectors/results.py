@@ -11,7 +11,7 @@ from daemon.connectors.auth import Masker, excerpt
 from daemon.connectors.http import PASSING, HttpResponse, SendFailed
 from daemon.connectors.retry import CallResult
 
-# A gateway that answers so cannot say what became of the request behind it; 520 to 527 are Cloudflare's.
+# From a gateway, these leave the outcome unknown; 520 to 527 are Cloudflare's.
 UNCLEAR_STATUSES = frozenset({502, 503, 504, *range(520, 528)})
 CALL_FAILED = "call_failed"
 

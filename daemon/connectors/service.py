@@ -59,7 +59,7 @@ class ConnectorService:
         while held is None:
             forgotten = self._forgotten
             found = await self._repository.connectors_of(company_id)
-            # What was read is old when somebody has changed a connector meanwhile, here or elsewhere.
+            # The result is stale if a connector was changed meanwhile, here or elsewhere.
             held = self._held.get(company_id)
             if held is None and forgotten == self._forgotten:
                 held = self._hold(company_id, {one.connector.tool_id: one for one in found})

@@ -45,7 +45,7 @@ class Engine:
     journal: Journal
 
     async def drain(self, calls_s: float) -> None:
-        """Refuse new messages, wait up to `calls_s` for calls in flight, then let the actors finish."""
+        """Refuse messages, wait up to `calls_s` for calls, then let the actors finish."""
         reach("drain-begun")
         self.directory.refuse()
         self.feed.close()

@@ -1,8 +1,8 @@
-"""What a daemon among others needs between its actors and the store: whose work is whose.
+"""Ownership of runs among daemons on a shared store.
 
-The row of a run names the daemon that performs what is outstanding: the one whose commit took it out of rest. Another
-one may move the run on meanwhile, and performs nothing. When a daemon is gone its runs are claimed, and whatever was
-outstanding then may have been begun.
+The row of a run names the daemon that performs its effects: the one whose commit made it unfinished.
+Others may move the run on, and perform nothing. The runs of a daemon that is gone are claimed by
+another; the effects outstanding then may have been started.
 """
 
 from __future__ import annotations

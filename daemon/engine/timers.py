@@ -14,7 +14,7 @@ from actors.failpoints import reach
 class Timers:
     """One wake-up per visit, posted back as Elapsed when it is due.
 
-    What is due waits in line until `post_due` has posted it: one that could not be posted is not lost.
+    A due wake-up is queued until `post_due` has posted it, so that none is lost.
     """
 
     def __init__(self, post: Callable[[str, str, Outcome], None], now: Callable[[], datetime]) -> None:

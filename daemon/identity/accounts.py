@@ -91,10 +91,7 @@ class Revoked:
 
 
 class Identity:
-    """Registers, logs in and out, and says whose a token is.
-
-    A token that was checked is remembered until it expires, so that a request costs a look-up and no cryptography.
-    """
+    """Registration, login, logout, and checks of tokens; checked tokens are cached."""
 
     def __init__(
         self,
@@ -143,9 +140,9 @@ class Identity:
         return session
 
     async def log_in(self, email: str, password: str) -> Session:
-        """A session for who knows the password; InvalidCredentials for all others, after the same time.
+        """Create a session; InvalidCredentials without account or with a wrong password.
 
-        Where there is no account the refusal goes into the service's own log, by the same way and at the same price.
+        Both take the same time: without an account the refusal goes into the service's own log.
         """
         account = await self._accounts.account_by_email(email)
         if not await self._fits(account, password) or account is None:
@@ -257,10 +254,7 @@ class Identity:
         return self._ring.keys.get(key_id)
 
     def _current_ring(self) -> KeyRing:
-        """The keys as the file has them now, so that neither a rotation nor the removal of a key needs a restart.
-
-        While the file cannot be read the keys are those that it had.
-        """
+        """The keys in the file; the earlier ones while it cannot be read."""
         self._ring_checked, seen = time.monotonic(), mark(self._keys)
         if seen != self._ring_mark:
             self._ring_mark = seen

@@ -27,7 +27,7 @@ class Passwords:
     """Hashes and checks passwords, `hashes_max` at once."""
 
     def __init__(self, hashes_max: int) -> None:
-        # One thread each, so that the processors are bounded, too; two passes over 64 MiB take about 0.12 s.
+        # One thread each; two passes over 64 MiB take about 0.12 s.
         self._hasher = PasswordHasher(time_cost=2, parallelism=1)
         self._pool = ThreadPoolExecutor(hashes_max, "argon2", _yield_to_others)
         self._waiting = 0

@@ -18,10 +18,9 @@ VIA = "service"
 
 
 class KeyFileWatcher:
-    """Looks at the key files; whoever changed one, and whether the service ran then, it stands in the log from then on.
+    """Logs changes of key files, once for all daemons.
 
-    What is written are ids. Nobody can say who it was: a file tells no names. What another daemon has written already
-    is not written again.
+    The entries have the ids of keys, and no user: a file does not tell who changed it.
     """
 
     def __init__(self, files: Mapping[KeyPurpose, Path], log: Accounts, now: Callable[[], datetime]) -> None:

@@ -1,9 +1,7 @@
-"""Whether a daemon has the keys of those that it shares a database with.
+"""Checks that a daemon has the keys of those that share its database.
 
-That is looked at before it makes or writes anything, and again as it writes down its own.
-
-Two key files belong together when one of them knows the key that the other uses; so a rotation may reach the daemons in
-any order. What the database itself needs are the keys that wrap the companies' keys.
+Two key files belong together when one knows the current key of the other, so that a rotation may
+reach the daemons in any order. The keys that wrap the companies' keys are always needed.
 """
 
 from __future__ import annotations

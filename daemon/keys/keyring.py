@@ -18,7 +18,7 @@ from daemon.runtime.ids import new_id
 
 KEY_BYTES = 32
 OPEN_TO_OTHERS = 0o077
-# A systemd credential belongs to root and is opened to the service by an ACL, which shows as group-readable.
+# A systemd credential belongs to root; its ACL for the service shows as group-readable.
 OPEN_TO_ALL = 0o037
 
 

@@ -18,9 +18,9 @@ _log = structlog.get_logger("penstock")
 async def open_key_files(
     settings: Settings, store: Store, shared: SharedStore | None
 ) -> tuple[dict[KeyPurpose, KeyRing], KeyFileWatcher]:
-    """The keys, compared with those of other daemons and recorded before anything is signed or sealed by them.
+    """The keys, compared with those of other daemons and logged before they are used.
 
-    A file that no setting names is made in the data folder.
+    A file without a setting is created in the data folder.
     """
     files = key_files(settings)
     if shared is not None:

@@ -51,9 +51,9 @@ class KeyRotation:
 
 
 async def prune(path: Path, keys: CompanyKeys) -> tuple[KeyRing, int]:
-    """Leave only the key in use in the file, and say how many went; KeyFileRefused while another wraps a company key.
+    """Delete all keys but the current one; returns how many were deleted.
 
-    Nobody else may use the store meanwhile.
+    KeyFileRefused while another key wraps a company's key. The service must be stopped.
     """
     ring = read_ring(path)
     if await keys.company_keys(ring.current, "", 1):

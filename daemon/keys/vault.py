@@ -1,8 +1,8 @@
-"""The vault: secrets at rest, sealed so that they open only in the place that they were sealed for.
+"""The vault: encrypts secrets at rest, each bound to its company, connector and field.
 
-Each company has a random data key. It is kept wrapped by a key-encryption key of the ring, and is unwrapped in memory
-alone: to rotate is to wrap the data keys anew, no secret is touched. A sealed secret is
-`version (1) | nonce (12) | AES-256-GCM ciphertext and tag`, a wrapped key the same without the version.
+Each company has a random data key, wrapped by a key-encryption key of the ring and unwrapped only
+in memory; a rotation rewraps the data keys. A sealed secret is `version (1) | nonce (12) |
+AES-256-GCM ciphertext and tag`, a wrapped key the same without the version.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Vault:
     """Seals and opens secrets with the data key of their company."""
 
     def __init__(self, ring: KeyRing, keys: CompanyKeys, now: Callable[[], datetime]) -> None:
-        """Wrap data keys by the ring's current key, unwrap them by any of its keys; `now` is the clock, in UTC."""
+        """Wrap with the current key of the ring, unwrap with any of its keys."""
         self._ring = _fit(ring)
         self._keys = keys
         self._now = now
@@ -79,7 +79,7 @@ class Vault:
         self._wrapping = asyncio.Lock()
 
     async def seal(self, company_id: str, connector: str, field: str, plain: str) -> bytes:
-        """Seal one field of a company's connector; SealBroken when the company's key cannot be unwrapped."""
+        """Seal a field of a connector; SealBroken if its company has no readable key."""
         key = await self._key(company_id) or await self._made(company_id)
         return key.seal((company_id, connector, field), plain)
 

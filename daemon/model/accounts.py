@@ -47,7 +47,7 @@ class Following(Protocol):
     """Computes the event to append after the last one in a log."""
 
     def __call__(self, last: LogEvent | None, *, has_peers: bool) -> LogEvent | None:
-        """The next event, if there is any; `has_peers` when another daemon holds its lease at this moment."""
+        """The next event, if any; `has_peers` if another daemon holds its lease now."""
 
 
 class Accounts(Protocol):

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 
 Node = Callable[[int, int], bytes]
-"""The hash of a complete node: `level` 0 are the leaves, node `number` of a level covers 2**level leaves."""
+"""The hash of a complete node; node `number` of a level covers 2**level leaves."""
 
 EMPTY = hashlib.sha256(b"").digest()
 

@@ -22,7 +22,7 @@ _HIDDEN_WORDS = (
     r"authori[sz]ation|cookie|credentials?|dsn|passphrase|passw(?:or)?d|password_hash|secret|token"
     r"|(?:api|data|private|signing|vault)[_-]?key"
 )
-# A name tells of a secret by its last word, or is it: `auth_token`, `key`; not `tokens_max`, `key_id` or `token_ttl_s`.
+# A secret is named by its last word: `auth_token`, `key`; not `tokens_max` or `key_id`.
 _NAMES = re.compile(rf"(?:.*[_.-])?(?:{_HIDDEN_WORDS})s?|key|(?:.*[_-])?(?:sealed|wrapped)(?:[_-].*)?", re.IGNORECASE)
 _VALUE = r"""(?:"(?:[^"\\]|\\.)*"?|'(?:[^'\\]|\\.)*'?|[^\s"'&,;})\]]+)"""
 _IN_TEXT = (

@@ -50,7 +50,7 @@ class OtelTracer:
     """Sends spans in batches from a thread; drops what it cannot send."""
 
     def __init__(self, to: str, version: str) -> None:
-        """Send to that collector; OpenTelemetry's own variables say all else, as sampling, headers and batches."""
+        """OpenTelemetry's own variables set sampling, headers and batches."""
         own = Resource({"service.name": "penstock", "service.version": version})
         self._provider = TracerProvider(
             resource=Resource.create().merge(own).merge(OTELResourceDetector().detect()), shutdown_on_exit=False

@@ -14,7 +14,7 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
         sync_folder(folder.parent)
         return
-    # Whoever made it may not have synced the one above, and may not let us either: then there is nothing we could do.
+    # The parent may be unsynced and closed to us; then nothing can be done.
     with suppress(OSError):
         sync_folder(folder.parent)
 

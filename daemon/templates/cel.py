@@ -12,13 +12,13 @@ from cel_expr_python import cel
 from actors.core.template import ConditionFailed
 
 TEXT_BYTES_MAX = 4096
-# Each comprehension may multiply what it is given by the length of the text, so that a few of them in a row or in
-# one another take all memory within CEL's own budget. Counting words is crude, but errs on the safe side only.
+# Chained or nested comprehensions can use all memory within CEL's own budget. Counting words is
+# crude, but errs on the safe side only.
 COMPREHENSIONS_MAX = 2
 CONCATENATIONS_MAX = 16
 
 _COMPREHENSION = re.compile(r"\b(all|exists|exists_one|existsOne|map|filter)\b")
-# Paths below the inputs, where they are asked for, and a path in its parts; a method is no part of it.
+# Paths below the inputs, tests for them, and the parts of a path without methods.
 _READ = re.compile(r"""\binputs((?:\.[A-Za-z_]\w*(?!\w*\s*\()|\["[^".\]]+"\])+)""")
 _ASKED = re.compile(r"\bhas\s*\([^)]*\)")
 _NAMED = re.compile(r"""["']([^"']+)["']\s+in\s+inputs\b""")
