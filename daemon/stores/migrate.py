@@ -1,6 +1,6 @@
-"""Moving a stopped installation from SQLite to PostgreSQL: table by table, as often as it takes, and compared after.
+"""Migrates a stopped installation from SQLite to PostgreSQL, table by table, and compares the result.
 
-What is there already stays as it is, so that a move that was broken off is simply begun again.
+Rows that are there already stay as they are, so that an interrupted migration is started again.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ _HEADS = "SELECT company_id, run_id, version, position, head, exact, events FROM
 _TREES = "SELECT company_id, size, root, signature FROM audit_checkpoints ORDER BY 1, 2"
 
 
-async def move(source: Path, url: str, clock: Callable[[], datetime], told: Callable[[str], None]) -> None:
-    """Move everything, compare it, and only then let daemons in; MigrationRefused or StoreFailed say why not.
+async def move(source: Path, url: str, clock: Callable[[], datetime], report: Callable[[str], None]) -> None:
+    """Copy everything, compare it, and only then let daemons in; MigrationRefused or StoreFailed say why not.
 
     The source stays as it is.
     """
@@ -114,8 +114,8 @@ async def move(source: Path, url: str, clock: Callable[[], datetime], told: Call
             await connection.use(lambda db: _begun(db, str(source)), writing=True)
             for table in TABLES:
                 number = await _copied(old, connection, table)
-                told(f"{table.name}: {number:,} rows")
-            told(await _compared(old, connection))
+                report(f"{table.name}: {number:,} rows")
+            report(await _compared(old, connection))
         await connection.use(lambda db: db.execute("UPDATE moves SET done = true"), writing=True)
     finally:
         await connection.close()

@@ -10,7 +10,7 @@ import pytest
 
 from daemon.stores.migrations import POSTGRES
 from daemon.stores.postgres import changes, journal
-from daemon.stores.postgres.connection import HINTS, SESSION
+from daemon.stores.postgres.connection import PLANNER, SESSION
 from daemon.stores.tables import audit, runs
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ READS_MORE = re.compile(r"runs_by_status|commits_in_order|Seq Scan on (?!company
 @pytest.fixture
 async def db(postgres: Server, template: str) -> AsyncIterator[asyncpg.Connection[asyncpg.Record]]:
     url = await postgres.made(template)
-    one = await asyncpg.connect(url, server_settings={**SESSION, **HINTS, "plan_cache_mode": "force_generic_plan"})
+    one = await asyncpg.connect(url, server_settings={**SESSION, **PLANNER, "plan_cache_mode": "force_generic_plan"})
     yield one
     await one.close()
     await postgres.dropped(url)

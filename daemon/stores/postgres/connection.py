@@ -40,7 +40,7 @@ SESSION: Mapping[str, str] = {
     "jit": "off",
 }
 # What is looked up by key is never better found by reading a whole table, however small that was when it was planned.
-HINTS: Mapping[str, str] = {"enable_seqscan": "off"}
+PLANNER: Mapping[str, str] = {"enable_seqscan": "off"}
 
 AGAIN = frozenset({"40001", "40P01"})
 FULL = "53100"
@@ -83,19 +83,19 @@ ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientE
 
 
 class Connection:
-    """One connection at a time, used by one at a time; after any trouble with it the next use makes another.
+    """A connection used by one caller at a time; after an error the next use opens another.
 
-    Where nobody answers, those who wait in line do not try one after the other: for as long as an attempt took, and for
-    QUIET_MAX_S at most, its failure is theirs.
+    A failed attempt to connect also fails those who wait, for as long as it took and QUIET_MAX_S at
+    most: they do not try one after the other.
     """
 
-    def __init__(self, url: str, *, hints: Mapping[str, str] = HINTS, connect_s: float = CONNECT_S) -> None:
+    def __init__(self, url: str, *, planner: Mapping[str, str] = PLANNER, connect_s: float = CONNECT_S) -> None:
         """Connect there, when it is first needed."""
         self._url = url
         self._connect_s = connect_s
         self._refusal = ""
         self._quiet_until = 0.0
-        self._settings = {**SESSION, **hints}
+        self._settings = {**SESSION, **planner}
         self._alone = asyncio.Lock()
         self._db: Db | None = None
         self.waiting = 0

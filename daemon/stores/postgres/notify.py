@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from actors.ports import StoreFailed
-from daemon.stores.postgres.connection import HINTS, Connection
+from daemon.stores.postgres.connection import PLANNER, Connection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -37,7 +37,7 @@ class Notifications:
 
     def __init__(self, url: str) -> None:
         self._sending = Connection(url)
-        self._listening = Connection(url, hints={**HINTS, "idle_session_timeout": "0"})
+        self._listening = Connection(url, planner={**PLANNER, "idle_session_timeout": "0"})
         self._changed: set[str] = set()
         self._for_all = False
         self._due = asyncio.Event()
