@@ -34,7 +34,7 @@ async def test_it_answers_at_once_while_the_disk_does_not(house: House, monkeypa
     writer: Any = house.services.store._writer  # type: ignore[attr-defined]
     reached, released = threading.Event(), threading.Event()
 
-    def hang(_: Any) -> None:
+    async def hang(_: Any) -> None:
         reached.set()
         released.wait(PATIENCE_S)
 
