@@ -54,7 +54,7 @@ async def register(request: web.Request) -> web.Response:
             await store.keep(key.receipt(refusal))
             return refusal
 
-    return (await store.answer(key, execute, partial(_again, services, body))).response()
+    return (await store.answer(key, execute, partial(_replay_registration, services, body))).response()
 
 
 @Operation("Log in", contract.Session, request=contract.Login, problems=(401, 429), public=True)
@@ -102,8 +102,8 @@ async def _register(services: Services, body: contract.Registration, key: Idempo
         return await services.identity.register(body.company_name, body.email, body.password, body.name, receipt)
 
 
-async def _again(services: Services, body: contract.Registration, receipt: Receipt) -> StoredResponse:
-    """The session of an earlier registration, byte for byte, for who still knows its password."""
+async def _replay_registration(services: Services, body: contract.Registration, receipt: Receipt) -> StoredResponse:
+    """The response of an earlier registration, byte for byte, if the password is right."""
     with slot_released():
         confirmed = await services.identity.confirms(body.email, body.password)
     if not confirmed:

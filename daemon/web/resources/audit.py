@@ -34,7 +34,7 @@ TRIES = 5
 @Operation("List checkpoints", list[contract.Checkpoint], query=PAGED, problems=(403,))
 async def list_checkpoints(request: web.Request) -> web.Response:
     """The signed checkpoints of the company's Merkle tree, newest first."""
-    company_id = _auditor(request)
+    company_id = _audited_company(request)
     limit, before = page_limit(request), from_number(request, "checkpoints")
     found = await request.app[SERVICES].store.checkpoints(company_id, before, limit + 1)
     return page_response(request, found, limit, "checkpoints", name=lambda last: last.size, show=Checkpoint.document)
@@ -49,7 +49,7 @@ async def get_audit_keys(request: web.Request) -> web.Response:
 @Operation("List the company's log", list[contract.ChainedEvent], query=PAGED, problems=(403,))
 async def list_audit_log(request: web.Request) -> web.Response:
     """Log-ins and changes of connectors and webhooks in their hash chain, newest first."""
-    company_id = _auditor(request)
+    company_id = _audited_company(request)
     limit, before = page_limit(request), from_number(request, "log")
     # One commit more than events are shown: its head is what the others are chained to.
     found = await request.app[SERVICES].store.logged(company_id, before, limit + 1)
@@ -82,7 +82,7 @@ async def get_run_audit(request: web.Request) -> web.Response:
     found = await find(request)
     page = _page(request, found.id)
     proven = await _proven(request, found, page)
-    body = await asyncio.to_thread(_shown, found.id, proven, page)
+    body = await asyncio.to_thread(_written, found.id, proven, page)
     until = proven.last.version if page.limit is None else page.after + page.limit
     more = next_page(request, to_cursor(f"audit-{found.id}", str(until))) if until < proven.last.version else {}
     return web.Response(body=body, headers={**more, "Content-Type": JSON})
@@ -91,7 +91,7 @@ async def get_run_audit(request: web.Request) -> web.Response:
 @Operation("Export all evidence", dict[str, Any], problems=(403,), media="application/x-ndjson")
 async def export_audit(request: web.Request) -> web.StreamResponse:
     """A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`."""
-    services, company_id = request.app[SERVICES], _auditor(request)
+    services, company_id = request.app[SERVICES], _audited_company(request)
     await services.sealer.seal(company_id)
     last = await services.store.checkpoints(company_id, None, 1)
     size = last[0].size if last else 0
@@ -149,12 +149,12 @@ async def _proven(request: web.Request, run: Run, page: _Page) -> Proof:
     raise StoreFailed("The run moves faster than it can be sealed.", "not_applied")
 
 
-def _shown(run_id: str, proven: Proof, page: _Page) -> bytes:
+def _written(run_id: str, proven: Proof, page: _Page) -> bytes:
     return evidence(run_id, proven, page.after, page.limit).written()
 
 
-def _auditor(request: web.Request) -> str:
-    """The company whose evidence is asked for by somebody who may see all of it."""
+def _audited_company(request: web.Request) -> str:
+    """The caller's company, if the caller may see all of its evidence."""
     principal = principal_of(request)
     if not may_decide(principal.role, MANAGER):
         raise Problem("forbidden", f"This needs the role {MANAGER}.", {"required": MANAGER})

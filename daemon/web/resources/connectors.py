@@ -56,8 +56,8 @@ async def put_connector(request: web.Request) -> web.Response:
     tool_id = _tool_id(request)
     body = await read(request, contract.ConnectorDefinition)
     connector = _connector(tool_id, body)
-    _checked(connector, services.url_policy)
-    _secret_checked(connector, body.auth_token)
+    _check_urls(connector, services.url_policy)
+    _check_secret(connector, body.auth_token)
     earlier = await services.connector_service.stored(principal.company_id, tool_id)
     if connector.auth_type != "none" and body.auth_token is None and (earlier is None or not earlier.sealed_secret):
         raise invalid(("/auth_token", f"is required by auth_type {connector.auth_type}, and none is stored"))
@@ -100,9 +100,9 @@ async def test_connector(request: web.Request) -> web.Response:
     body = await read(request, contract.ConnectorDefinition)
     connector = _connector(tool_id, body)
     if "auth_type" not in body.model_fields_set:
-        connector = _as_stored(connector, await services.connector_service.stored(principal.company_id, tool_id))
-    _checked(connector, services.url_policy)
-    _secret_checked(connector, body.auth_token)
+        connector = _with_stored_auth(connector, await services.connector_service.stored(principal.company_id, tool_id))
+    _check_urls(connector, services.url_policy)
+    _check_secret(connector, body.auth_token)
     with slot_released():
         refusal = await services.url_policy.refusal(connector.base_url)
         if refusal is not None:
@@ -128,20 +128,20 @@ def _connector(tool_id: str, body: contract.ConnectorDefinition) -> Connector:
     return Connector(tool_id=tool_id, version=0, **fields)
 
 
-def _as_stored(connector: Connector, stored: StoredConnector | None) -> Connector:
+def _with_stored_auth(connector: Connector, stored: StoredConnector | None) -> Connector:
     """The connector to test, with the authentication of the stored one."""
     if stored is None:
         return connector
     return replace(connector, auth_type=stored.connector.auth_type, auth_header=stored.connector.auth_header)
 
 
-def _secret_checked(connector: Connector, secret: str | None) -> None:
+def _check_secret(connector: Connector, secret: str | None) -> None:
     """422 for a secret that would be sent nowhere."""
     if secret is not None and connector.auth_type == "none":
         raise invalid(("/auth_token", "is sent only with an auth_type: bearer, header or basic"))
 
 
-def _checked(connector: Connector, url_policy: UrlPolicy) -> None:
+def _check_urls(connector: Connector, url_policy: UrlPolicy) -> None:
     """422 for what can never be called; whether it may be called from here is asked when it is."""
     if (mistake := url_policy.mistake(connector.base_url)) is not None:
         raise invalid(("/base_url", mistake))

@@ -37,7 +37,7 @@ async def list_run_events(request: web.Request) -> web.StreamResponse:
     """
     run = await find(request)
     if wants_stream(request):
-        return await OfRun(request, run.company_id, run.id).serve()
+        return await RunEventStream(request, run.company_id, run.id).serve()
     kind = f"events-{run.id}"
     limit, cursor = page_limit(request), from_cursor(request, kind, _SEQ)
     after = number(request, "after", 0) if cursor is None else int(cursor)
@@ -90,11 +90,11 @@ async def _of_company(
             yield notice("connectors_changed", {"type": "connectors_changed"})
 
 
-class OfRun:
+class RunEventStream:
     """Streams the events of a run: first those recorded, then new ones, without a gap."""
 
     def __init__(self, request: web.Request, company_id: str, run_id: str) -> None:
-        """Begin behind the event that the reader has seen last."""
+        """Begin after the event that the reader has seen last."""
         self._request = request
         self._services = request.app[SERVICES]
         self._key = (company_id, run_id)
@@ -132,7 +132,7 @@ class OfRun:
             before = run.version - len(events)
             while before > self._sent and (missed := await self._recorded()):  # committed elsewhere
                 yield self._framed(missed)
-            yield self._framed([RecordedEvent(before + place, event) for place, event in enumerate(events, 1)])
+            yield self._framed([RecordedEvent(before + index, event) for index, event in enumerate(events, 1)])
             self._ended = run.ended is not None
 
     @property
@@ -173,16 +173,16 @@ def _last_seen(request: web.Request) -> int:
 
 
 def _after(request: web.Request) -> Position | None:
-    """The place that the reader has come to; None for one who has not begun."""
+    """The position that the reader has reached; None for one who has not begun."""
     seen = request.headers.get("Last-Event-ID") if wants_stream(request) else None
     text = request.query.get("after") if seen is None else seen
     if text is None:
         return None
-    place = BEGINNING if text == "0" else Position.parse(text)
-    if place is None:
+    position = BEGINNING if text == "0" else Position.parse(text)
+    if position is None:
         where, name = ("/after", "") if seen is None else ("", "Last-Event-ID ")
         raise invalid((where, f"{name}has to be the id of an event, or 0 for the beginning"))
-    return place
+    return position
 
 
 def _event_json(recorded: RecordedEvent) -> dict[str, Any]:

@@ -23,17 +23,17 @@ from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number,
 from daemon.web.services import SERVICES, Services
 
 
-async def _created_before(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+async def _replay_creation(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
     """The response of an earlier request, byte for byte."""
     kept: dict[str, Any] = loads(receipt.body)
     sealed = base64.b64decode(kept.pop("sealed"))
     secret = await request.app[SERVICES].webhooks.reveal(receipt.company_id, kept["id"], sealed)
-    status, body, headers = _shown({**kept, "secret": secret})
+    status, body, headers = _created_response({**kept, "secret": secret})
     return StoredResponse(status, body, {**headers, "Idempotency-Replayed": "true"})
 
 
 @Operation("Create a webhook", contract.NewWebhook, 201, contract.WebhookDefinition, headers=KEYED)
-@idempotent(_created_before)
+@idempotent(_replay_creation)
 async def create_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Has the events of all runs sent to a URL from now on.
 
@@ -41,7 +41,7 @@ async def create_webhook(request: web.Request, raw: dict[str, Any], key: Idempot
     """
     services, body = request.app[SERVICES], parse(contract.WebhookDefinition, raw)
     await _check(services, body.url)
-    return await _created(services, _wanted(principal_of(request), body), key)
+    return await _create(services, _draft(principal_of(request), body), key)
 
 
 @Operation("List webhooks", list[contract.Webhook], query=PAGED)
@@ -71,7 +71,7 @@ async def put_webhook(request: web.Request) -> web.Response:
     if await services.webhooks.one(company_id, webhook_id) is None:
         raise not_found()
     await _check(services, body.url)
-    one = await services.webhooks.change(_wanted(principal_of(request), body), webhook_id)
+    one = await services.webhooks.change(_draft(principal_of(request), body), webhook_id)
     if one is None:
         raise not_found()
     return json_response(_webhook_json(one))
@@ -107,7 +107,7 @@ async def list_deliveries(request: web.Request) -> web.Response:
     return page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=_delivery_json)
 
 
-async def _redelivered(request: web.Request, key: IdempotencyKey, _: Receipt) -> StoredResponse:
+async def _finish_redelivery(request: web.Request, key: IdempotencyKey, _: Receipt) -> StoredResponse:
     return await _redeliver(request, {}, key)
 
 
@@ -123,7 +123,7 @@ async def _redeliver(request: web.Request, raw: dict[str, Any], key: Idempotency
 
 
 @Operation("Redeliver an event", contract.Delivery, 202, Empty, headers=KEYED)
-@idempotent(_redelivered, optional=True)
+@idempotent(_finish_redelivery, optional=True)
 async def redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Sends an event to a webhook once more, with the same id."""
     return await _redeliver(request, raw, key)
@@ -137,7 +137,7 @@ def _key(request: web.Request) -> tuple[str, str]:
     return principal_of(request).company_id, webhook_id
 
 
-def _wanted(principal: Principal, body: contract.WebhookDefinition) -> WebhookDraft:
+def _draft(principal: Principal, body: contract.WebhookDefinition) -> WebhookDraft:
     events = None if body.events is None else tuple(dict.fromkeys(body.events))
     return WebhookDraft(principal.company_id, body.url, events, body.description, principal.email, principal.via)
 
@@ -148,8 +148,8 @@ async def _check(services: Services, url: str) -> None:
         raise invalid(("/url", refusal))
 
 
-async def _created(services: Services, wanted: WebhookDraft, key: IdempotencyKey | None) -> StoredResponse:
-    """Make the webhook; the receipt keeps the answer with the secret still sealed."""
+async def _create(services: Services, draft: WebhookDraft, key: IdempotencyKey | None) -> StoredResponse:
+    """Make the webhook; the receipt keeps the response with the secret sealed."""
 
     def made(webhook: Webhook) -> Receipt | None:
         if key is None:
@@ -158,13 +158,13 @@ async def _created(services: Services, wanted: WebhookDraft, key: IdempotencyKey
         return key.sealed_receipt(dumps({**_webhook_json(webhook), "sealed": sealed}))
 
     try:
-        webhook, secret = await services.webhooks.create(wanted, made)
+        webhook, secret = await services.webhooks.create(draft, made)
     except TooManyWebhooks:
         raise invalid(("", f"a company has at most {WEBHOOKS_MAX} webhooks")) from None
-    return _shown({**_webhook_json(webhook), "secret": secret})
+    return _created_response({**_webhook_json(webhook), "secret": secret})
 
 
-def _shown(webhook: dict[str, Any]) -> StoredResponse:
+def _created_response(webhook: dict[str, Any]) -> StoredResponse:
     return StoredResponse(201, dumps(webhook), {"Content-Type": JSON, "Location": f"/webhooks/{webhook['id']}"})
 
 
