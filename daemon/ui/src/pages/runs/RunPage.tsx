@@ -24,7 +24,7 @@ import { History } from "./History";
 import { StepDetail } from "./StepDetail";
 import { StepList } from "./StepList";
 
-const Picture = lazy(() => import("../../graph/ProcessGraph"));
+const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
 const EVENTS_MAX = 5_000;
 
 export function RunPage({ id }: { id: string }) {
@@ -87,10 +87,15 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
         <RunActions run={run} onChanged={onChanged} />
       </div>
       <div className="run-columns">
-        <section className="run-picture" aria-label="Graph of the run">
+        <section className="run-graph" aria-label="Graph of the run">
           {graph.value !== null && states !== null ? (
             <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
-              <Picture canvas={graph.value} progress={states} chosen={step} onChoose={setStep} />
+              <ProcessGraph
+                canvas={graph.value}
+                progress={states}
+                chosen={step}
+                onChoose={setStep}
+              />
             </Suspense>
           ) : graph.problem !== null ? (
             <LoadError problem={graph.problem} retry={graph.reload} />

@@ -23,7 +23,7 @@ import { useLoad } from "../../state/useLoad";
 import { decisionLabel, EFFECT_LABELS, nodeKindLabel } from "../../text/labels";
 import { withArticle } from "../../text/sentences";
 
-const Picture = lazy(() => import("../../graph/ProcessGraph"));
+const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
 
 export function TemplatePage({ vertical }: { vertical: string }) {
   const { value, problem, reload } = useLoad(`template ${vertical}`, () => getTemplate(vertical));
@@ -50,7 +50,7 @@ export function TemplatePage({ vertical }: { vertical: string }) {
             <h2>Gates</h2>
             {graph.value === null ? <Loading rows={2} /> : <GateList canvas={graph.value} />}
           </section>
-          <section className="template-picture" aria-label="Graph of the template">
+          <section className="template-graph" aria-label="Graph of the template">
             {graph.value === null ? (
               graph.problem === null ? (
                 <Loading rows={3} />
@@ -59,7 +59,7 @@ export function TemplatePage({ vertical }: { vertical: string }) {
               )
             ) : (
               <Suspense fallback={<Loading rows={3} what="Drawing the graph" />}>
-                <Picture
+                <ProcessGraph
                   canvas={graph.value}
                   chosen={step}
                   onChoose={(id) => setStep(step === id ? null : id)}

@@ -14,7 +14,7 @@ import { useLoad } from "../../state/useLoad";
 import { TIERS } from "../../text/labels";
 import { countOf } from "../../text/sentences";
 
-const Thumb = lazy(() => import("../../graph/Thumbnail"));
+const Thumbnail = lazy(() => import("../../graph/Thumbnail"));
 
 export function TemplatesPage() {
   const { value, problem, reload } = useLoad("templates", getTemplates);
@@ -65,7 +65,7 @@ function TemplateCard({ template }: { template: Template }) {
   return (
     <li className="tile">
       <Suspense fallback={<div className="thumbnail" />}>
-        <Thumb vertical={template.vertical} />
+        <Thumbnail vertical={template.vertical} />
       </Suspense>
       <h2>
         <a href={linkTo("templates", template.vertical)}>

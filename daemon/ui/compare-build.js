@@ -1,4 +1,4 @@
-/** Whether two folders hold the same files: what is committed has to be what the source builds. */
+/** Compares two folders: the committed build must equal what the source builds. */
 
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
