@@ -8,7 +8,7 @@ from typing import Any
 from actors.core.canonical import canonical
 from daemon.audit.changes import change_of
 from daemon.model.chain import text_of_hash
-from daemon.model.evidence import Checkpoint, Entry
+from daemon.model.evidence import Checkpoint, SealedCommit
 
 FORMAT = "penstock-audit-1"
 
@@ -18,7 +18,7 @@ def manifest(company_id: str, size: int) -> bytes:
     return canonical({"company": company_id, "format": FORMAT, "size": size}).encode() + b"\n"
 
 
-def entry_line(entry: Entry) -> bytes:
+def entry_line(entry: SealedCommit) -> bytes:
     """A commit with its leaf number and its events as stored."""
     lines = entry.events.split(b"\n")
     found = changes(entry.first_seq, [json.loads(line) for line in lines])

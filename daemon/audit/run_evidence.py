@@ -10,7 +10,7 @@ from typing import Any
 from actors.core.canonical import canonical
 from daemon.audit.changes import change_of
 from daemon.model.chain import ChainWalk, hash_of_text, hashes, text_of_hash
-from daemon.model.evidence import Checkpoint, Entry, Proof, checkpoint, leaf
+from daemon.model.evidence import Checkpoint, Proof, SealedCommit, checkpoint, leaf
 
 MEMBERS = {"checkpoint", "events", "head", "leaf", "proof", "run_id", "version"}
 EVENT = {"change", "event", "hash", "previous", "seq"}
@@ -52,7 +52,7 @@ def evidence(run_id: str, proven: Proof, after: int = 0, limit: int | None = Non
     return RunEvidence(run_id, events, last.version, last.head, last.number, proven.proof, proven.checkpoint)
 
 
-def walked(walk: ChainWalk, commits: Iterable[Entry]) -> Iterator[bytes]:
+def walked(walk: ChainWalk, commits: Iterable[SealedCommit]) -> Iterator[bytes]:
     """The events of commits with their hashes; HistoryBroken when they do not fit the chain."""
     for one in commits:
         previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)

@@ -70,7 +70,7 @@ def leaf(stream: str, version: int, head: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SealedCommit:
     """A commit with its leaf number; `events` as stored."""
 
     number: int
@@ -86,9 +86,9 @@ class Entry:
 class Proof:
     """Commits of a run with the proof that the last one is covered by a checkpoint."""
 
-    commits: Sequence[Entry]
+    commits: Sequence[SealedCommit]
     before: bytes
-    last: Entry
+    last: SealedCommit
     proof: Sequence[bytes]
     checkpoint: Checkpoint
 
@@ -118,10 +118,10 @@ class Evidence(Protocol):
         None while no checkpoint covers the last.
         """
 
-    async def entries(self, company_id: str, first: int, end: int) -> Sequence[Entry]:
+    async def entries(self, company_id: str, first: int, end: int) -> Sequence[SealedCommit]:
         """The commits under the leaves from a number up to another, which is not among them."""
 
-    async def logged(self, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
+    async def logged(self, company_id: str, before: int | None, limit: int) -> Sequence[SealedCommit]:
         """At most `limit` commits of a company's log before an event, newest first."""
 
 

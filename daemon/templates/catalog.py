@@ -39,7 +39,7 @@ class TemplateRefused(Exception):
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogEntry:
     """A template with title, description and example; `document` is its canonical JSON."""
 
     template: Template
@@ -61,9 +61,11 @@ class Entry:
 class Catalog:
     """The current templates, and every earlier version that a run may be pinned to."""
 
-    def __init__(self, entries: Iterable[Entry], repository: TemplateRepository, pinned_max: int = PINNED_MAX) -> None:
+    def __init__(
+        self, entries: Iterable[CatalogEntry], repository: TemplateRepository, pinned_max: int = PINNED_MAX
+    ) -> None:
         self._all = tuple(entries)
-        self._current: dict[str, Entry] = {}
+        self._current: dict[str, CatalogEntry] = {}
         for entry in sorted(self._all, key=lambda e: (e.template.vertical, e.template.version)):
             self._current[entry.template.vertical] = entry
         self._templates = {entry.template.digest: entry.template for entry in self._all}
@@ -94,11 +96,11 @@ class Catalog:
             self._unkept = []
 
     @property
-    def entries(self) -> Sequence[Entry]:
+    def entries(self) -> Sequence[CatalogEntry]:
         """The current version of each template, by vertical."""
         return tuple(self._current.values())
 
-    def current(self, vertical: str) -> Entry | None:
+    def current(self, vertical: str) -> CatalogEntry | None:
         """The version for a new run; None when there is no such template."""
         return self._current.get(vertical)
 
@@ -133,13 +135,13 @@ async def open_catalog(folder: Traversable | None, repository: TemplateRepositor
     return catalog
 
 
-def shipped() -> list[Entry]:
+def shipped() -> list[CatalogEntry]:
     return load_folder(resources.files("daemon.templates") / "shipped")
 
 
-def load_folder(folder: Traversable) -> list[Entry]:
+def load_folder(folder: Traversable) -> list[CatalogEntry]:
     """The templates of all YAML files in a folder; a version must not appear twice."""
-    entries: list[Entry] = []
+    entries: list[CatalogEntry] = []
     sources: dict[tuple[str, int], str] = {}
     for file in sorted(folder.iterdir(), key=lambda f: f.name):
         if not file.name.endswith((".yaml", ".yml")):
@@ -158,7 +160,7 @@ def load_folder(folder: Traversable) -> list[Entry]:
     return entries
 
 
-def load_text(text: str, source_name: str) -> Entry:
+def load_text(text: str, source_name: str) -> CatalogEntry:
     """Load a template from YAML; TemplateRefused when it is invalid."""
     raw = _read(text, source_name)
     try:
@@ -175,7 +177,7 @@ def load_text(text: str, source_name: str) -> Entry:
     return entry
 
 
-def load_json(document: str) -> Entry:
+def load_json(document: str) -> CatalogEntry:
     """Load a stored template; rules that are newer than it do not apply."""
     value = json.loads(document)
     parsed = Document.model_validate(value)
@@ -196,7 +198,7 @@ def load_json(document: str) -> Entry:
         edges=edges,
         inputs=inputs,
     )
-    return Entry(template, parsed.description, parsed.inputs_schema, parsed.example, document, inputs)
+    return CatalogEntry(template, parsed.description, parsed.inputs_schema, parsed.example, document, inputs)
 
 
 def _read(text: str, source_name: str) -> Any:
@@ -263,7 +265,7 @@ def _nothing_remote(uri: str) -> Any:
     raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
 
 
-def _example_problems(entry: Entry) -> Iterator[str]:
+def _example_problems(entry: CatalogEntry) -> Iterator[str]:
     for pointer, detail in entry.example_errors():
         yield f"example_refused at example{pointer.removeprefix('/inputs')}: {detail}"
 

@@ -27,7 +27,7 @@ from daemon.webhooks.backoff import GONE, Result, settled
 from daemon.webhooks.changes import disabled
 
 Key = tuple[str, str]
-Outcome = tuple[Delivery, datetime, tuple[str, Logged] | None]
+SettledDelivery = tuple[Delivery, datetime, tuple[str, Logged] | None]
 REASON_GONE = "The receiver answered 410: it wants no more."
 _log = structlog.get_logger("penstock")
 
@@ -68,7 +68,7 @@ class Deliverer:
         self._working: dict[Key, asyncio.Task[None]] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
         self._seen: dict[Key, Position] = {}
-        self._unsaved: dict[Key, list[Outcome]] = {}
+        self._unsaved: dict[Key, list[SettledDelivery]] = {}
         self._draining = False
 
     @property

@@ -23,7 +23,7 @@ from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.runtime.clock import utc_now
 from daemon.stores.sqlite.store import SqliteStore
-from daemon.templates.catalog import Catalog, Entry, load_text
+from daemon.templates.catalog import Catalog, CatalogEntry, load_text
 from tests.processes import ALWAYS, choice, end, process, task
 
 Store = SqliteStore
@@ -265,7 +265,7 @@ def doubtful() -> StoreFailed:
     return StoreFailed("The disk has gone.", "unknown")
 
 
-async def house(store: Store, *, entries: Iterable[Entry] = ENTRIES.values(), **how: Any) -> House:
+async def house(store: Store, *, entries: Iterable[CatalogEntry] = ENTRIES.values(), **how: Any) -> House:
     """A house on a store; `how` sets the bounds of its actors."""
     directory: Directory
 

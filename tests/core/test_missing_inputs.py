@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actors.core.messages import GateOpened, VerdictGiven
-from daemon.templates.catalog import Entry, load_text, shipped
+from daemon.templates.catalog import CatalogEntry, load_text, shipped
 from tests.conversations import Conversation
 from tests.processes import above, choice, connector, end, gate, parallel, process, task
 
@@ -228,7 +228,7 @@ def test_where_nobody_knows_what_came_of_a_call_no_inputs_are_asked_for() -> Non
 
 @pytest.mark.parametrize("entry", shipped(), ids=lambda one: str(one.template.vertical))
 @pytest.mark.parametrize("bring", [True, False], ids=["brought", "bare"])
-def test_every_shipped_process_starts_without_inputs_and_comes_to_an_end(entry: Entry, *, bring: bool) -> None:
+def test_every_shipped_process_starts_without_inputs_and_comes_to_an_end(entry: CatalogEntry, *, bring: bool) -> None:
     example, vertical = entry.example, entry.template.vertical
     talk = Conversation(entry.template).start({})
     asked: set[str] = set()

@@ -16,14 +16,14 @@ from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
 from daemon.stores.sqlite import engine
 from daemon.stores.sqlite.store import SqliteStore
-from daemon.templates.catalog import Entry, shipped
+from daemon.templates.catalog import CatalogEntry, shipped
 
 VERTICAL = "prior-auth"
 AT_ONCE = 256
 FILLER_BYTES = 16 * 1024
 
 
-def parked(entry: Entry, company_id: str) -> Commit:
+def parked(entry: CatalogEntry, company_id: str) -> Commit:
     """The commit of a run that began and waits at its first gate."""
     message = Start(run_id=new_id(), company_id=company_id, by="ann", inputs=entry.example, at=utc_now())
     done = step(None, message, entry.template, {})

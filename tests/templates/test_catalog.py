@@ -11,7 +11,7 @@ import pytest
 
 from actors.core.canonical import digest
 from daemon.model import SchemaMismatch, TemplateDocument
-from daemon.templates.catalog import Catalog, Entry, TemplateRefused, load_folder, load_json, load_text, shipped
+from daemon.templates.catalog import Catalog, CatalogEntry, TemplateRefused, load_folder, load_json, load_text, shipped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,7 +70,7 @@ def steps(*lines: str) -> str:
     return HEAD + "".join(f"\n  - {{{line}}}" for line in lines) + END
 
 
-def version(number: int, title: str = "Loan") -> Entry:
+def version(number: int, title: str = "Loan") -> CatalogEntry:
     text = GOOD.replace("version: 1", f"version: {number}").replace("title: Loan", f"title: {title}")
     return load_text(text, f"loan-{number}.yaml")
 

@@ -14,7 +14,7 @@ from actors.core.decider import Step, step
 from actors.core.messages import Resume, Start
 from actors.core.run import Run
 from actors.core.template import GATE_TIERS, Template
-from daemon.templates.catalog import Entry, shipped
+from daemon.templates.catalog import CatalogEntry, shipped
 from tests.journeys import JOURNEYS, Human, Journey
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -248,5 +248,5 @@ def test_each_template_is_governed_named_and_kept_in_a_file_of_its_own(vertical:
 
 
 def test_the_fixed_verticals_require_no_input() -> None:
-    fixed: list[Entry] = [ENTRIES[vertical] for vertical in FIXED]
+    fixed: list[CatalogEntry] = [ENTRIES[vertical] for vertical in FIXED]
     assert all(not entry.inputs_schema.get("required") for entry in fixed)

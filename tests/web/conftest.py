@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
-from daemon.templates.catalog import Entry, load_folder, shipped
+from daemon.templates.catalog import CatalogEntry, load_folder, shipped
 from tests.postgres import Server
 from tests.web.operators import Operator
 from tests.web.support import Clients, FarSide, House, Person
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @cache
-def _loaded(folder: Path | None) -> Sequence[Entry]:
+def _loaded(folder: Path | None) -> Sequence[CatalogEntry]:
     return tuple(shipped() if folder is None else load_folder(folder))
 
 

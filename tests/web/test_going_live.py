@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from actors.core.run import Run
-from daemon.templates.catalog import Entry, load_json, shipped
+from daemon.templates.catalog import CatalogEntry, load_json, shipped
 from tests.journeys import JOURNEYS
 from tests.listening import Listener
 from tests.templates.test_shipped import ENTRIES, resume, start
@@ -73,7 +73,7 @@ def chosen(decisions: tuple[str, ...], choice: int, visit: int) -> str:
     return decisions[(choice + visit) % len(decisions)]
 
 
-def rehearsed(entry: Entry, inputs: dict[str, Any], choice: int) -> Rehearsal:
+def rehearsed(entry: CatalogEntry, inputs: dict[str, Any], choice: int) -> Rehearsal:
     """A shadowed run to its end, deciding by the choice at each visit of a gate."""
     one, run = Rehearsal(inputs, choice), start(entry.template, inputs)
     while run.parked:
@@ -93,7 +93,7 @@ def answers(run: Run) -> dict[tuple[str, int], Any]:
     return {(v.step_id, v.visit): v.output for v in run.trace if v.kind == "task" and v.status == "done"}
 
 
-def variants(entry: Entry) -> Iterator[dict[str, Any]]:
+def variants(entry: CatalogEntry) -> Iterator[dict[str, Any]]:
     """The inputs of the journeys, with each yes or no the other way round, and without what may be missing."""
     told = [journey.inputs for journey in JOURNEYS if journey.vertical == entry.template.vertical]
     yield from (*told, *MORE.get(entry.template.vertical, []))
@@ -103,7 +103,7 @@ def variants(entry: Entry) -> Iterator[dict[str, Any]]:
             yield from ({**one, name: answer} for one in told for answer in (True, False))
 
 
-def rehearsals(entry: Entry) -> list[Rehearsal]:
+def rehearsals(entry: CatalogEntry) -> list[Rehearsal]:
     """Shadowed runs that between them see every answer, every step and every stop."""
     kept: list[Rehearsal] = []
     seen: set[Any] = set()
@@ -117,7 +117,7 @@ def rehearsals(entry: Entry) -> list[Rehearsal]:
     return kept
 
 
-async def go_live(ann: Person, entry: Entry, url: str) -> None:
+async def go_live(ann: Person, entry: CatalogEntry, url: str) -> None:
     """Connect every tool of a template for real."""
     for tool in sorted({node.tool for node in entry.template.nodes if node.tool is not None}):
         await ann.connect(tool, url)

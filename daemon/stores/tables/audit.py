@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from daemon.model import merkle
 from daemon.model.chain import HistoryBroken, genesis
-from daemon.model.evidence import SEAL_MAX, Checkpoint, Entry, Proof, Sign, TreeBuilder, leaf
+from daemon.model.evidence import SEAL_MAX, Checkpoint, Proof, SealedCommit, Sign, TreeBuilder, leaf
 from daemon.stores.rows import INTEGER_MAX, below, bounded
 from daemon.stores.tables.runs import HEAD
 
@@ -128,21 +128,21 @@ async def proven(db: Database, company_id: str, run_id: str, after: int = 0, lim
     if found is None or found[0] is None or not top or top[0].size <= found[0]:
         return None
     rows = await db.rows(_COMMITS, company_id, run_id, after, INTEGER_MAX if limit is None else bounded(limit))
-    commits = [Entry(-1, *row) for row in rows]
+    commits = [SealedCommit(-1, *row) for row in rows]
     before = genesis(company_id, run_id)
     if commits and commits[0].first_seq > 1:
         before = await db.value(HEAD, company_id, run_id, commits[0].first_seq - 1) or b""
     number, size = found[0], top[0].size
     node = await _nodes(db, company_id, _needed(partial(merkle.inclusion, number, size)))
-    return Proof(commits, before, Entry(*found), merkle.inclusion(number, size, node), top[0])
+    return Proof(commits, before, SealedCommit(*found), merkle.inclusion(number, size, node), top[0])
 
 
-async def entries(db: Database, company_id: str, first: int, end: int) -> Sequence[Entry]:
-    return [Entry(*row) for row in await db.rows(_ENTRIES[db.dialect], company_id, bounded(first), bounded(end))]
+async def entries(db: Database, company_id: str, first: int, end: int) -> Sequence[SealedCommit]:
+    return [SealedCommit(*row) for row in await db.rows(_ENTRIES[db.dialect], company_id, bounded(first), bounded(end))]
 
 
-async def logged(db: Database, company_id: str, before: int | None, limit: int) -> Sequence[Entry]:
-    return [Entry(-1, *row) for row in await db.rows(_LOGGED, company_id, below(before), bounded(limit))]
+async def logged(db: Database, company_id: str, before: int | None, limit: int) -> Sequence[SealedCommit]:
+    return [SealedCommit(-1, *row) for row in await db.rows(_LOGGED, company_id, below(before), bounded(limit))]
 
 
 async def _tree(db: Database, company_id: str) -> TreeBuilder:

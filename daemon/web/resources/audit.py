@@ -16,7 +16,7 @@ from daemon.audit import export
 from daemon.audit.run_evidence import evidence, walked
 from daemon.contract import audit as contract
 from daemon.model.chain import ChainWalk, genesis
-from daemon.model.evidence import Checkpoint, Entry, Proof
+from daemon.model.evidence import Checkpoint, Proof, SealedCommit
 from daemon.web.bodies import page_limit
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
@@ -59,7 +59,9 @@ async def list_audit_log(request: web.Request) -> web.Response:
     return web.Response(body=b"[%s]" % b",".join(shown), headers={**more, "Content-Type": JSON})
 
 
-def _newest(company_id: str, found: Sequence[Entry], limit: int, before: int | None) -> tuple[int, Sequence[bytes]]:
+def _newest(
+    company_id: str, found: Sequence[SealedCommit], limit: int, before: int | None
+) -> tuple[int, Sequence[bytes]]:
     """The number of the newest event before another, and at most `limit` events from there back."""
     if not found:
         return 0, ()

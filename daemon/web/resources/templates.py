@@ -9,7 +9,7 @@ from aiohttp import web
 
 from actors.core.template import Condition, Node, OutputCondition, Template
 from daemon.contract import templates as contract
-from daemon.templates.catalog import Entry
+from daemon.templates.catalog import CatalogEntry
 from daemon.web.bodies import page_limit
 from daemon.web.operations import PAGED, Operation
 from daemon.web.parameters import DIGEST
@@ -59,14 +59,14 @@ async def _pinned(request: web.Request, digest: str) -> Template:
     return found
 
 
-def _entry(request: web.Request) -> Entry:
+def _entry(request: web.Request) -> CatalogEntry:
     entry = request.app[SERVICES].catalog.current(request.match_info["vertical"])
     if entry is None:
         raise not_found()
     return entry
 
 
-def _template_json(entry: Entry) -> dict[str, Any]:
+def _template_json(entry: CatalogEntry) -> dict[str, Any]:
     one = entry.template
     return contract.Template.view(one, description=entry.description, steps=len(one.nodes))
 
