@@ -1,4 +1,4 @@
-"""All that is durable: the store of one daemon, and one that several share."""
+"""What a store offers: that of one daemon, and that which several daemons share."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ StoreState: TypeAlias = Literal["ok", "full", "stalled", "failed"]
 
 
 class Receipts(Protocol):
-    """What was answered under which Idempotency-Key."""
+    """The responses stored under Idempotency-Keys."""
 
     async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
-        """The receipt kept under that key."""
+        """The receipt under that key."""
 
     async def add_receipt(self, receipt: Receipt) -> None:
         """Keep a receipt; ReceiptTaken when there is any under its key."""
@@ -55,7 +55,7 @@ class Store(
         """Prove that the store can write; StoreFailed when it cannot."""
 
     async def refresh_state(self) -> None:
-        """Bring `state` up to date though nobody writes; never fails because of the store."""
+        """Update `state` without a write of a caller; never raises StoreFailed."""
 
     @property
     def state(self) -> StoreState:
@@ -67,7 +67,7 @@ class Store(
 
 
 class Ownership(NamedTuple):
-    """Whose the outstanding work of a run is.
+    """Which daemon performs the outstanding work of a run.
 
     What was outstanding at the version `claimed` may have been begun by a daemon that is gone; 0 when there was none.
     """
@@ -77,31 +77,31 @@ class Ownership(NamedTuple):
 
 
 class Rates(Protocol):
-    """Counts of who came how often, kept for all daemons together."""
+    """Request counts shared by all daemons."""
 
     async def hit(self, who: str, amount: int, window_s: float) -> float | None:
-        """Count one of at most `amount` within that time; in how many seconds there is room, where there is none."""
+        """Count one of at most `amount` requests in the window; returns the seconds to wait when there are too many."""
 
 
 class SharedStore(Store, Rates, Protocol):
-    """A store that several daemons use: what it knows of them, and whose the outstanding work of a run is."""
+    """A store that several daemons use: their leases, their changes, and who owns the work of a run."""
 
     @property
     def epoch(self) -> int:
-        """The number of this daemon's life; no other ever had it."""
+        """The number of this daemon's lease, never used before."""
 
     @property
     def held(self) -> bool:
-        """Whether nobody can have taken over from this daemon yet."""
+        """Whether no other daemon can have taken over from this one."""
 
     async def append_owned(self, commit: Commit) -> Ownership:
-        """Make a commit durable; returns who performs what is outstanding behind it."""
+        """Append a commit; returns who performs the outstanding work of the run."""
 
     async def load_owned(self, company_id: str, run_id: str) -> tuple[Run, Ownership] | None:
-        """The run as committed, and who performs what is outstanding."""
+        """The run as committed, and who performs its outstanding work."""
 
     def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
-        """Have this called with the companies of which others have committed something; None when it may be any."""
+        """Call `listener` with the companies that other daemons changed; None when it may be any."""
 
     async def peers(self) -> frozenset[int]:
         """The epochs of the daemons that are alive."""
@@ -110,19 +110,19 @@ class SharedStore(Store, Rates, Protocol):
         """Whether another daemon holds its lease at this moment."""
 
     async def positions(self, companies: Collection[str]) -> dict[str, int]:
-        """How far each of these companies has come."""
+        """The last position of each of these companies."""
 
     async def versions(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
         """The version of each of these runs."""
 
     async def moved_by_others(self) -> dict[tuple[str, str], int]:
-        """The runs whose outstanding work is this daemon's and that another one has moved on."""
+        """The runs owned by this daemon that another one changed, with their versions."""
 
     async def database_time(self) -> datetime:
-        """The time by which all daemons go."""
+        """The database's clock, which all daemons use."""
 
     async def acknowledge(self, since: datetime) -> None:
-        """Note that this daemon knows of all tokens and connectors that were changed before that time."""
+        """Record that this daemon has seen all changes of tokens and connectors before that time."""
 
     async def recent_revocations(self) -> dict[str, datetime]:
         """The tokens revoked within the last seconds, and when each would have expired."""
