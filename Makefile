@@ -96,7 +96,7 @@ attack: .venv/developed ## attack a service: slow connections, overload, malform
 	@$(BIN)/python -m tests.attack $(if $(ONLY),--only $(ONLY))
 
 docs: .venv/developed reference ## build the site of the docs into build/docs, and fail on a dead link
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs --quiet build --config-file docs/site/mkdocs.yml
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file docs/site/mkdocs.yml
 
 reference: .venv/developed ## write the parts of docs anew that are made from code
 	@$(BIN)/python -m tests.house.reference
