@@ -20,7 +20,7 @@ T = TypeVar("T")
 class MemoryRepositories(Repositories):
     def __init__(self, clock: Callable[[], datetime] = utc_now) -> None:
         self._clock = clock
-        self.db = sqlite3.connect(":memory:", isolation_level=None)
+        self.db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         weakref.finalize(self, self.db.close)
         migrate(self.db, read_migrations(), "")
 
