@@ -193,15 +193,15 @@ def _file_name(setting: str) -> str:
 
 
 def renamed_variables() -> dict[str, str]:
-    """The environment variables whose setting was renamed, with the new name."""
     return {name: new for name in sorted(os.environ) if (new := RENAMED.get(name.upper())) is not None}
 
 
 def unknown_variables() -> dict[str, str | None]:
-    """The variables with our prefix that are not settings, each with the likely meant one."""
+    """The variables with our prefix that never were settings, each with the likely meant one."""
     prefix = str(Settings.model_config["env_prefix"])
     known = [name.upper() for name in Settings.model_fields]
     known += [name.upper().removeprefix(prefix) for name in Remote.model_fields if name.upper().startswith(prefix)]
-    given = {name: name.upper().removeprefix(prefix) for name in sorted(os.environ) if name.upper().startswith(prefix)}
+    own = [name for name in sorted(os.environ) if name.upper().startswith(prefix) and name.upper() not in RENAMED]
+    given = {name: name.upper().removeprefix(prefix) for name in own}
     close = {name: get_close_matches(given[name], known, 1) for name in given if given[name] not in known}
     return {name: prefix + found[0] if found else None for name, found in close.items()}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from daemon.doctor.checks import Check, ok, problem, warning
 from daemon.keys.keyring import KeyFileRefused, KeyRing, read_ring
-from daemon.settings import KEY_FILES, Settings, key_files, unknown_variables
+from daemon.settings import KEY_FILES, Settings, key_files, renamed_variables, unknown_variables
 from daemon.stores.sqlite.connection import DATABASE, in_use
 
 PACKAGES = (
@@ -27,13 +27,15 @@ OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def variables() -> Iterator[Check]:
-    unknown = unknown_variables()
+    renamed, unknown = renamed_variables(), unknown_variables()
+    for old, new in renamed.items():
+        yield problem("settings", f"{old} is now {new}", f"write {new}: the service does not start with {old}")
     for name, meant in unknown.items():
         if meant is None:
             yield warning("settings", f"{name} is not a setting", "remove it, unless another program reads it")
         else:
             yield problem("settings", f"{name} is not a setting and has no effect", f"write {meant}")
-    if not unknown:
+    if not renamed and not unknown:
         yield ok("settings", "every PENSTOCK_ variable is a setting")
 
 

@@ -126,6 +126,11 @@ def test_a_variable_with_a_typo_is_a_problem_and_says_what_was_meant(folder: Pat
     assert ("settings", "PENSTOCK_SOMETHING is not a setting") in told.of("warning")
 
 
+def test_an_earlier_name_of_a_setting_is_a_problem_and_names_the_present_one(folder: Path) -> None:
+    told = see(folder, PENSTOCK_SWEEP_S="60")
+    assert told.problems == [("settings", "PENSTOCK_SWEEP_S is now PENSTOCK_SWEEP_INTERVAL_S")]
+
+
 def test_a_setting_with_a_wrong_value_is_named_without_its_value(folder: Path) -> None:
     told = see(folder, PENSTOCK_PORT="canary")
     assert [name for name, _ in told.problems] == ["settings"]
