@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from traceback import extract_tb
 from typing import Any, Protocol, assert_never
 
 import structlog
@@ -28,6 +27,7 @@ from daemon.connectors.retry import CallLimits, CallResult, Clock, Retrier, Retr
 from daemon.connectors.send_check import ConnectorLookup, SendCheck
 from daemon.connectors.test_call import ConnectorTester
 from daemon.keys.vault import Vault
+from daemon.runtime.background import finish, where_raised
 from daemon.webhooks.sender import WebhookMessage, WebhookSender
 
 _log = structlog.get_logger()
@@ -83,7 +83,6 @@ class Dispatcher:
         limits: CallLimits = CallLimits(),  # noqa: B008 - frozen
         clock: Clock = Clock(),  # noqa: B008 - frozen
     ) -> None:
-        """`post` takes (company_id, run_id, outcome)."""
         self._http, self._compile_rule = http, compile_rule
         self._post, self._wake, self._now = post, wake, now
         self._send_check = SendCheck(vault, connectors)
@@ -149,22 +148,15 @@ class Dispatcher:
         for in_flight in in_flight_calls:
             if in_flight.task is not None and not in_flight.attempting:
                 in_flight.task.cancel()
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=timeout_s)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await finish(tasks, timeout_s)
 
     async def test_connector(self, company_id: str, connector: Connector, secret: str | None = None) -> dict[str, Any]:
-        """Test a connector without a run; never fails because of the server."""
         return await self._tester.test(company_id, connector, secret)
 
     async def send_webhook(self, message: WebhookMessage) -> HttpResponse:
-        """Sign a notice and send it to its webhook, once; SendFailed when there is no answer."""
         return await self._webhook_sender.send(message)
 
     def _forget_answered(self, run: tuple[str, str], outstanding: set[str]) -> None:
-        """Forget answered keys that are no longer outstanding."""
         if run in self._answered:
             self._answered[run] &= outstanding
             if not self._answered[run]:
@@ -282,7 +274,6 @@ class Dispatcher:
 
     def _crashed(self, call: Call, error: Exception) -> Outcome:
         """The outcome after an internal error; a call that may not be repeated is unknown."""
-        where = extract_tb(error.__traceback__)[-1]
-        _log.error("call_crashed", error=type(error).__name__, where=f"{where.filename}:{where.lineno}")
+        _log.error("call_crashed", error=type(error).__name__, where=where_raised(error))
         detail = "The call broke inside the service."
         return refused(call, "internal_error", detail, at=self._now(), unknown=not call.repeatable)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
 
 from actors.core.messages import Event
 from actors.core.run import Run
@@ -34,7 +35,7 @@ class RunSubscription:
         return item
 
     def close(self) -> None:
-        """End the subscription; queued commits are dropped."""
+        """Drop the queued commits, and end the subscription."""
         while not self._queue.empty():
             self._queue.get_nowait()
         self._queue.put_nowait(None)
@@ -67,9 +68,11 @@ class CompanySubscription:
         self._more.set()
 
 
-class Feed:
-    """Subscriptions to runs and companies."""
+K = TypeVar("K")
+S = TypeVar("S", RunSubscription, CompanySubscription)
 
+
+class Feed:
     def __init__(self) -> None:
         self._by_run: dict[tuple[str, str], set[RunSubscription]] = {}
         self._by_company: dict[str, set[CompanySubscription]] = {}
@@ -96,31 +99,23 @@ class Feed:
             company.connectors_changed = True
             company.notify()
 
-    @contextmanager
-    def follow(self, company_id: str, run_id: str) -> Iterator[RunSubscription]:
-        key, subscription = (company_id, run_id), RunSubscription()
-        self._by_run.setdefault(key, set()).add(subscription)
-        if self._closed:
-            subscription.close()
-        try:
-            yield subscription
-        finally:
-            self._by_run[key].discard(subscription)
-            if not self._by_run[key]:
-                del self._by_run[key]
+    def follow(self, company_id: str, run_id: str) -> AbstractContextManager[RunSubscription]:
+        return self._subscribed(self._by_run, (company_id, run_id), RunSubscription())
+
+    def listen(self, company_id: str) -> AbstractContextManager[CompanySubscription]:
+        return self._subscribed(self._by_company, company_id, CompanySubscription())
 
     @contextmanager
-    def listen(self, company_id: str) -> Iterator[CompanySubscription]:
-        subscription = CompanySubscription()
-        self._by_company.setdefault(company_id, set()).add(subscription)
+    def _subscribed(self, all_by_key: dict[K, set[S]], key: K, subscription: S) -> Iterator[S]:
+        all_by_key.setdefault(key, set()).add(subscription)
         if self._closed:
             subscription.close()
         try:
             yield subscription
         finally:
-            self._by_company[company_id].discard(subscription)
-            if not self._by_company[company_id]:
-                del self._by_company[company_id]
+            all_by_key[key].discard(subscription)
+            if not all_by_key[key]:
+                del all_by_key[key]
 
     @property
     def runs(self) -> set[tuple[str, str]]:

@@ -59,8 +59,7 @@ class Accounts(Protocol):
     async def account_by_email(self, email: str) -> Account | None:
         """The account of an e-mail address, whatever its case."""
 
-    async def account(self, user_id: str) -> Account | None:
-        """The account of a user."""
+    async def account(self, user_id: str) -> Account | None: ...
 
     async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
         """Remember that a token no longer counts, until it would have expired."""

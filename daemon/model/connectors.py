@@ -76,8 +76,7 @@ class ConnectorRepository(Protocol):
 class CompanyKeys(Protocol):
     """The wrapped data keys of the companies."""
 
-    async def company_key(self, company_id: str) -> CompanyKey | None:
-        """A company's key."""
+    async def company_key(self, company_id: str) -> CompanyKey | None: ...
 
     async def add_company_key(self, key: CompanyKey) -> CompanyKey:
         """Keep a company's key unless it has one; returns the one that counts."""

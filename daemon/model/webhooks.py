@@ -110,8 +110,7 @@ class WebhookRepository(Protocol):
     async def delete_webhook(self, company_id: str, webhook_id: str, logged: Logged) -> bool:
         """Delete a webhook with its deliveries; False, and nothing changed, without one."""
 
-    async def webhook(self, company_id: str, webhook_id: str) -> Webhook | None:
-        """A company's webhook."""
+    async def webhook(self, company_id: str, webhook_id: str) -> Webhook | None: ...
 
     async def webhooks_of(self, company_id: str) -> Sequence[Webhook]:
         """A company's webhooks by id, in order."""

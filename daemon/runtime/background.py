@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from traceback import extract_tb
@@ -15,6 +15,20 @@ RETRY_S = 0.1
 RETRY_MAX_S = 10.0
 VOID_S = 30.0
 _log = structlog.get_logger("penstock")
+
+
+def where_raised(error: Exception) -> str:
+    frame = extract_tb(error.__traceback__)[-1]
+    return f"{frame.filename}:{frame.lineno}"
+
+
+async def finish(tasks: Sequence[asyncio.Task[None]], timeout_s: float) -> None:
+    """Wait for tasks, and cancel those that take longer."""
+    if tasks:
+        _, late = await asyncio.wait(tasks, timeout=timeout_s)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Clock:
@@ -82,13 +96,12 @@ class Background:
             loop.failed_at = now
         loop.failures += 1
         pause_s = min(RETRY_MAX_S, RETRY_S * 2.0 ** min(loop.failures - 1, 32))
-        where = extract_tb(error.__traceback__)[-1]
         _log.error(
             "background_loop_failed",
             loop=loop.name,
             error=type(error).__name__,
             errno=getattr(error, "errno", None),
-            where=f"{where.filename}:{where.lineno}",
+            where=where_raised(error),
             failures=loop.failures,
             again_in_s=pause_s,
         )

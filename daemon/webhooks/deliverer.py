@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from traceback import extract_tb
 
 import structlog
 
@@ -21,6 +20,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
 from daemon.model.event_log import CompanyEvent, Position, event_json
 from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook
+from daemon.runtime.background import finish, where_raised
 from daemon.runtime.fair_semaphore import FairSemaphore
 from daemon.webhooks.attempt import Notify, attempt, message
 from daemon.webhooks.backoff import GONE, Result, settled
@@ -89,7 +89,6 @@ class Deliverer:
             self._working[key] = asyncio.get_running_loop().create_task(self._work(key))
 
     async def sweep_all(self) -> None:
-        """Sweep; a failure of the store is left to the next sweep."""
         try:
             await self.sweep()
         except StoreFailed as failed:
@@ -106,21 +105,27 @@ class Deliverer:
 
     async def _wants_work(self, key: Key) -> bool:
         """Whether a webhook has due deliveries or new events; serves it from now on."""
-        queue = await self._store.webhook_queue(*key, self._now(), 1)
-        if queue is None or not queue.webhook.enabled:
-            self._forget(key)
+        queue = await self._queue(key, 1)
+        if queue is None:
             return False
-        self._known.setdefault(key[0], set()).add(key[1])
         if queue.due or key in self._unsaved:
             return True
-        if queue.next_at is not None:
-            self._schedule(key, (queue.next_at - self._now()).total_seconds())
+        self._schedule_next(key, queue)
         if queue.pending >= self._limits.window_max:
             return False
         try:
             return bool(await self._store.read_after(key[0], self._reached(queue.webhook), 1))
         except HistoryBroken:  # its round says so, and holds up no other webhook
             return True
+
+    async def _queue(self, key: Key, limit: int) -> DeliveryQueue | None:
+        """The queue of an enabled webhook, known from now on; any other is forgotten."""
+        queue = await self._store.webhook_queue(*key, self._now(), limit)
+        if queue is None or not queue.webhook.enabled:
+            self._forget(key)
+            return None
+        self._known.setdefault(key[0], set()).add(key[1])
+        return queue
 
     def _reached(self, webhook: Webhook) -> Position:
         """The position up to which events became deliveries or were skipped."""
@@ -136,12 +141,7 @@ class Deliverer:
         for timer in self._timers.values():
             timer.cancel()
         self._timers.clear()
-        tasks = list(self._working.values())
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=timeout_s)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        await finish(list(self._working.values()), timeout_s)
 
     async def _work(self, key: Key) -> None:
         set_log_context(company_id=key[0])
@@ -166,19 +166,15 @@ class Deliverer:
             _log.error("webhook_deferred", webhook_id=key[1], reason=str(failed))
             self._schedule(key, self._limits.pause_s)
         except Exception as error:  # noqa: BLE001 - the top of this loop
-            where = extract_tb(error.__traceback__)[-1]
-            place = f"{where.filename}:{where.lineno}"
-            _log.error("webhook_crashed", webhook_id=key[1], error=type(error).__name__, where=place)
+            _log.error("webhook_crashed", webhook_id=key[1], error=type(error).__name__, where=where_raised(error))
             self._schedule(key, self._limits.sweep_interval_s)
         return False
 
     async def _round(self, key: Key) -> bool:
         """Enqueue new events, then send what is due; returns whether there may be more to do."""
-        queue = await self._store.webhook_queue(*key, self._now(), self._limits.attempts_per_webhook_max)
-        if queue is None or not queue.webhook.enabled:
-            self._forget(key)
+        queue = await self._queue(key, self._limits.attempts_per_webhook_max)
+        if queue is None:
             return False
-        self._known.setdefault(key[0], set()).add(key[1])  # it may have been forgotten when it was enabled
         filled = await self._filled(queue)
         # A receiver that is unwell gets one at a time, and so takes little of what all share.
         due = queue.due[:1] if queue.webhook.failures else queue.due
@@ -186,8 +182,8 @@ class Deliverer:
             done = await asyncio.gather(*(self._deliver(queue.webhook, one) for one in due), return_exceptions=True)
             for error in filter(None, done):
                 raise error
-        elif not filled and queue.next_at is not None:
-            self._schedule(key, (queue.next_at - self._now()).total_seconds())
+        elif not filled:
+            self._schedule_next(key, queue)
         return filled or bool(due)
 
     async def _filled(self, queue: DeliveryQueue) -> bool:
@@ -235,9 +231,12 @@ class Deliverer:
         found = await self._store.history(delivery.company_id, delivery.run_id, delivery.seq - 1, 1)
         if not found:
             return None
-        event = found[0].event
-        placed = CompanyEvent(delivery.position, delivery.run_id, delivery.seq, event)
-        return message(event.type, event.at, event_json(placed))
+        one = CompanyEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
+        return message(one.event.type, one.event.at, event_json(one))
+
+    def _schedule_next(self, key: Key, queue: DeliveryQueue) -> None:
+        if queue.next_at is not None:
+            self._schedule(key, (queue.next_at - self._now()).total_seconds())
 
     def _schedule(self, key: Key, pause_s: float) -> None:
         if (timer := self._timers.pop(key, None)) is not None:
@@ -250,7 +249,6 @@ class Deliverer:
         self.look(*key)
 
     def _forget(self, key: Key) -> None:
-        """Drop the state of a webhook that is no longer served."""
         company_id, webhook_id = key
         self._seen.pop(key, None)
         if (timer := self._timers.pop(key, None)) is not None:
