@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from actors.ports import Commit
-    from daemon.model import ConnectorChange, TemplateDocument
+    from daemon.model import ConnectorChange
 
 _log = structlog.get_logger()
 
@@ -61,12 +61,10 @@ _LOG = Decoder(tuple[LogEvent, ...])
 
 
 def encode_run(run: Run) -> bytes:
-    """The snapshot of a run."""
     return dumps(run)
 
 
 def decode_run(data: bytes) -> Run:
-    """The run of a snapshot; ValueError when it is none."""
     return _RUN.decode(data)
 
 
@@ -117,19 +115,13 @@ def usable(
     return run if (run.company_id, run.id, run.version) == (*key, version) else None
 
 
-def encode_connector(connector: Connector) -> bytes:
-    """The public part of a connector."""
+def encode_connector(connector: Connector | None) -> bytes:
+    """The public part of a connector; before its first and after its last change there is none."""
     return dumps((connector,))
 
 
 def decode_connector(data: bytes) -> Connector:
-    """The connector of these bytes."""
     return _CONNECTOR.decode(data)[0]
-
-
-def encode_state(connector: Connector | None) -> bytes:
-    """What a connector was before or after a change; None when there was none."""
-    return dumps((connector,))
 
 
 def decode_state(data: bytes) -> Connector | None:
@@ -168,29 +160,6 @@ def _grown(before: int, after: int) -> bool:
     return mark <= after
 
 
-def email_key(email: str) -> str:
-    """What two e-mail addresses share when they differ in case alone."""
-    return email.casefold()
-
-
-def version_taken(document: TemplateDocument, digest: str) -> str:
-    """Why a template cannot be kept: a version, once used, means one document for ever."""
-    return (
-        f"Version {document.version} of {document.vertical} is known with the digest {digest}, and now comes with "
-        f"{document.digest}. Runs are pinned to what they began with: give the changed template a new version."
-    )
-
-
 def connector_changed(change: ConnectorChange) -> ConnectorChanged:
-    """The event of a connector's change."""
-    return ConnectorChanged(
-        after=change.after,
-        at=change.at,
-        before=change.before,
-        by=change.by,
-        number=change.number,
-        secret=change.secret,
-        tool_id=change.tool_id,
-        version=change.version,
-        via=change.via,
-    )
+    """The event of a connector's change: all that it says, but the company."""
+    return ConnectorChanged(**{name: getattr(change, name) for name in ConnectorChanged.__struct_fields__})

@@ -7,11 +7,13 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+import structlog
+
 from actors.ports import Receipt
-from daemon.model import Account, CompanyKey, ConnectorChange, Following, StoredConnector, TemplateDocument
+from daemon.model import Account, CompanyKey, ConnectorChange, StoredConnector, TemplateDocument
 from daemon.model.audit_events import Logged
-from daemon.model.event_log import CompanyEvent, Position
-from daemon.model.webhooks import Delivery, Webhook
+from daemon.model.webhooks import Webhook
+from daemon.observability.metrics import Metrics
 from daemon.stores.database import Work
 from daemon.stores.group_commit import drop_all
 from daemon.stores.rows import text
@@ -29,6 +31,7 @@ from daemon.stores.tables import (
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_log = structlog.get_logger()
 
 
 def read(
@@ -42,10 +45,24 @@ def read(
     return method
 
 
+def write(
+    work: Callable[Concatenate[Any, P], Awaitable[T]],
+) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """The method that runs a work among the writes of the company that its first argument names."""
+
+    async def method(self: Repositories, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        first: Any = args[0]
+        company_id = first if isinstance(first, str) else first.company_id
+        return await self._write(company_id, lambda db: work(db, *args, **kwargs))
+
+    return method
+
+
 class Repositories:
     """The repositories over a database; a store says how it is read and written."""
 
     _clock: Callable[[], datetime]
+    _metrics: Metrics | None
 
     async def _read(self, query: Work[T]) -> T:
         """Run a query; HistoryBroken or StoreFailed when the database cannot be read."""
@@ -57,6 +74,11 @@ class Repositories:
 
     async def _await_peers(self) -> None:
         """Wait until every other daemon knows of a change that was committed just now."""
+
+    def _not_read(self, event: str, detail: str, kind: str) -> None:
+        _log.error(event, detail=detail)
+        if self._metrics is not None:
+            self._metrics.store_failure(kind)
 
     # accounts
 
@@ -82,12 +104,8 @@ class Repositories:
     # company log
 
     last_logged = read(company_log.last_logged)
-
-    async def log(self, logged: Logged) -> None:
-        await self._write(logged.company_id, lambda db: company_log.log(db, logged))
-
-    async def log_after(self, company_id: str, holding: str, following: Following) -> None:
-        await self._write(company_id, lambda db: company_log.log_after(db, company_id, holding, following))
+    log = write(company_log.log)
+    log_after = write(company_log.log_after)
 
     # connectors
 
@@ -95,6 +113,7 @@ class Repositories:
     connector_changes = read(connectors.connector_changes)
     company_key = read(connectors.company_key)
     company_keys = read(connectors.company_keys)
+    add_company_key = write(connectors.add_company_key)
 
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
         await self._write(stored.company_id, lambda db: connectors.put_connector(db, stored, change))
@@ -104,9 +123,6 @@ class Repositories:
         deleted = await self._write(change.company_id, lambda db: connectors.delete_connector(db, change))
         await self._await_peers()
         return deleted
-
-    async def add_company_key(self, key: CompanyKey) -> CompanyKey:
-        return await self._write(key.company_id, lambda db: connectors.add_company_key(db, key))
 
     async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
         await self._write("", lambda db: connectors.rewrap_company_keys(db, keys))
@@ -152,27 +168,15 @@ class Repositories:
     enabled_webhooks = read(webhooks.enabled_webhooks)
     webhook_queue = read(webhooks.webhook_queue)
     deliveries = read(webhooks.deliveries)
+    put_webhook = write(webhooks.put_webhook)
+    delete_webhook = write(webhooks.delete_webhook)
+    enqueue = write(webhooks.enqueue)
+    settle_delivery = write(webhooks.settle_delivery)
+    redeliver = write(webhooks.redeliver)
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
         at = text(self._clock())
         await self._write(webhook.company_id, lambda db: webhooks.add_webhook(db, webhook, logged, receipt, at))
-
-    async def put_webhook(self, webhook: Webhook, logged: Logged) -> bool:
-        return await self._write(webhook.company_id, lambda db: webhooks.put_webhook(db, webhook, logged))
-
-    async def delete_webhook(self, company_id: str, webhook_id: str, logged: Logged) -> bool:
-        key = (company_id, webhook_id)
-        return await self._write(company_id, lambda db: webhooks.delete_webhook(db, key, logged))
-
-    async def enqueue(self, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: datetime) -> None:
-        await self._write(webhook.company_id, lambda db: webhooks.enqueue(db, webhook, found, cursor, at))
-
-    async def settle_delivery(self, after: Delivery, at: datetime, gone: tuple[str, Logged] | None = None) -> None:
-        await self._write(after.company_id, lambda db: webhooks.settle_delivery(db, after, at, gone))
-
-    async def redeliver(self, company_id: str, webhook_id: str, delivery_id: str, at: datetime) -> Delivery | None:
-        key = (company_id, webhook_id)
-        return await self._write(company_id, lambda db: webhooks.redeliver(db, key, delivery_id, at))
 
     async def drop_deliveries(self, before: datetime) -> int:
         drop = partial(webhooks.drop_deliveries, before=text(before))

@@ -21,12 +21,10 @@ def text(at: datetime) -> str:
 
 
 def text_or_null(at: datetime | None) -> str | None:
-    """A time as it is stored, if there is one."""
     return None if at is None else text(at)
 
 
 def time_or_none(at: str | None) -> datetime | None:
-    """The time that is stored so, if there is one."""
     return None if at is None else datetime.fromisoformat(at)
 
 
@@ -52,23 +50,12 @@ def run_status(run: Run) -> tuple[str, str, str]:
 
 
 def receipt_row(receipt: Receipt, at: str) -> tuple[Any, ...]:
-    """A receipt as a row."""
     key = (receipt.company_id, receipt.path, receipt.key)
     return (*key, receipt.fingerprint, receipt.run_id, receipt.status, receipt.headers, receipt.body, at)
 
 
 def change_of_row(row: tuple[Any, ...]) -> ConnectorChange:
-    """The change of a connector that a row holds."""
     company_id, tool_id, number, version, at, by, secret, before, after, via = row
-    return ConnectorChange(
-        company_id=company_id,
-        tool_id=tool_id,
-        number=number,
-        version=version,
-        at=datetime.fromisoformat(at),
-        by=by,
-        secret=secret,
-        before=codec.decode_state(before),
-        after=codec.decode_state(after),
-        via=via,
-    )
+    key = (company_id, tool_id, number, version)
+    states = codec.decode_state(before), codec.decode_state(after)
+    return ConnectorChange(*key, datetime.fromisoformat(at), by, secret, *states, via)

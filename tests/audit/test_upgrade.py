@@ -67,7 +67,7 @@ def old(tmp_path: Path) -> Path:
         write_old(db, busy)
         for number in (1, 2):
             one = change(number)
-            states = (codec.encode_state(one.before), codec.encode_state(one.after))
+            states = (codec.encode_connector(one.before), codec.encode_connector(one.after))
             row = (ACME, one.tool_id, number, number, text(one.at), one.by, one.secret, *states)
             db.execute("INSERT INTO connector_changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         stored = stored_connector(version=2)

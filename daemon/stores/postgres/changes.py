@@ -65,6 +65,10 @@ async def recent_connector_changes(db: PostgresDatabase) -> Sequence[str]:
     return [row[0] for row in await db.rows(_CONNECTED, LATELY_S)]
 
 
+async def peers(db: PostgresDatabase) -> frozenset[int]:
+    return frozenset(row[0] for row in await db.rows("SELECT epoch FROM daemons"))
+
+
 async def database_time(db: PostgresDatabase) -> datetime:
     at: datetime = await db.value("SELECT clock_timestamp()")
     return at

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from daemon.stores.postgres import lease
 from daemon.stores.postgres.connection import without_nul
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ NEXT_POSITION = (
     "INSERT INTO clocks (company_id, position) VALUES ($1, $2) ON CONFLICT (company_id) DO UPDATE "
     "SET position = clocks.position + excluded.position RETURNING position"
 )
+_OTHERS = "SELECT EXISTS (SELECT 1 FROM daemons WHERE epoch <> $1 AND until > clock_timestamp())"
 
 
 class PostgresDatabase:
@@ -54,7 +54,8 @@ class PostgresDatabase:
         return position
 
     async def has_peers(self) -> bool:
-        return await lease.has_peers(self.connection, self.epoch)
+        found: bool = await self.connection.fetchval(_OTHERS, self.epoch)
+        return found
 
 
 def _stored(values: Sequence[Any]) -> Row:

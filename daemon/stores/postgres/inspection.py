@@ -59,10 +59,9 @@ async def _looked(db: Db) -> Facts:
     moving = await db.fetchval("SELECT source FROM moves WHERE NOT done")
     wrapping = frozenset(row[0] for row in await db.fetch("SELECT DISTINCT key_id FROM company_keys"))
     standing = (dict(map(tuple, daemons)), dict(map(tuple, runs)), nobodys, moving)
-    return Facts(server, len(found), missing, *standing, wrapping, await _keys(db))
-
-
-async def _keys(db: Db) -> dict[KeyPurpose, KeysForm]:
-    database = PostgresDatabase(db)
-    found = {purpose: await last_logged(database, SERVICE, announcement(purpose)) for purpose in get_args(KeyPurpose)}
-    return {purpose: last.after for purpose, last in found.items() if isinstance(last, KeysChanged)}
+    keys: dict[KeyPurpose, KeysForm] = {}
+    for purpose in get_args(KeyPurpose):
+        last = await last_logged(PostgresDatabase(db), SERVICE, announcement(purpose))
+        if isinstance(last, KeysChanged):
+            keys[purpose] = last.after
+    return Facts(server, len(found), missing, *standing, wrapping, keys)

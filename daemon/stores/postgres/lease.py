@@ -38,13 +38,13 @@ _RENEW = (
     "held_from = CASE WHEN until < clock_timestamp() THEN clock_timestamp() ELSE held_from END "
     "WHERE epoch = $1 RETURNING epoch"
 )
+_LEAVE = "DELETE FROM daemons WHERE epoch = $1"
 # Whoever was cut off itself, as all are while the database restarts, first waits until the others have had their turn.
 _REMOVE_EXPIRED = (
     "DELETE FROM daemons WHERE epoch IN (SELECT epoch FROM daemons WHERE until < clock_timestamp() AND epoch <> $1 "
     "AND EXISTS (SELECT 1 FROM daemons AS own WHERE own.epoch = $1 AND own.until > clock_timestamp() "
     "AND own.held_from < clock_timestamp() - make_interval(secs => $2)) FOR UPDATE SKIP LOCKED) RETURNING epoch"
 )
-_OTHERS = "SELECT EXISTS (SELECT 1 FROM daemons WHERE epoch <> $1 AND until > clock_timestamp())"
 # The epochs that some outstanding work is held by, each found by one step in the index.
 _HOLDERS = """
 WITH RECURSIVE holders AS (
@@ -72,7 +72,6 @@ class Fenced(StoreFailed):
     """This daemon's lease has ended, and its work is another's: it may write nothing more."""
 
     def __init__(self) -> None:
-        """Say so; nothing was applied."""
         super().__init__("Another daemon has taken over from this one; nothing was written.", "not_applied")
 
 
@@ -81,11 +80,6 @@ async def join(db: Db, name: str, lease_s: float) -> int:
         epoch: int = await db.fetchval(_EPOCH)
         await db.execute(_JOIN, epoch, name, lease_s)
     return epoch
-
-
-async def renew(db: Db, epoch: int, lease_s: float) -> bool:
-    """Hold the lease for that long from now; False when it is gone."""
-    return await db.fetchval(_RENEW, epoch, lease_s) is not None
 
 
 async def remove_expired(db: Db, epoch: int, held_s: float) -> Sequence[int]:
@@ -97,19 +91,6 @@ async def alive(db: Db, epoch: int) -> None:
     """Hold on to this daemon's lease until the transaction ends; Fenced when it is gone."""
     if await db.fetchval(_ALIVE, epoch) is None:
         raise Fenced
-
-
-async def leave(db: Db, epoch: int) -> None:
-    await db.execute("DELETE FROM daemons WHERE epoch = $1", epoch)
-
-
-async def peers(db: Db) -> frozenset[int]:
-    return frozenset(row[0] for row in await db.fetch("SELECT epoch FROM daemons"))
-
-
-async def has_peers(db: Db, epoch: int) -> bool:
-    found: bool = await db.fetchval(_OTHERS, epoch)
-    return found
 
 
 async def claim(db: Db, epoch: int) -> Sequence[tuple[str, str]]:
@@ -166,7 +147,7 @@ class Lease:
     async def renew(self) -> None:
         """Renew once, and end the leases of others that have run out."""
         began = asyncio.get_running_loop().time()
-        if not await self._connection.use(lambda db: renew(db, self.epoch, self._lease_s)):
+        if not await self._connection.use(lambda db: db.fetchval(_RENEW, self.epoch, self._lease_s)):
             self.fence()
             return
         self._until, self.seen = began + self._lease_s, "ok"
@@ -184,5 +165,5 @@ class Lease:
         """End this life, unless it was ended already; where the database is not to be reached the lease runs out."""
         with suppress(StoreFailed, TimeoutError):
             async with asyncio.timeout(LEAVE_S):
-                await self._connection.use(lambda db: leave(db, self.epoch))
+                await self._connection.use(lambda db: db.execute(_LEAVE, self.epoch))
         await self._connection.close()

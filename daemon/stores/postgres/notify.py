@@ -27,11 +27,6 @@ async def notify(db: Db, companies: Collection[str]) -> None:
     await db.execute("SELECT pg_notify($1, $2)", CHANNEL, listed if len(listed) <= PAYLOAD_BYTES_MAX else "[]")
 
 
-def companies_of(payload: str) -> frozenset[str] | None:
-    """The companies that a notification names; None when it may be any."""
-    return frozenset(json.loads(payload)) or None
-
-
 class Notifications:
     """NOTIFY for what was committed here, LISTEN for what other daemons committed."""
 
@@ -80,7 +75,7 @@ class Notifications:
 
     def _take(self, _db: Any, _pid: int, _channel: str, payload: object) -> None:
         if self._listener is not None:
-            self._listener(companies_of(str(payload)))
+            self._listener(frozenset(json.loads(str(payload))) or None)  # none named: it may be any
 
     async def close(self) -> None:
         await asyncio.gather(self._sending.close(), self._listening.close())

@@ -22,12 +22,11 @@ from daemon.runtime.clock import utc_now
 from daemon.stores.batch_loader import BatchLoader
 from daemon.stores.group_commit import BATCH_MAX, Writer
 from daemon.stores.postgres import changes, journal
-from daemon.stores.postgres import lease as leases
 from daemon.stores.postgres.append import Append
 from daemon.stores.postgres.connection import Connection
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.engine import PostgresEngine, Work
-from daemon.stores.postgres.lease import Lease
+from daemon.stores.postgres.lease import Lease, claim
 from daemon.stores.postgres.migrations import check_moved, migrate
 from daemon.stores.postgres.notify import LISTEN_S, NOTIFY_PAUSE_S, Notifications
 from daemon.stores.repositories import Repositories, read
@@ -41,11 +40,10 @@ if TYPE_CHECKING:
 
     from actors.core.run import Run
     from actors.ports import Commit
-    from daemon.model import Ownership, RunQuery
+    from daemon.model import Ownership
     from daemon.model.evidence import Sign
     from daemon.observability.metrics import Metrics
     from daemon.stores.database import Key
-    from daemon.stores.postgres.journal import OwnedRun
 
 T = TypeVar("T")
 READERS = 3
@@ -99,10 +97,8 @@ class PostgresStore(Repositories):
         clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[PostgresStore]:
         """Join the daemons on this database, migrated as needed; StoreFailed or SchemaMismatch say why it cannot be."""
-        lease, notifications = (
-            Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed),
-            Notifications(url),
-        )
+        lease = Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed)
+        notifications = Notifications(url)
         store = cls(url, lease, notifications, clock, metrics)
         async with AsyncExitStack() as stack:
             for connection in store._readers:
@@ -133,8 +129,7 @@ class PostgresStore(Repositories):
     def state(self) -> StoreState:
         """Whether the store can write, as the writers and the last renewal of the lease have shown."""
         states = {self.lease.seen, *(writer.state for writer in self._writers)}
-        found: list[StoreState] = [one for one in _WORST_FIRST if one in states]
-        return found[0]
+        return next(state for state in _WORST_FIRST if state in states)
 
     async def refresh_state(self) -> None:
         """Have the writers whose last write failed write again; the lease is renewed all the time."""
@@ -166,13 +161,12 @@ class PostgresStore(Repositories):
         self._remember((company_id, run_id, found.run.version), found.head)
         return found.run, found.performs
 
-    async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
-        return await self._read(lambda db: journal.find(db, company_id, query))
+    find = read(journal.find)
 
     async def claim(self) -> Sequence[Key]:
         """Take over the outstanding work of daemons that are gone, some runs at a time."""
         claimed: list[Key] = []
-        while some := await self._read(lambda db: leases.claim(db.connection, db.epoch)):
+        while some := await self._read(lambda db: claim(db.connection, db.epoch)):
             claimed += some
         return claimed
 
@@ -209,6 +203,8 @@ class PostgresStore(Repositories):
     recent_revocations = read(changes.recent_revocations)
     recent_connector_changes = read(changes.recent_connector_changes)
     hit = read(changes.hit)
+    peers = read(changes.peers)
+    has_peers = read(PostgresDatabase.has_peers)
 
     @property
     def epoch(self) -> int:
@@ -220,12 +216,6 @@ class PostgresStore(Repositories):
 
     def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
         self.notifications.subscribe(listener)
-
-    async def peers(self) -> frozenset[int]:
-        return await self._read(lambda db: leases.peers(db.connection))
-
-    async def has_peers(self) -> bool:
-        return await self._read(lambda db: db.has_peers())
 
     async def _await_peers(self) -> None:
         """Wait until every other daemon knows what was changed just now; for one that does not look, not for long."""
@@ -261,11 +251,6 @@ class PostgresStore(Repositories):
             self._not_read("store_read_failed", str(error), "read")
             raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
 
-    def _not_read(self, event: str, detail: str, kind: str) -> None:
-        _log.error(event, detail=detail)
-        if self._metrics is not None:
-            self._metrics.store_failure(kind)
-
     async def _head(self, company_id: str, run_id: str, version: int) -> bytes:
         """The head that a commit goes on from; VersionConflict when the run never was at that version."""
         head = self._heads.get((company_id, run_id, version))
@@ -281,8 +266,7 @@ class PostgresStore(Repositories):
         if len(self._heads) > HEADS_MAX:
             self._heads.popitem(last=False)
 
-    async def _load_all(self, keys: Sequence[Key]) -> dict[Key, OwnedRun]:
-        return await self._read(lambda db: journal.load_all(db, keys))
+    _load_all = read(journal.load_all)
 
 
 async def _nothing(db: PostgresDatabase) -> None:

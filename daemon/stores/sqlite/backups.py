@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shutil
 import sqlite3
 import time
 from contextlib import closing, contextmanager
@@ -70,7 +71,8 @@ def restore(
     with _sentences(f"{file} cannot be restored"), _held(database.parent):
         _check_free(database, replace=replace)
         with _beside(database) as copy:
-            _copy_file(file, copy)
+            with file.open("rb") as source, copy.open("r+b") as target:
+                shutil.copyfileobj(source, target, 1024 * 1024)
             holding = examined(copy)
             _give_away(copy)
             _flush(copy)
@@ -133,12 +135,6 @@ def _copy_online(database: Path, copy: Path, pause_s: float) -> None:
         os.close(descriptor)
 
 
-def _copy_file(file: Path, copy: Path) -> None:
-    with file.open("rb") as source, copy.open("r+b") as target:
-        while piece := source.read(1024 * 1024):
-            target.write(piece)
-
-
 def _put_aside(database: Path, now: datetime) -> Path:
     """Give the database a second name, its log folded into it, and return that; the first one stays until replaced."""
     for earlier in database.parent.glob(f"{database.name}.replaced-*"):
@@ -166,7 +162,7 @@ def _fold_log(database: Path) -> None:
             f"Move {' and '.join((database.name, *_logs(database)))} elsewhere, together, and restore again."
         )
     for ending in ENDINGS:
-        _beside_it(database, ending).unlink(missing_ok=True)
+        database.with_name(database.name + ending).unlink(missing_ok=True)
 
 
 @contextmanager
@@ -214,13 +210,9 @@ def _flush(path: Path) -> None:
         os.close(descriptor)
 
 
-def _beside_it(database: Path, ending: str) -> Path:
-    return database.with_name(database.name + ending)
-
-
 def _logs(database: Path) -> list[str]:
     """The names of the logs beside a database that hold something."""
-    logs = [_beside_it(database, ending) for ending in ("-wal", "-journal")]
+    logs = [database.with_name(database.name + ending) for ending in ("-wal", "-journal")]
     return [log.name for log in logs if log.exists() and log.stat().st_size]
 
 

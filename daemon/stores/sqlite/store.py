@@ -17,7 +17,7 @@ from daemon.runtime.durable_files import make_folder
 from daemon.stores.batch_loader import BatchLoader
 from daemon.stores.group_commit import BATCH_MAX, Writer
 from daemon.stores.migrations import read_migrations
-from daemon.stores.repositories import Repositories
+from daemon.stores.repositories import Repositories, read
 from daemon.stores.rows import text
 from daemon.stores.sqlite import connection, journal
 from daemon.stores.sqlite.database import run
@@ -27,16 +27,16 @@ from daemon.stores.sqlite.upgrade import upgrade
 from daemon.stores.tables import audit
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from datetime import datetime
     from pathlib import Path
 
     from actors.core.run import Run
     from actors.ports import Commit
-    from daemon.model import RunQuery, StoreState
+    from daemon.model import StoreState
     from daemon.model.evidence import Sign
     from daemon.observability.metrics import Metrics
-    from daemon.stores.database import Database, Key
+    from daemon.stores.database import Database
     from daemon.stores.database import Work as DatabaseWork
     from daemon.stores.sqlite.database import SqliteDatabase
 
@@ -129,15 +129,10 @@ class SqliteStore(Repositories):
     async def load(self, company_id: str, run_id: str) -> Run | None:
         return await self._loader.load(company_id, run_id)
 
-    async def _load_all(self, keys: Sequence[Key]) -> Mapping[Key, Run]:
-        return await self._read(lambda db: journal.load_all(db, keys))
+    _load_all = read(journal.load_all)
+    find = read(journal.find)
 
-    async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
-        return await self._read(lambda db: journal.find(db, company_id, query))
-
-    async def claim(self) -> Sequence[Key]:
-        """Every unfinished run: only one process can open this file."""
-        return await self.unfinished()
+    claim = Repositories.unfinished  # only one process can open this file
 
     async def seal(self, sign: Sign, only: str | None = None) -> int:
         return await self._write(only or "", lambda db: audit.seal(db, sign, only))
@@ -157,11 +152,6 @@ class SqliteStore(Repositories):
             detail = named(error) if isinstance(error, sqlite3.Error) else str(error)
             self._not_read("store_read_failed", detail, "read")
             raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
-
-    def _not_read(self, event: str, detail: str, kind: str) -> None:
-        _log.error(event, detail=detail)
-        if self._metrics is not None:
-            self._metrics.store_failure(kind)
 
 
 def _at_one_point(db: sqlite3.Connection, query: Callable[[SqliteDatabase], Awaitable[T]]) -> T:

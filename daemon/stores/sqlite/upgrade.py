@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from daemon.model import ConnectorChange
@@ -48,7 +49,7 @@ def upgrade(db: sqlite3.Connection) -> int:
     while (rewritten := _together(db, _rewrite)) > 0:
         done += rewritten
         db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-    return done + _together(db, _log_changes)
+    return done + _together(db, partial(run, _changes_logged))
 
 
 def _together(db: sqlite3.Connection, work: Any) -> int:
@@ -90,10 +91,6 @@ def _listed(value: Any) -> list[Any]:
     return value
 
 
-def _log_changes(db: sqlite3.Connection) -> int:
-    return run(_changes_logged, db)
-
-
 async def _changes_logged(db: Database) -> int:
     """The changes of connectors from before there was a log, and connectors from before there were changes."""
     rows, unchanged = await db.rows(_UNLOGGED), await db.rows(_UNCHANGED)
@@ -107,15 +104,5 @@ async def _changes_logged(db: Database) -> int:
 def _found(company_id: str, connector: bytes, sealed: int, at: str, by: str) -> ConnectorChange:
     """The change that made a connector what it is, as far as anybody can say."""
     made = codec.decode_connector(connector)
-    return ConnectorChange(
-        company_id=company_id,
-        tool_id=made.tool_id,
-        number=1,
-        version=made.version,
-        at=datetime.fromisoformat(at),
-        by=by,
-        secret="set" if sealed else "none",
-        before=None,
-        after=made,
-        via=VIA,
-    )
+    key = (company_id, made.tool_id, 1, made.version)
+    return ConnectorChange(*key, datetime.fromisoformat(at), by, "set" if sealed else "none", None, made, VIA)

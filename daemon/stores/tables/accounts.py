@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from daemon.model import Account, Company, EmailTaken, User
-from daemon.stores import codec
 from daemon.stores.rows import text
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.receipts import add_receipt
@@ -46,14 +45,14 @@ async def register(db: Database, account: Account, receipt: Receipt | None, at: 
         await add_receipt(db, receipt, at)
     await db.execute("INSERT INTO companies VALUES ($1, $2, $3)", company.id, company.name, text(company.created_at))
     row = (user.company_id, user.id, user.email, user.name, user.role, user.password_hash, text(user.created_at))
-    if await db.execute(_ADD_USER[db.dialect], *row, codec.email_key(user.email)) != 1:
+    if await db.execute(_ADD_USER[db.dialect], *row, user.email.casefold()) != 1:
         raise EmailTaken("An account with this e-mail address exists.")
     for one in logged:
         await log(db, one)
 
 
 async def account_by_email(db: Database, email: str) -> Account | None:
-    return _account(await db.row(_BY_EMAIL[db.dialect], codec.email_key(email)))
+    return _account(await db.row(_BY_EMAIL[db.dialect], email.casefold()))
 
 
 async def account(db: Database, user_id: str) -> Account | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from daemon.model import merkle
 from daemon.model.chain import HistoryBroken, genesis
-from daemon.model.evidence import SEAL_MAX, Checkpoint, Proof, SealedCommit, Sign, TreeBuilder, leaf
+from daemon.model.evidence import CHECKPOINT, SEAL_MAX, Checkpoint, Proof, SealedCommit, Sign, TreeBuilder, leaf
 from daemon.stores.rows import INTEGER_MAX, below, bounded
 from daemon.stores.tables.runs import HEAD
 
@@ -184,7 +184,4 @@ def _checkpoint_row(one: Checkpoint) -> Row:
 
 
 def _checkpoint(row: Row) -> Checkpoint:
-    at, company, key_id, previous, root, signature, size = row
-    return Checkpoint(
-        at=at, company=company, key_id=key_id, previous=previous, root=root, signature=signature, size=size
-    )
+    return Checkpoint(**dict(zip(CHECKPOINT, row, strict=True)))

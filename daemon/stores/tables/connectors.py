@@ -36,16 +36,10 @@ _KEY = "SELECT company_id, key_id, wrapped, created_at FROM company_keys WHERE"
 
 async def put_connector(db: Database, stored: StoredConnector, change: ConnectorChange) -> None:
     await add_change(db, change)
-    await db.execute(
-        _PUT,
-        stored.company_id,
-        stored.connector.tool_id,
-        codec.encode_connector(stored.connector),
-        stored.sealed_secret,
-        text(stored.created_at),
-        text(stored.updated_at),
-        stored.updated_by,
-    )
+    key = (stored.company_id, stored.connector.tool_id)
+    times = (text(stored.created_at), text(stored.updated_at))
+    connector = codec.encode_connector(stored.connector)
+    await db.execute(_PUT, *key, connector, stored.sealed_secret, *times, stored.updated_by)
 
 
 async def delete_connector(db: Database, change: ConnectorChange) -> bool:
@@ -63,7 +57,7 @@ async def connectors_of(db: Database, company_id: str) -> Sequence[StoredConnect
 async def add_change(db: Database, change: ConnectorChange) -> None:
     """Keep a change, and write it into the company's log."""
     key = (change.company_id, change.tool_id, change.number)
-    states = (codec.encode_state(change.before), codec.encode_state(change.after))
+    states = (codec.encode_connector(change.before), codec.encode_connector(change.after))
     row = (*key, change.version, text(change.at), change.by, change.secret, *states, change.via)
     await db.insert(f"connector_changes ({CHANGE})", [row])
     await log(db, Logged(change.company_id, codec.connector_changed(change)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from daemon.model import SchemaMismatch, TemplateDocument
-from daemon.stores import codec
 
 if TYPE_CHECKING:
     from daemon.stores.database import Database
@@ -18,7 +17,10 @@ async def keep_template(db: Database, document: TemplateDocument) -> None:
     await db.execute(_ADD, document.digest, *version, document.document)
     known = await db.value("SELECT digest FROM templates WHERE vertical = $1 AND version = $2", *version)
     if known not in (None, document.digest):
-        raise SchemaMismatch(codec.version_taken(document, known))
+        raise SchemaMismatch(
+            f"Version {document.version} of {document.vertical} is known with the digest {known}, and now comes with "
+            f"{document.digest}. Runs are pinned to what they began with: give the changed template a new version."
+        )
 
 
 async def template_document(db: Database, digest: str) -> TemplateDocument | None:

@@ -100,7 +100,8 @@ async def put_webhook(db: Database, webhook: Webhook, logged: Logged) -> bool:
     return True
 
 
-async def delete_webhook(db: Database, key: Key, logged: Logged) -> bool:
+async def delete_webhook(db: Database, company_id: str, webhook_id: str, logged: Logged) -> bool:
+    key = (company_id, webhook_id)
     if await db.execute("DELETE FROM webhooks WHERE company_id = $1 AND id = $2", *key) != 1:
         return False
     await db.execute("DELETE FROM webhook_deliveries WHERE company_id = $1 AND webhook_id = $2", *key)
@@ -165,7 +166,7 @@ async def enqueue(
     await db.execute(old, *webhook.key, last + len(found) - KEPT_MAX)
 
 
-async def settle_delivery(db: Database, after: Delivery, at: datetime, gone: tuple[str, Logged] | None) -> None:
+async def settle_delivery(db: Database, after: Delivery, at: datetime, gone: tuple[str, Logged] | None = None) -> None:
     """Keep how an attempt ended, and what that says of the receiver."""
     key = (after.company_id, after.webhook_id)
     times = (text_or_null(after.next_at), text_or_null(after.last_at))
@@ -184,12 +185,13 @@ async def settle_delivery(db: Database, after: Delivery, at: datetime, gone: tup
             await log(db, gone[1])
 
 
-async def redeliver(db: Database, key: Key, delivery_id: str, at: datetime) -> Delivery | None:
+async def redeliver(db: Database, company_id: str, webhook_id: str, delivery_id: str, at: datetime) -> Delivery | None:
     """Make a delivery due, and let the daemon that serves the webhook see that something happened."""
+    key = (company_id, webhook_id)
     again = f"UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_at = $4 {_OF_WEBHOOK} AND id = $3"
     if await db.execute(again, *key, delivery_id, text(at)) != 1:
         return None
-    await db.next_position(key[0])
+    await db.next_position(company_id)
     row = await db.row(f"{_DELIVERIES} AND id = $3", *key, delivery_id)
     return None if row is None else _delivery(row)
 
@@ -215,42 +217,16 @@ def _types(webhook: Webhook) -> str | None:
 def _webhook(row: Row) -> Webhook:
     company_id, webhook_id, url, events, description, sealed, created_at, updated_at, by, *state = row
     enabled, reason, failures, *cursor = state
-    return Webhook(
-        company_id=company_id,
-        id=webhook_id,
-        url=url,
-        events=None if events is None else tuple(json.loads(events)),
-        description=description,
-        sealed_secret=sealed,
-        created_at=datetime.fromisoformat(created_at),
-        updated_at=datetime.fromisoformat(updated_at),
-        updated_by=by,
-        enabled=bool(enabled),
-        reason=reason,
-        failures=failures,
-        cursor=Position(*cursor),
-    )
+    types = None if events is None else tuple(json.loads(events))
+    times = datetime.fromisoformat(created_at), datetime.fromisoformat(updated_at)
+    about = (company_id, webhook_id, url, types, description, sealed, *times, by)
+    return Webhook(*about, bool(enabled), reason, failures, Position(*cursor))
 
 
 def _delivery(row: Row) -> Delivery:
     company_id, webhook_id, number, message, position, nth, run_id, seq, kind, created_at, *state = row
-    status, attempts, tries, next_at, last_at, status_code, latency_ms, error = state
-    return Delivery(
-        company_id=company_id,
-        webhook_id=webhook_id,
-        number=number,
-        id=message,
-        position=Position(position, nth),
-        run_id=run_id,
-        seq=seq,
-        type=kind,
-        created_at=datetime.fromisoformat(created_at),
-        status=status,
-        attempts=attempts,
-        tries=tries,
-        next_at=time_or_none(next_at),
-        last_at=time_or_none(last_at),
-        status_code=status_code,
-        latency_ms=latency_ms,
-        error=error,
-    )
+    status, attempts, tries, next_at, last_at, *answer = state
+    key = (company_id, webhook_id, number, message, Position(position, nth))
+    times = (time_or_none(next_at), time_or_none(last_at))
+    created = datetime.fromisoformat(created_at)
+    return Delivery(*key, run_id, seq, kind, created, status, attempts, tries, *times, *answer)
