@@ -1,4 +1,4 @@
-"""Loading runs in groups: those that are asked for while one group is being read make up the next one."""
+"""Loads runs in groups: the requests that arrive during one read form the next group."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Key: TypeAlias = tuple[str, str]
 
 
 class BatchLoader(Generic[R]):
-    """Reads what many ask for at once in few groups, up to `at_once` of them side by side."""
+    """Reads the runs of concurrent requests in groups, up to `at_once` of them side by side."""
 
     def __init__(self, read: Callable[[Sequence[Key]], Awaitable[Mapping[Key, R]]], at_once: int = 1) -> None:
-        """`read` returns the runs of these keys, those that there are."""
+        """`read` returns the runs of these keys that exist."""
         self._read = read
         self._at_once = at_once
         self._asked: list[tuple[Key, asyncio.Future[R | None]]] = []
@@ -42,7 +42,7 @@ class BatchLoader(Generic[R]):
         self._serving -= 1
 
     async def _answer(self, group: Sequence[tuple[Key, asyncio.Future[R | None]]]) -> None:
-        """Answer a group; where that fails, one by one, so that one run that cannot be read fails alone."""
+        """Answer a group; when its read fails, read singly, so that a damaged run fails alone."""
         # What is read for many is not about the one who asked first.
         set_log_context(**dict(zip(("company_id", "run_id"), group[0][0], strict=True)) if len(group) == 1 else {})
         try:

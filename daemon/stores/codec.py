@@ -35,7 +35,7 @@ SNAPSHOT_EAGER_EVENTS = 128
 
 
 def shape(kind: Any) -> dict[str, list[str]]:
-    """The fields of a class, and of the classes that they hold, by the name of the class."""
+    """The fields of a class and of the classes it holds, by class name."""
     found: dict[str, list[str]] = {}
 
     def look(hint: Any) -> None:
@@ -85,24 +85,24 @@ def decode_events(data: bytes, exact: bytes | None = None) -> tuple[Event, ...]:
 
 
 def encode_log(event: LogEvent) -> bytes:
-    """An event of a company's own log as canonical JSON, in one line."""
+    """One line of canonical JSON."""
     return canonical(msgspec.to_builtins(event)).encode()
 
 
 def decode_log(data: bytes) -> tuple[LogEvent, ...]:
-    """The events of a company's own log in these lines; ValueError when they hold anything else."""
+    """ValueError when the lines hold anything but events of a company's log."""
     return _LOG.decode(b"[" + data.replace(b"\n", b",") + b"]")
 
 
 def checksum(version: int, snapshot: bytes, schema: int = SNAPSHOT_SCHEMA) -> int:
-    """What tells whether a bit of a snapshot's row has flipped."""
+    """Detects a flipped bit in the row of a snapshot."""
     return zlib.crc32(snapshot, zlib.crc32(b"%d:%d:" % (schema, version)))
 
 
 def usable(
     key: tuple[str, str], version: int | None, schema: int | None, checked: int | None, body: bytes | None
 ) -> Run | None:
-    """The run of a snapshot; None when it is not of our kind, or not as it was written."""
+    """The run of a snapshot; None when its schema is another or it is damaged."""
     if body is None or schema != SNAPSHOT_SCHEMA:
         return None
     if checksum(version or 0, body) != checked:
@@ -130,7 +130,7 @@ def decode_state(data: bytes) -> Connector | None:
 
 
 def fold(events: Iterable[Event], run: Run | None = None) -> Run:
-    """The run that a history leads to, from its beginning or from a run on the way."""
+    """The run that a history leads to, from its beginning or from `run` on."""
     for event in events:
         run = evolve(run, event)
     if run is None:

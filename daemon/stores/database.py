@@ -1,4 +1,4 @@
-"""What a statement needs of a database, so that each cold query is written once for SQLite and PostgreSQL."""
+"""The operations that the tables use, so that each query is written once for both databases."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Database(Protocol):
         """Run a statement; returns the number of rows it changed."""
 
     async def insert(self, into: str, rows: Sequence[Row], *, skip_known: bool = False) -> None:
-        """Insert rows into `table (column, …)`; with `skip_known` those that are there already stay as they are."""
+        """Insert rows into `table (column, …)`; `skip_known` leaves existing rows as they are."""
 
     async def next_position(self, company_id: str, commits: int = 1) -> int | None:
-        """Lock the order of a company's commits and advance it; None where the database numbers them itself."""
+        """Lock and advance a company's commit order; None where the database numbers commits."""
 
     async def has_peers(self) -> bool:
         """Whether another daemon holds its lease at this moment."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 async def open_store(
     settings: Settings, *, on_failed: Callable[[], None], metrics: Metrics | None, background: Background
 ) -> AsyncIterator[tuple[Store, SharedStore | None]]:
-    """The store, and the same once more where other daemons may use it, too."""
+    """The store, and the same again when several daemons can share it."""
     if settings.database_url is None:
         async with SqliteStore.open(
             settings.data_dir / DATABASE,

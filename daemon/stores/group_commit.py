@@ -37,20 +37,20 @@ class Engine(Protocol[W_contra]):
     async def apply(self, works: Sequence[W_contra]) -> Sequence[tuple[Any, Exception | None]]:
         """Commit the works together and return the value or the refusal of each.
 
-        A work that refuses changes nothing and leaves the others alone. StoreFailed is raised with the outcome
-        `not_applied` when the whole batch was rolled back, and `unknown` when nobody can say; StoreBroken when it was
-        rolled back and nothing more may be written.
+        A work that refuses changes nothing and leaves the others alone. StoreFailed has the
+        outcome `not_applied` when the whole batch was rolled back, and `unknown` otherwise;
+        StoreBroken means that it was rolled back and nothing more may be written.
         """
 
     async def after_batch(self) -> None:
-        """Tidy up between two batches, when nobody waits for this one any more."""
+        """Tidy up between two batches, when no caller waits for this one."""
 
 
 class Writer(Generic[W]):
-    """One task that takes whatever is queued and hands it to the engine as one batch; nobody who waits is forgotten.
+    """One task that hands whatever is queued to the engine as one batch; it answers every caller.
 
-    A batch ends when the queue is empty or at `batch_max`. After a failure whose outcome is unknown, or a
-    StoreBroken, the writer is `failed` for good: all are answered, and `on_failed` is called once.
+    A batch ends when the queue is empty or at `batch_max`. After an unknown outcome or a
+    StoreBroken the writer is `failed` for good: it answers all callers and calls `on_failed` once.
     """
 
     def __init__(
@@ -86,13 +86,13 @@ class Writer(Generic[W]):
         return self._seen
 
     def noticed(self, state: StoreState) -> None:
-        """Take note of what was seen of the disk beside any batch; the next batch tells more."""
+        """Record what was seen of the disk; the next batch replaces it."""
         self._seen = state
 
     async def submit(self, work: W) -> Any:
-        """Run a work in the next batch and return its value once that is durable, or raise its refusal or StoreFailed.
+        """Run a work in the next batch; return its value once durable, or raise its refusal.
 
-        Whoever stops waiting does not stop the work.
+        A caller that stops waiting does not stop the work.
         """
         if self.failed or self._closing:
             state = "has failed" if self.failed else "is closed"
@@ -176,7 +176,7 @@ class Writer(Generic[W]):
             self._metrics.store_failure(_kind(failure))
 
     def _end(self) -> None:
-        """Answer all who still wait; only a closed writer with nothing left to do ends well."""
+        """Answer all waiting callers; only a closed writer with nothing left to do ends well."""
         self.failed = not self._closing or bool(self._batch or self._queue)
         for _, done in self._batch:
             _refuse(done, StoreFailed("The store failed while it was writing this.", "unknown"))

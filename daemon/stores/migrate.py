@@ -1,4 +1,4 @@
-"""Migrates a stopped installation from SQLite to PostgreSQL, table by table, and compares the result.
+"""Migrates a stopped installation from SQLite to PostgreSQL and compares the result.
 
 Rows that are there already stay as they are, so that an interrupted migration is started again.
 """
@@ -28,12 +28,12 @@ Row = tuple[Any, ...]
 
 
 class MigrationRefused(Exception):
-    """The installation cannot be moved there; the text says why."""
+    """The installation cannot be migrated; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the new place: what is read for it, and which of its columns are booleans there."""
+    """A table of PostgreSQL, the query that reads its rows from SQLite, and its boolean columns."""
 
     name: str
     columns: str
@@ -54,8 +54,8 @@ _HOOK = (
     "company_id, id, url, events, description, sealed_secret, enabled, reason, failures, cursor_position, cursor_nth, "
     "created_at, updated_at, updated_by"
 )
-# Whoever comes next claims what was outstanding: epoch 0 is nobody's. Each company's clock goes on behind all positions
-# that there are, since the cursors of webhooks stand among those of all companies.
+# The next daemon claims the unfinished runs: no daemon has epoch 0. Each company's clock starts
+# after all positions, since the cursors of webhooks stand among those of all companies.
 TABLES = (
     Table("companies", "id, name, created_at"),
     Table("users", "company_id, id, email, name, role, password_hash, created_at"),
@@ -100,9 +100,9 @@ _TREES = "SELECT company_id, size, root, signature FROM audit_checkpoints ORDER 
 
 
 async def move(source: Path, url: str, clock: Callable[[], datetime], report: Callable[[str], None]) -> None:
-    """Copy everything, compare it, and only then let daemons in; MigrationRefused or StoreFailed say why not.
+    """Copy everything, compare it, and then let daemons in; the source stays as it is.
 
-    The source stays as it is.
+    MigrationRefused or StoreFailed say why it cannot be done.
     """
     async with SqliteStore.open(source):  # so that it is of today's form, and nobody uses it
         pass
@@ -122,7 +122,7 @@ async def move(source: Path, url: str, clock: Callable[[], datetime], report: Ca
 
 
 async def _begun(db: Db, source: str) -> None:
-    """Note the move; MigrationRefused when something else is there."""
+    """Record the migration; MigrationRefused when something else is there."""
     known = await db.fetchrow("SELECT source, done FROM moves")
     if known is None:
         if await db.fetchval("SELECT EXISTS (SELECT 1 FROM companies) OR EXISTS (SELECT 1 FROM commits)"):
@@ -135,7 +135,7 @@ async def _begun(db: Db, source: str) -> None:
 
 
 async def _copied(old: sqlite3.Connection, connection: Connection, table: Table) -> int:
-    """Copy a table, so many rows in one transaction; returns how many rows there are, and were found there after."""
+    """Copy a table in batches; returns how many rows it has in both databases."""
     total = 0
     for rows in _pages(old, table):
         await connection.use(lambda db, rows=rows: db.executemany(table.writing, rows), writing=True)  # type: ignore[misc]
@@ -160,7 +160,7 @@ def _value(table: Table, place: int, value: Any) -> Any:
 
 
 async def _compared(old: sqlite3.Connection, connection: Connection) -> str:
-    """Compare every commit with its place in its chain, and every checkpoint; MigrationRefused at a difference."""
+    """Compare the chains of all commits and all checkpoints; MigrationRefused at a difference."""
     said = []
     for name, statement in (("commits", _HEADS), ("checkpoints", _TREES)):
         here, number = _digest(old.execute(statement))

@@ -20,7 +20,7 @@ FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A migration as a database remembers it."""
+    """A migration as a database records it."""
 
     number: int
     name: str
@@ -29,20 +29,18 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One numbered file of statements."""
-
     number: int
     name: str
     sql: str
 
     @property
     def checksum(self) -> str:
-        """What tells whether the file was changed after it had been applied."""
+        """Shows whether the file was changed after it had been applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
 def read_migrations(folder: Path = SQLITE) -> tuple[Migration, ...]:
-    """The migrations of a folder, in order; each dialect of SQL has a folder of its own."""
+    """The migrations of a folder, in order."""
     found = []
     for path in sorted(folder.glob("*.sql")):
         match = FILE_NAME.fullmatch(path.name)
@@ -55,7 +53,7 @@ def read_migrations(folder: Path = SQLITE) -> tuple[Migration, ...]:
 
 
 def pending(known: Sequence[Migration], applied: Sequence[Applied]) -> Sequence[Migration]:
-    """The migrations that a database still needs; SchemaMismatch when it is not one of ours."""
+    """The migrations that a database still needs; SchemaMismatch when it does not fit them."""
     if len(applied) > len(known):
         raise SchemaMismatch(
             f"The database has schema {applied[-1].number} ({applied[-1].name}), and this version of the service "

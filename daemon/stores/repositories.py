@@ -1,4 +1,4 @@
-"""What every store does alike: each method of a repository as a read or a write of the tables."""
+"""The repositories that both stores share: each method reads or writes the tables."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _log = structlog.get_logger()
 def read(
     query: Callable[Concatenate[Any, P], Awaitable[T]],
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """The method that runs a query on a connection that only reads."""
+    """The method that runs a query on a reading connection."""
 
     async def method(self: Repositories, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._read(lambda db: query(db, *args, **kwargs))
@@ -48,7 +48,7 @@ def read(
 def write(
     work: Callable[Concatenate[Any, P], Awaitable[T]],
 ) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """The method that runs a work among the writes of the company that its first argument names."""
+    """The method that runs a work among the writes of the company of its first argument."""
 
     async def method(self: Repositories, /, *args: P.args, **kwargs: P.kwargs) -> T:
         first: Any = args[0]
@@ -59,7 +59,7 @@ def write(
 
 
 class Repositories:
-    """The repositories over a database; a store says how it is read and written."""
+    """The repositories over a database; a store implements `_read` and `_write`."""
 
     _clock: Callable[[], datetime]
     _metrics: Metrics | None
@@ -73,7 +73,7 @@ class Repositories:
         raise NotImplementedError
 
     async def _await_peers(self) -> None:
-        """Wait until every other daemon knows of a change that was committed just now."""
+        """Wait until every other daemon knows the change that was just committed."""
 
     def _not_read(self, event: str, detail: str, kind: str) -> None:
         _log.error(event, detail=detail)

@@ -1,4 +1,4 @@
-"""What the columns of a row hold, in whichever database: records as rows, and back."""
+"""Records as rows of a database, and back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ INTEGER_MAX = 2**63 - 1
 
 
 def text(at: datetime) -> str:
-    """A time as it is stored, so that it sorts."""
+    """A time as it is stored; it sorts as text."""
     return at.astimezone(UTC).isoformat(timespec="microseconds")
 
 
@@ -29,22 +29,22 @@ def time_or_none(at: str | None) -> datetime | None:
 
 
 def bounded(limit: int) -> int:
-    """What a LIMIT can be; to SQLite a negative one means none."""
+    """A value for LIMIT; to SQLite a negative one means no limit."""
     return max(0, min(limit, INTEGER_MAX))
 
 
 def below(before: int | None) -> int:
-    """What the numbers of a page are below: what the page before ended with, or anything."""
+    """The upper bound of a page: the end of the page before, or none."""
     return INTEGER_MAX if before is None else min(before, INTEGER_MAX)
 
 
 def run_row(run: Run) -> tuple[int, bool, str, str, str, str, str]:
-    """What the row of a run says of it: version, resting, status, parked, updated_at, vertical, created_at."""
+    """Version, resting, status, parked, updated_at, vertical, created_at."""
     return run.version, run.resting, *run_status(run), run.vertical, text(run.created_at)
 
 
 def run_status(run: Run) -> tuple[str, str, str]:
-    """Where a run has come to, as its row says it: status, parked, updated_at."""
+    """Status, parked, updated_at."""
     parked = [visit.step_id for visit in run.parked]
     return run.status, "|".join(("", *parked, "")) if parked else "", text(run.updated_at)
 

@@ -1,6 +1,6 @@
-"""Commits of one company in one statement, which is a transaction of its own: one round trip, refusals one by one.
+"""Commits of one company in one statement, its own transaction: one round trip, refused singly.
 
-A client that is frozen or cut off in the middle holds no lock, since nothing is asked of it between begin and commit.
+A frozen client holds no lock, since it has nothing to do between begin and commit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ APPEND = "SELECT performer, taken_over, refusal FROM penstock_append($1, $2, $3,
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """A commit as the columns of the statement, encoded before it comes to a connection."""
+    """A commit as columns of the statement, encoded before it reaches a connection."""
 
     commit: Commit
     row: tuple[Any, ...]
@@ -65,7 +65,7 @@ Settled = tuple[Ownership | None, Exception | None]
 
 
 async def append_all(db: Db, company_id: str, epoch: int, appends: Sequence[Append]) -> list[Settled]:
-    """Commit these, of one company; who performs, or the refusal, of each."""
+    """Commit these of one company; returns the owner or the refusal of each."""
     rows = await db.fetch(APPEND, company_id, epoch, appends[0].at, codec.SNAPSHOT_SCHEMA, [one.row for one in appends])
     return [_settled(*row) for row in rows] or [(None, Fenced())] * len(appends)
 

@@ -1,4 +1,4 @@
-"""What other daemons have committed: asked for again and again, whether a hint has come or not."""
+"""Queries for what other daemons have committed."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def versions(db: PostgresDatabase, keys: Collection[Key]) -> dict[Key, int
 
 
 async def moved_by_others(db: PostgresDatabase) -> dict[Key, int]:
-    """The runs whose outstanding work is this daemon's and that another one has moved on, with their version."""
+    """The versions of runs that this daemon owns and another daemon has moved on."""
     rows = await db.rows(_STRAYED, db.epoch, STRAYED_MAX)
     return {(company_id, run_id): version for company_id, run_id, version in rows}
 
@@ -75,22 +75,21 @@ async def database_time(db: PostgresDatabase) -> datetime:
 
 
 async def acknowledge(db: PostgresDatabase, since: datetime) -> None:
-    """Note that this daemon knows of all tokens and connectors that were changed before that time."""
+    """Record that this daemon knows all revocations and connector changes before that time."""
     await db.execute(_ACKNOWLEDGE, db.epoch, since)
 
 
 async def acknowledged(db: PostgresDatabase, since: datetime) -> bool:
-    """Whether all other daemons that are alive know what was changed before that time."""
+    """Whether all other live daemons know the changes before that time."""
     known: bool = await db.value(_ACKNOWLEDGED, db.epoch, since)
     return known
 
 
 async def hit(db: PostgresDatabase, who: str, amount: int, window_s: float) -> float | None:
-    """Count one of at most `amount` within that time; in how many seconds there is room, where there is none."""
+    """Count a hit; above `amount` within the window, return the seconds until there is room."""
     done, wait_s = await db.row(_HIT, who, amount, window_s) or (True, 0.0)
     return None if done else max(0.0, wait_s)
 
 
 async def drop_rates(db: Database) -> None:
-    """Forget the counts of those who have not come for an hour."""
     await db.execute(_DROP_RATES)

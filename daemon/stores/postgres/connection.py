@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL: each is checked at open, made anew when it was lost, and says what an error means."""
+"""Connections to PostgreSQL: checked at open, reopened when lost, with errors explained."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COMMAND_S = 8.0
 QUIET_MAX_S = 1.0
 RETRIES_MAX = 10
 VERSION_MIN = 14
-# A frozen client must hold up nobody: what it left open ends, and so does a connection that nobody answers on.
+# A frozen client must hold up nobody: its transactions end, and so do dead connections.
 SESSION: Mapping[str, str] = {
     "application_name": "penstock",
     "synchronous_commit": "on",
@@ -39,7 +39,7 @@ SESSION: Mapping[str, str] = {
     "timezone": "UTC",
     "jit": "off",
 }
-# What is looked up by key is never better found by reading a whole table, however small that was when it was planned.
+# A lookup by key never gets faster by a scan, however small the table was when it was planned.
 PLANNER: Mapping[str, str] = {"enable_seqscan": "off"}
 
 AGAIN = frozenset({"40001", "40P01"})
@@ -49,7 +49,7 @@ GONE = ("08", "57P01", "57P02", "57P03", "57P05", "40003", "58", "XX")
 
 
 def failed(error: BaseException, *, committing: bool) -> StoreFailed:
-    """What an error of the database means for whoever waits; `committing` when it can have come after a commit."""
+    """What an error of the database means; `committing` when it can have come after a commit."""
     detail = f"The database could not do it: {named(error)}."
     if isinstance(error, asyncpg.PostgresError):
         state = error.sqlstate or ""
@@ -61,7 +61,7 @@ def failed(error: BaseException, *, committing: bool) -> StoreFailed:
 
 
 def named(error: BaseException) -> str:
-    """An error with its SQLSTATE, or its kind where it has none."""
+    """An error with its SQLSTATE, or its type where it has none."""
     state = getattr(error, "sqlstate", None)
     # What follows the first line quotes the row.
     first = str(error).partition("\n")[0]
@@ -74,7 +74,7 @@ def again(error: BaseException) -> bool:
 
 
 def without_nul(words: str | None) -> str | None:
-    """Text as PostgreSQL can keep it: the one character that it has no place for is replaced by its picture."""
+    """Text for PostgreSQL, which cannot store NUL; the symbol for NUL replaces it."""
     return None if words is None else words.replace("\x00", "\u2400")
 
 
@@ -90,7 +90,6 @@ class Connection:
     """
 
     def __init__(self, url: str, *, planner: Mapping[str, str] = PLANNER, connect_s: float = CONNECT_S) -> None:
-        """Connect there, when it is first needed."""
         self._url = url
         self._connect_s = connect_s
         self._refusal = ""
@@ -130,7 +129,7 @@ class Connection:
                     continue
                 raise failed(error, committing=writing) from error
             except BaseException:
-                # A work of our own refuses, or the task was cancelled in the middle: only the first leaves it usable.
+                # A refusal leaves the connection usable, a cancelled task does not.
                 if db.is_closed() or db.is_in_transaction() or asyncio.current_task().cancelling():  # type: ignore[union-attr]
                     self._drop(db)
                 raise
@@ -167,7 +166,7 @@ class Connection:
 
 
 async def _check(db: Db) -> None:
-    """Read back what durability rests on; SchemaMismatch when the server does not do it."""
+    """Read back the settings that durability rests on; SchemaMismatch when one is wrong."""
     if db.get_server_version().major < VERSION_MIN:
         raise SchemaMismatch(f"PostgreSQL {VERSION_MIN} or newer is needed; this is {db.get_server_version().major}.")
     try:

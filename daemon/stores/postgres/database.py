@@ -20,8 +20,6 @@ _OTHERS = "SELECT EXISTS (SELECT 1 FROM daemons WHERE epoch <> $1 AND until > cl
 
 
 class PostgresDatabase:
-    """A connection, in the name of one daemon."""
-
     dialect: Dialect = "postgres"
 
     def __init__(self, connection: Db, epoch: int = 0) -> None:

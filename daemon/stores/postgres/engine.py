@@ -1,4 +1,4 @@
-"""PostgreSQL under the group-commit writer: what waits is committed company by company, one transaction each."""
+"""Applies a writer's batches to PostgreSQL, one transaction for each company."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Settled: TypeAlias = tuple[Any, Exception | None]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is written for a company in a transaction of its own."""
+    """A write for a company, in a transaction of its own."""
 
     company_id: str
     run: Callable[[PostgresDatabase], Awaitable[Any]]
 
 
 class PostgresEngine:
-    """Runs batches on one connection, in the name of one daemon."""
+    """Runs batches on one connection for one daemon."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class PostgresEngine:
         fenced: Callable[[], None],
         metrics: Metrics | None = None,
     ) -> None:
-        """`wrote` is called with the company whose commit became durable, `fenced` when nothing may be written."""
+        """`wrote` receives the company of a durable commit; `fenced` is called at a lost lease."""
         self._connection = connection
         self._epoch = epoch
         self._wrote = wrote
@@ -52,7 +52,7 @@ class PostgresEngine:
         self._metrics = metrics
 
     async def apply(self, works: Sequence[Append | Work]) -> Sequence[Settled]:
-        """Run the works; each company's commits together, and what fails fails for those alone that it concerns."""
+        """Run the works; each company's commits go together, and a failure stays within them."""
         settled: list[Settled] = [(None, None)] * len(works)
         places: dict[str, list[int]] = {}
         for place, work in enumerate(works):
@@ -69,7 +69,7 @@ class PostgresEngine:
         return settled
 
     async def after_batch(self) -> None:
-        """There is nothing to tidy up."""
+        """PostgreSQL has nothing to tidy up."""
 
     async def _append(self, company_id: str, appends: Sequence[Any]) -> Sequence[Settled]:
         async def together(db: Db) -> list[Settled]:

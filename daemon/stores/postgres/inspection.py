@@ -1,4 +1,4 @@
-"""Looking at a PostgreSQL database without joining those who use it."""
+"""Reads the state of a PostgreSQL database without joining its daemons."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from daemon.stores.tables.company_log import last_logged
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What there is to say: how many migrations, how many are missing, who is alive, and what nobody sees to.
+    """Migrations applied and missing, live daemons, and unfinished runs without an owner.
 
-    `wrapping` are the keys that the companies' keys are wrapped by, and `keys` those that were used last.
+    `wrapping` are the keys that wrap the companies' keys; `keys` those that were used last.
     """
 
     server: str
@@ -34,7 +34,7 @@ class Facts:
 
 
 async def look(url: str) -> Facts:
-    """Look; StoreFailed or SchemaMismatch say why the database cannot be used."""
+    """StoreFailed or SchemaMismatch say why the database cannot be used."""
     connection = Connection(url)
     try:
         return await connection.use(_looked)

@@ -1,4 +1,4 @@
-"""Reading runs, their snapshots and their commits from PostgreSQL; histories only grow, so no transaction is needed."""
+"""Reads runs from PostgreSQL; histories only grow, so no transaction is needed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LISTED = (
 
 
 class OwnedRun(NamedTuple):
-    """A run as committed, who performs what is outstanding, and the head of its history."""
+    """A run as committed, its owner, and the head of its history."""
 
     run: Run
     performs: Ownership
@@ -61,7 +61,7 @@ async def find(db: PostgresDatabase, company_id: str, query: RunQuery) -> Sequen
 
 
 async def _restored(db: PostgresDatabase, row: Row) -> OwnedRun:
-    """The run from its snapshot and what came after; from its whole history when the snapshot is not usable."""
+    """The run from its snapshot and later commits, or from all without a usable snapshot."""
     company_id, run_id, version, epoch, claimed, head, *snapshot = row
     key = (company_id, run_id)
     if head is None:

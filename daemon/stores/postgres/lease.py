@@ -1,8 +1,8 @@
-"""Who is alive, by the database's clock, and whose work is taken over by whom.
+"""Which daemons are alive, by the database's clock, and who takes over the work of others.
 
-A daemon's lease is a row. Each commit holds on to the row (FOR KEY SHARE); whoever finds the lease run out deletes it,
-which waits for the commits under way and lets none follow. So a daemon that was frozen can write nothing when it wakes,
-and what is taken from it is taken once.
+A daemon's lease is a row. Each commit locks the row (FOR KEY SHARE); deleting an expired one
+waits for the commits under way and lets none follow. So a daemon that was frozen can write
+nothing when it wakes, and its work is taken over once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _RENEW = (
     "WHERE epoch = $1 RETURNING epoch"
 )
 _LEAVE = "DELETE FROM daemons WHERE epoch = $1"
-# Whoever was cut off itself, as all are while the database restarts, first waits until the others have had their turn.
+# After a cut, such as a restart of the database, a daemon first lets the others renew.
 _REMOVE_EXPIRED = (
     "DELETE FROM daemons WHERE epoch IN (SELECT epoch FROM daemons WHERE until < clock_timestamp() AND epoch <> $1 "
     "AND EXISTS (SELECT 1 FROM daemons AS own WHERE own.epoch = $1 AND own.until > clock_timestamp() "
@@ -69,7 +69,7 @@ RETURNING runs.company_id, runs.id
 
 
 class Fenced(StoreFailed):
-    """This daemon's lease has ended, and its work is another's: it may write nothing more."""
+    """This daemon's lease has ended: it may write nothing more."""
 
     def __init__(self) -> None:
         super().__init__("Another daemon has taken over from this one; nothing was written.", "not_applied")
@@ -83,18 +83,18 @@ async def join(db: Db, name: str, lease_s: float) -> int:
 
 
 async def remove_expired(db: Db, epoch: int, held_s: float) -> Sequence[int]:
-    """End the leases that have run out, if this one has been held for that long; returns whose."""
+    """End expired leases, if this one has been held for that long; returns their epochs."""
     return [row[0] for row in await db.fetch(_REMOVE_EXPIRED, epoch, held_s)]
 
 
 async def alive(db: Db, epoch: int) -> None:
-    """Hold on to this daemon's lease until the transaction ends; Fenced when it is gone."""
+    """Lock this daemon's lease until the transaction ends; Fenced when it is gone."""
     if await db.fetchval(_ALIVE, epoch) is None:
         raise Fenced
 
 
 async def claim(db: Db, epoch: int) -> Sequence[tuple[str, str]]:
-    """Take over runs that are not at rest and whose daemon is gone, at most CLAIM_MAX at a time; returns which."""
+    """Take over at most CLAIM_MAX unfinished runs of dead daemons; returns their keys."""
     gone = [row[0] for row in await db.fetch(_HOLDERS)]
     if not gone:
         return []
@@ -108,7 +108,7 @@ class Lease:
     """This daemon's lease, renewed a few times within its length."""
 
     def __init__(self, url: str, name: str, lease_s: float, lost: Callable[[], None]) -> None:
-        """`lost` is called once, when another daemon has taken over from this one."""
+        """`lost` is called once, when another daemon has taken over."""
         self._connection = Connection(url)
         self._name = name
         self._lease_s = lease_s
@@ -120,7 +120,7 @@ class Lease:
 
     @property
     def held(self) -> bool:
-        """Whether nobody can have taken over yet, by this machine's own clock."""
+        """Whether no other daemon can have taken over yet, by this machine's clock."""
         return not self._over and asyncio.get_running_loop().time() < self._until
 
     async def join(self) -> None:
@@ -145,7 +145,7 @@ class Lease:
             _log.warning("lease_renewal_failed", reason=str(failure) or "it took too long")
 
     async def renew(self) -> None:
-        """Renew once, and end the leases of others that have run out."""
+        """Renew once, and end the expired leases of others."""
         began = asyncio.get_running_loop().time()
         if not await self._connection.use(lambda db: db.fetchval(_RENEW, self.epoch, self._lease_s)):
             self.fence()
@@ -155,14 +155,14 @@ class Lease:
             _log.warning("daemon_gone", epoch=epoch, hint="its outstanding work is taken over")
 
     def fence(self) -> None:
-        """Take note that this daemon may do nothing more."""
+        """Record that this daemon may do nothing more."""
         if not self._over:
             self._over = True
             _log.error("lease_lost", epoch=self.epoch, hint="this daemon stops; start it again")
             self._lost()
 
     async def close(self) -> None:
-        """End this life, unless it was ended already; where the database is not to be reached the lease runs out."""
+        """End the lease; when the database cannot be reached, it expires."""
         with suppress(StoreFailed, TimeoutError):
             async with asyncio.timeout(LEAVE_S):
                 await self._connection.use(lambda db: db.execute(_LEAVE, self.epoch))

@@ -1,4 +1,4 @@
-"""The schema of a PostgreSQL database, brought up to date by whichever daemon comes first."""
+"""Migrates the schema of a PostgreSQL database; the first daemon to come does it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def applied(db: Db) -> list[Applied]:
 
 
 async def migrate(db: Db, at: str) -> None:
-    """Apply what is missing, all in one transaction; SchemaMismatch when the database is not one of ours."""
+    """Apply what is missing in one transaction; SchemaMismatch when the database does not fit."""
     known = read_migrations(POSTGRES)
     if not pending(known, await applied(db)):
         return
@@ -39,7 +39,7 @@ async def migrate(db: Db, at: str) -> None:
 
 
 async def check_moved(db: Db) -> None:
-    """SchemaMismatch as long as not all of an installation that is moved here has come."""
+    """SchemaMismatch while a migration from SQLite is unfinished."""
     source = await db.fetchval("SELECT source FROM moves WHERE NOT done")
     if source is not None:
         raise SchemaMismatch(f"The move from {source} to this database is not finished: call penstock migrate again.")

@@ -1,4 +1,4 @@
-"""Notifications of what daemons have committed, for the others to look sooner; any of them may be lost."""
+"""Notifies other daemons of commits; any notification may be lost."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ LISTEN_S = 1.0
 
 
 async def notify(db: Db, companies: Collection[str]) -> None:
-    """Notify the other daemons of commits of these companies; outside the transaction, since NOTIFY locks."""
+    """Notify outside the transaction, since NOTIFY locks."""
     listed = json.dumps(sorted(companies))
     await db.execute("SELECT pg_notify($1, $2)", CHANNEL, listed if len(listed) <= PAYLOAD_BYTES_MAX else "[]")
 
 
 class Notifications:
-    """NOTIFY for what was committed here, LISTEN for what other daemons committed."""
+    """NOTIFY of commits made here, LISTEN to those of other daemons."""
 
     def __init__(self, url: str) -> None:
         self._sending = Connection(url)
@@ -39,12 +39,11 @@ class Notifications:
         self._listener: Callable[[frozenset[str] | None], None] | None = None
 
     def wrote(self, company_id: str) -> None:
-        """Something of this company was committed here."""
         self._changed.add(company_id)
         self._due.set()
 
     def alert(self) -> None:
-        """Something was committed here that every daemon has to know of."""
+        """Have every daemon look."""
         self._for_all = True
         self._due.set()
 
@@ -52,7 +51,7 @@ class Notifications:
         self._listener = listener
 
     async def send(self) -> None:
-        """Wait for a change and send it; the changes of a moment go together."""
+        """Wait for a change and send it, with all others of that moment."""
         await self._due.wait()
         self._due.clear()
         companies = frozenset() if self._for_all else frozenset(self._changed)

@@ -1,4 +1,4 @@
-"""The store in PostgreSQL, shared by any number of daemons: each commits in groups, company by company."""
+"""The PostgreSQL store, shared by several daemons; it commits in groups for each company."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _log = structlog.get_logger("penstock")
 class PostgresStore(Repositories):
     """The durable store of many processes; make it with `PostgresStore.open`.
 
-    Each company's writes go through one of a few connections, so that they stand in line for its clock only once.
+    Each company's writes use one of a few connections, so that they wait for its clock only once.
     """
 
     failed = False
@@ -96,7 +96,7 @@ class PostgresStore(Repositories):
         background: Background | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[PostgresStore]:
-        """Join the daemons on this database, migrated as needed; StoreFailed or SchemaMismatch say why it cannot be."""
+        """Join the daemons and migrate as needed; StoreFailed or SchemaMismatch say why not."""
         lease = Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed)
         notifications = Notifications(url)
         store = cls(url, lease, notifications, clock, metrics)
@@ -127,12 +127,12 @@ class PostgresStore(Repositories):
 
     @property
     def state(self) -> StoreState:
-        """Whether the store can write, as the writers and the last renewal of the lease have shown."""
+        """The worst state that the writers and the last lease renewal have shown."""
         states = {self.lease.seen, *(writer.state for writer in self._writers)}
         return next(state for state in _WORST_FIRST if state in states)
 
     async def refresh_state(self) -> None:
-        """Have the writers whose last write failed write again; the lease is renewed all the time."""
+        """Retry a write on the writers that failed; the lease is renewed anyway."""
         for writer in self._writers:
             if writer.state in {"full", "failed"}:
                 with suppress(StoreFailed):
@@ -164,14 +164,12 @@ class PostgresStore(Repositories):
     find = read(journal.find)
 
     async def claim(self) -> Sequence[Key]:
-        """Take over the outstanding work of daemons that are gone, some runs at a time."""
         claimed: list[Key] = []
         while some := await self._read(lambda db: claim(db.connection, db.epoch)):
             claimed += some
         return claimed
 
     async def seal(self, sign: Sign, only: str | None = None) -> int:
-        """Give the next commits, of all or of one company, their leaves and a checkpoint; returns how many."""
         if only is not None:
             return await self._seal(only, sign, SEAL_MAX)
         total, after = 0, ""
@@ -218,7 +216,7 @@ class PostgresStore(Repositories):
         self.notifications.subscribe(listener)
 
     async def _await_peers(self) -> None:
-        """Wait until every other daemon knows what was changed just now; for one that does not look, not for long."""
+        """Wait until the other daemons know the change, but not long for one that does not look."""
         self.notifications.alert()
         try:
             async with asyncio.timeout(ACKNOWLEDGED_MAX_S):
@@ -237,7 +235,7 @@ class PostgresStore(Repositories):
         return cast("T", await self._writer(company_id).submit(Work(company_id, work)))
 
     async def _read(self, query: Callable[[PostgresDatabase], Awaitable[T]]) -> T:
-        """Run a query on the reader with the least to do."""
+        """Run a query on the reader with the shortest queue."""
         reader = min(self._readers, key=lambda one: one.waiting)
         try:
             return await reader.use(lambda db: query(PostgresDatabase(db, self.lease.epoch)))
@@ -252,7 +250,7 @@ class PostgresStore(Repositories):
             raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
 
     async def _head(self, company_id: str, run_id: str, version: int) -> bytes:
-        """The head that a commit goes on from; VersionConflict when the run never was at that version."""
+        """The head that a commit follows; VersionConflict when there is none."""
         head = self._heads.get((company_id, run_id, version))
         if head is None:
             head = await self._read(lambda db: db.value(HEAD, company_id, run_id, version))
@@ -261,7 +259,7 @@ class PostgresStore(Repositories):
         return head
 
     def _remember(self, place: tuple[str, str, int], head: bytes) -> None:
-        """Keep a head at hand: what a history was at a version, it is for ever."""
+        """Cache a head: it never changes."""
         self._heads[place] = head
         if len(self._heads) > HEADS_MAX:
             self._heads.popitem(last=False)

@@ -1,4 +1,4 @@
-"""Copies of a database: taken beside a running service, looked at, and put in the database's place."""
+"""Backups of a database: taken beside a running service, examined, and restored."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ ENDINGS = ("-wal", "-shm", "-journal")
 
 
 class CopyRefused(Exception):
-    """A copy cannot be made, trusted or put in place; the text says why and what to do."""
+    """A copy cannot be made, trusted or restored; the text says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a copy holds: `schema` is the number of its last migration, `last_at` when its last commit was made."""
+    """`schema` is the number of the last migration, `last_at` the time of the last commit."""
 
     schema: int
     runs: dict[str, int]
@@ -42,7 +42,7 @@ class Holding:
 
 
 def back_up(database: Path, target: Path, *, replace: bool = False, pause_s: float = PAUSE_S) -> Holding:
-    """Copy a database as it is at one moment, whether or not a service uses it; the copy appears whole or not at all.
+    """Copy a database at one moment, also in use; the copy appears whole or not at all.
 
     CopyRefused, and nothing changed, when that cannot be done.
     """
@@ -59,10 +59,10 @@ def back_up(database: Path, target: Path, *, replace: bool = False, pause_s: flo
 def restore(
     file: Path, database: Path, now: Callable[[], datetime], *, replace: bool = False
 ) -> tuple[Holding, Path | None]:
-    """Put a copy in a database's place, and the earlier one aside under the name that is returned.
+    """Replace a database by a copy; returns the name under which the earlier one is kept.
 
-    Wherever it is cut off, either the earlier database or the copy is in place, whole. StoreFailed while a service uses
-    the folder; CopyRefused, and the database as it was, when the copy cannot be used.
+    After an interruption either the earlier database or the copy is in place, whole. StoreFailed
+    while a service uses the folder; CopyRefused when the copy cannot be used.
     """
     if not file.is_file():
         raise CopyRefused(f"There is no file {file}.")
@@ -83,7 +83,7 @@ def restore(
 
 
 def examined(copy: Path) -> Holding:
-    """What a closed copy holds; CopyRefused when it is damaged or none that this version of the service can use."""
+    """What a closed copy holds; CopyRefused when it is damaged or does not fit this version."""
     with closing(sqlite3.connect(f"{_uri(copy)}?immutable=1", uri=True, isolation_level=None)) as db:
         wrong = inspection.damage(db) or inspection.orphans(db)
         if wrong:
@@ -115,9 +115,9 @@ def _check_free(database: Path, *, replace: bool) -> None:
 
 
 def _copy_online(database: Path, copy: Path, pause_s: float) -> None:
-    """Copy in small pieces, each made durable before the next, so that a running service hardly waits for the disk.
+    """Copy in small durable pieces, so that a running service hardly waits for the disk.
 
-    The whole copy is of one moment: the reading transaction stays open, and the log keeps what is written meanwhile.
+    The reading transaction stays open, so the whole copy is of one moment.
     """
     descriptor = os.open(copy, os.O_RDWR)
     try:
@@ -136,7 +136,7 @@ def _copy_online(database: Path, copy: Path, pause_s: float) -> None:
 
 
 def _put_aside(database: Path, now: datetime) -> Path:
-    """Give the database a second name, its log folded into it, and return that; the first one stays until replaced."""
+    """Give the database a second name, its log folded into it; the first stays until replaced."""
     for earlier in database.parent.glob(f"{database.name}.replaced-*"):
         if earlier.samefile(database):  # a restore was cut off here
             earlier.unlink()
@@ -148,7 +148,7 @@ def _put_aside(database: Path, now: datetime) -> Path:
 
 
 def _fold_log(database: Path) -> None:
-    """Move the log into the database and let go of it: beside another database it would be taken for that one's."""
+    """Move the log into the database: another database of that name would take it for its own."""
     try:
         with closing(sqlite3.connect(f"{_uri(database)}?mode=rw", uri=True, isolation_level=None)) as db:
             for pragma in ("synchronous = FULL", "journal_mode = DELETE"):
@@ -167,7 +167,7 @@ def _fold_log(database: Path) -> None:
 
 @contextmanager
 def _beside(target: Path) -> Iterator[Path]:
-    """A file for its owner alone beside the target; gone afterwards, unless it was put in the target's place."""
+    """A private file beside the target; removed at the end unless it replaced the target."""
     copy = target.with_name(f".{target.name}.{secrets.token_hex(4)}{PARTIAL}")
     os.close(os.open(copy, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
     try:
@@ -178,7 +178,7 @@ def _beside(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """The data folder for this process alone, made where there is none, without what a kill has left of a copy."""
+    """Lock the data folder, made where there is none, and remove partial copies."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with connection.locked(folder):
         _give_away(folder / connection.LOCK_NAME)
@@ -188,7 +188,7 @@ def _held(folder: Path) -> Iterator[None]:
 
 
 def _give_away(path: Path) -> None:
-    """Let what root makes in a folder belong to the folder's owner, whose service has to open it."""
+    """Give a file made by root to the owner of its folder, whose service has to open it."""
     if os.geteuid() == 0:
         owner = path.parent.stat()
         os.chown(path, owner.st_uid, owner.st_gid)

@@ -1,4 +1,4 @@
-"""Connections to one SQLite database: one that writes and checkpoints, others that only read, each checked at open."""
+"""Connections to one SQLite database, one writer and several readers, each checked at open."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ READER_PRAGMAS: Mapping[str, str | int] = {**_SHARED, "query_only": 1}
 
 
 class Connection(aiosqlite.Connection):
-    """A connection with its own thread, to which a whole piece of work goes in one hop."""
+    """A connection with its own thread; a whole work goes there in one hop."""
 
     waiting = 0
 
@@ -58,7 +58,7 @@ class Connection(aiosqlite.Connection):
         return self.database
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Run a work in the connection's thread; `waiting` counts those that have not come back."""
+        """Run a work in the connection's thread; `waiting` counts works that have not returned."""
         self.waiting += 1
         try:
             done: T = await self._execute(work, self.database)  # type: ignore[no-untyped-call]
@@ -69,7 +69,7 @@ class Connection(aiosqlite.Connection):
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Hold the data folder for this process alone; FolderInUse when another one has it."""
+    """Lock the data folder for this process; FolderInUse when another one has it."""
     descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
@@ -83,7 +83,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def in_use(folder: Path) -> bool:
-    """Whether a process holds the data folder; nothing is made there to find out."""
+    """Whether a process holds the data folder; creates nothing."""
     try:
         descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY)
     except FileNotFoundError:
@@ -98,13 +98,13 @@ def in_use(folder: Path) -> bool:
 
 
 def create(path: Path) -> None:
-    """Make the database file, unless it is there, for its owner alone; SQLite gives its other files the same mode."""
+    """Create the file for its owner alone; SQLite gives its other files the same mode."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 @asynccontextmanager
 async def writer(path: Path, *, alone: bool = False) -> AsyncIterator[Connection]:
-    """The connection that writes; on the way out it moves the whole log into the database."""
+    """The connection that writes; at the end it moves the whole log into the database."""
     async with _open(path, alone=alone) as connection:
         with at_opening(path):
             await connection.run(partial(configure, pragmas=WRITER_PRAGMAS))
@@ -128,8 +128,8 @@ async def reader(path: Path, *, alone: bool = False) -> AsyncIterator[Connection
 async def opening(path: Path) -> AsyncIterator[tuple[Connection, bool]]:
     """The connection that writes, and whether this process has the database alone.
 
-    It has where the disk has no room even for the index of the log, a file that SQLite makes: then the index stands in
-    memory, where other processes cannot read it.
+    It has where the disk has no room for the index of the log, a file that SQLite makes: the index
+    is then in memory, where other processes cannot read it.
     """
     async with AsyncExitStack() as stack:
         alone = False
@@ -158,7 +158,7 @@ async def _open(path: Path, *, alone: bool) -> AsyncIterator[Connection]:
 
 
 def _connected(path: Path, *, alone: bool) -> sqlite3.Connection:
-    # psow: the frame of a commit is the last that is written, no padding follows it; see errors.not_committed.
+    # psow: no padding follows the frame of a commit; see errors.not_committed.
     address = f"file:{quote(str(path.absolute()))}?psow=1{'&vfs=unix-excl' if alone else ''}"
     return sqlite3.connect(address, uri=True, isolation_level=None, cached_statements=STATEMENTS_MAX)
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from daemon.stores.database import Dialect, Row
 
 T = TypeVar("T")
-# Any number up to the first is made of at most three of them; they are few, so that every statement stays prepared.
+# At most three of them make any number up to the first; so few statements stay prepared.
 SIZES = (64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1)
 
 
 class SqliteDatabase:
-    """A connection in whose thread a work runs; nothing in it ever waits."""
+    """A connection within its own thread; no call waits."""
 
     dialect: Dialect = "sqlite"
     epoch = 0
@@ -48,7 +48,7 @@ class SqliteDatabase:
             Rows(f"INSERT INTO {into}", len(rows[0]), known).write(self.connection, rows)
 
     async def next_position(self, company_id: str, commits: int = 1) -> None:
-        """SQLite numbers the commits as they come, and has one writer."""
+        """SQLite numbers the commits itself and has one writer."""
 
     async def has_peers(self) -> bool:
         return False
@@ -67,7 +67,7 @@ def run(work: Callable[[SqliteDatabase], Awaitable[T]], db: sqlite3.Connection) 
 
 @lru_cache(maxsize=256)
 def _numbered(statement: str) -> str:
-    """A statement with its parameters as SQLite numbers them."""
+    """The statement with SQLite's parameter numbers."""
     return re.sub(r"\$(\d)", r"?\1", statement)
 
 
@@ -75,7 +75,7 @@ def _numbered(statement: str) -> str:
 class Rows:
     """A statement around a list of VALUES, each row with the same number of columns.
 
-    Each statement is a moment in which the event loop can take the interpreter away: few are better than many.
+    At each statement the event loop can take the interpreter away: few are better than many.
     """
 
     before: str
@@ -83,7 +83,7 @@ class Rows:
     after: str = ""
 
     def write(self, db: sqlite3.Connection, rows: Sequence[Row]) -> int:
-        """Run the statement over the rows, and return how many rows it changed."""
+        """Run the statement over the rows; returns how many rows it changed."""
         written = 0
         for cursor in self._run(db, rows):
             written += cursor.rowcount
@@ -91,7 +91,7 @@ class Rows:
         return written
 
     def read(self, db: sqlite3.Connection, rows: Sequence[Row]) -> list[Row]:
-        """Run the statement over the rows, and return what it finds for all of them."""
+        """Run the statement over the rows; returns all that it finds."""
         return [row for cursor in self._run(db, rows) for row in cursor.fetchall()]
 
     def _run(self, db: sqlite3.Connection, rows: Sequence[Row]) -> Iterator[sqlite3.Cursor]:

@@ -1,4 +1,4 @@
-"""SQLite under the group-commit writer: batches, migrations and checkpoints on the one connection that writes."""
+"""Applies a writer's batches to SQLite, and runs migrations and checkpoints."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Settled = tuple[Any, Exception | None]
 
 
 class SqliteEngine:
-    """Runs a batch in one transaction and one hop, and keeps the write-ahead log short between batches."""
+    """Runs a batch in one transaction and one hop; keeps the write-ahead log short."""
 
     def __init__(self, connection: Connection, path: Path, free_bytes_min: int = 0) -> None:
         self._connection = connection
@@ -45,11 +45,10 @@ class SqliteEngine:
         self._checkpoint_due = False
 
     async def apply(self, works: Sequence[Work]) -> Sequence[Settled]:
-        """Commit the works together; StoreFailed says whether a failed batch can have been applied."""
         return await self._connection.run(partial(self._apply, works))
 
     async def after_batch(self) -> None:
-        """Move the log into the database when it has grown long; readers are not disturbed and not waited for."""
+        """Checkpoint a long log; readers are neither disturbed nor waited for."""
         if self._checkpoint_due:
             try:
                 await self._connection.run(_checkpoint)
@@ -70,7 +69,7 @@ class SqliteEngine:
         return settled
 
     def _turned(self, *, full: bool, detail: str = "") -> None:
-        """Say so when the disk has become full, and when it has room again; not each time somebody tries."""
+        """Log when the disk becomes full and when it has room again, not at each attempt."""
         if full and not self._full:
             _log.error("disk_full", detail=detail, hint="reads go on, and writes as soon as there is room")
         elif self._full and not full:
@@ -85,7 +84,7 @@ def _checkpoint(db: sqlite3.Connection) -> None:
 
 
 def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[Settled]:
-    """Run the works in one transaction; StoreFailed when it was rolled back or nobody knows."""
+    """Run the works in one transaction; StoreFailed when it was rolled back or may have been."""
     try:
         reach("before-begin")
         db.execute("BEGIN IMMEDIATE")
@@ -116,14 +115,14 @@ def _is_append(work: Work) -> bool:
 
 
 def _settle_appends(db: sqlite3.Connection, appends: list[Any]) -> Sequence[Settled]:
-    """Write appends all at once, as nearly always goes well; else one by one, to see which does not fit."""
+    """Write all appends at once, which nearly always succeeds; else one by one."""
     if _attempt(db, lambda: append_all(db, appends)) == (None, None):
         return [(None, None)] * len(appends)
     return [_attempt(db, partial(append_all, db, [append])) for append in appends]
 
 
 def _attempt(db: sqlite3.Connection, work: Callable[[], Any]) -> Settled:
-    """Run one work so that it can fail alone; only a failure of the database is everybody's."""
+    """Run one work so that it can fail alone; a failure of the database fails the batch."""
     db.execute("SAVEPOINT work")
     try:
         value = work()
@@ -142,7 +141,7 @@ def _attempt(db: sqlite3.Connection, work: Callable[[], Any]) -> Settled:
 
 
 def _roll_back(db: sqlite3.Connection) -> None:
-    """Undo the transaction, unless SQLite has done so itself, as it does when the disk is full."""
+    """Undo the transaction, unless SQLite has done so itself, as on a full disk."""
     try:
         if db.in_transaction:
             db.execute("ROLLBACK")
@@ -151,7 +150,7 @@ def _roll_back(db: sqlite3.Connection) -> None:
 
 
 def migrate(db: sqlite3.Connection, known: Sequence[Migration], at: str) -> None:
-    """Bring the schema up to date, each migration in a transaction of its own; SchemaMismatch when it does not fit."""
+    """Apply each missing migration in its own transaction; SchemaMismatch when one does not fit."""
     db.execute(
         "CREATE TABLE IF NOT EXISTS migrations ("
         "number INTEGER PRIMARY KEY, name TEXT NOT NULL, checksum TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT"
@@ -174,7 +173,7 @@ def migrate(db: sqlite3.Connection, known: Sequence[Migration], at: str) -> None
 
 
 def statements(script: str) -> list[str]:
-    """The statements of a script, one by one: sqlite3's own executescript would commit in between."""
+    """The statements of a script; sqlite3's own executescript would commit in between."""
     found, current = [], ""
     for line in script.splitlines(keepends=True):
         current += line

@@ -1,4 +1,4 @@
-"""What an error of SQLite means, and whether there is room, a sound file, and a long log."""
+"""The meaning of SQLite's errors, and checks of room, soundness and log length."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PRIMARY = 0xFF
 CHECKED_BYTES_MAX = 512 * 1024 * 1024
 _log = structlog.get_logger()
-# After one of these nobody knows what the next write would meet: the disk, its mount or the file is not what it was.
+# After one of these the disk, its mount or the file has changed: the next write is not safe.
 BROKEN = frozenset(
     {
         sqlite3.SQLITE_IOERR,
@@ -40,20 +40,20 @@ def is_full(error: sqlite3.Error) -> bool:
 
 
 def is_broken(error: sqlite3.Error) -> bool:
-    """Whether the disk or the file is not what it was, so that this process must not go on writing."""
+    """Whether the disk or file has changed, so that this process must stop writing."""
     return getattr(error, "sqlite_errorcode", 0) & PRIMARY in BROKEN
 
 
 def named(error: sqlite3.Error) -> str:
-    """An error with SQLite's own name for it, which says more than its sentence."""
+    """An error with SQLite's own name for it."""
     return f"{error} ({getattr(error, 'sqlite_errorname', 'unnamed')})"
 
 
 def not_committed(error: sqlite3.Error) -> StoreFailed:
-    """What it means that COMMIT failed.
+    """The meaning of a failed COMMIT.
 
-    A commit counts by its last frame in the log, and SQLITE_FULL says that a write came back short: that frame is not
-    whole. A failed sync (SQLITE_IOERR_FSYNC) may have written it all the same.
+    A commit counts by its last frame in the log. SQLITE_FULL says that a write came back short:
+    that frame is not whole. A failed sync (SQLITE_IOERR_FSYNC) may have written it all the same.
     """
     if is_full(error):
         return not_written(error)
@@ -61,7 +61,7 @@ def not_committed(error: sqlite3.Error) -> StoreFailed:
 
 
 def not_written(error: sqlite3.Error) -> StoreFailed:
-    """What it means that a transaction failed before its commit, and was rolled back."""
+    """The meaning of a transaction that failed before its commit and was rolled back."""
     if is_full(error):
         return DiskFull(f"There is no room for this: {named(error)}.", "not_applied")
     if is_broken(error):
@@ -71,7 +71,7 @@ def not_written(error: sqlite3.Error) -> StoreFailed:
 
 @contextmanager
 def at_opening(path: Path) -> Iterator[None]:
-    """Turn what SQLite says while a database is opened into StoreFailed or SchemaMismatch, which name the file."""
+    """Turn SQLite's errors at open into StoreFailed or SchemaMismatch, which name the file."""
     try:
         yield
     except sqlite3.Error as error:
@@ -81,18 +81,18 @@ def at_opening(path: Path) -> Iterator[None]:
 
 
 def lacks_index(failed: StoreFailed) -> bool:
-    """Whether a database could not be opened because there was no room for the index of its log."""
+    """Whether a database could not be opened for lack of room for its log's index."""
     return getattr(failed.__cause__, "sqlite_errorcode", None) == sqlite3.SQLITE_IOERR_SHMSIZE
 
 
 def stopped_short(path: Path) -> bool:
-    """Whether whoever used this database last has left it without closing it."""
+    """Whether the last user of this database did not close it."""
     log = path.with_name(path.name + "-wal")
     return log.exists() and log.stat().st_size > 0
 
 
 def check_sound(db: sqlite3.Connection) -> None:
-    """StoreFailed when a page of the database is not what it should be; a very large one is left unchecked."""
+    """StoreFailed when a page is damaged; a very large database is not checked."""
     (pages,), (page_bytes,) = db.execute("PRAGMA page_count").fetchone(), db.execute("PRAGMA page_size").fetchone()
     if pages * page_bytes > CHECKED_BYTES_MAX:
         _log.warning("database_check_skipped", reason="it is large", bytes=pages * page_bytes)
@@ -106,8 +106,8 @@ def check_sound(db: sqlite3.Connection) -> None:
 def log_is_long(log: Path, bytes_max: int) -> bool:
     """Whether the write-ahead log has reached that length in its present round.
 
-    The file alone does not say: after a checkpoint SQLite writes over it from the front, with new salts. A frame that
-    carries the salts of the header is of this round (sqlite.org/fileformat2.html#walformat).
+    The file size does not say: after a checkpoint SQLite overwrites it with new salts. A frame with
+    the salts of the header is of this round (sqlite.org/fileformat2.html#walformat).
     """
     frame = WAL_HEADER_BYTES + bytes_max // PAGE_BYTES * (PAGE_BYTES + FRAME_HEADER_BYTES)
     descriptor = os.open(log, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Looking at a database without ever writing to it, whether or not a service uses it."""
+"""Reads a database without writing to it, beside a running service or not."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ PAGE = 500
 
 @contextmanager
 def looking(database: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that sees the database as it is at one moment, and can neither write to it nor checkpoint its log.
+    """A connection that sees the database at one moment and neither writes nor checkpoints.
 
-    SQLite opens the file for reading, so it cannot do so at close either, when the last connection folds the log.
+    SQLite opens the file for reading, so not even the last connection folds the log at close.
     """
     with closing(sqlite3.connect(read_only(database), uri=True, isolation_level=None)) as db:
         for pragma in ("query_only = 1", "busy_timeout = 5000", "temp_store = 2"):
@@ -43,7 +43,7 @@ def read_only(database: Path) -> str:
 
 
 def damage(db: sqlite3.Connection) -> Sequence[str]:
-    """What SQLite finds wrong with its file, the first few; nothing in a sound one."""
+    """The first findings of SQLite's integrity check; none in a sound file."""
     try:
         found = [str(text) for (text,) in db.execute(f"PRAGMA integrity_check({DAMAGE_MAX})")]
     except sqlite3.DatabaseError as error:
@@ -52,7 +52,7 @@ def damage(db: sqlite3.Connection) -> Sequence[str]:
 
 
 def orphans(db: sqlite3.Connection) -> Sequence[str]:
-    """Rows that refer to others that are not there, the first few."""
+    """The first rows that refer to missing ones."""
     rows = db.execute("PRAGMA foreign_key_check").fetchmany(DAMAGE_MAX)
     return [f"row {row} of {table} refers to a row of {parent} that is not there" for table, row, parent, _ in rows]
 
@@ -83,7 +83,7 @@ def templates(db: sqlite3.Connection) -> Iterator[TemplateDocument]:
 
 
 def contradictory(db: sqlite3.Connection) -> Sequence[tuple[str, str]]:
-    """The (id, why) of runs of which the table says what no run can be, the first few."""
+    """The (id, why) of the first runs whose row contradicts itself."""
     rows = db.execute(
         "SELECT id, iif(status = 'parked', 'it is parked at no gate', 'it executes and is at rest') FROM runs "
         "WHERE (status = 'executing' AND resting = 1) OR (status = 'parked' AND parked = '') LIMIT ?",
@@ -93,7 +93,7 @@ def contradictory(db: sqlite3.Connection) -> Sequence[tuple[str, str]]:
 
 
 def open_runs(db: sqlite3.Connection) -> Iterator[tuple[str, Run | None]]:
-    """Every run that is not at an end, by id; without the run where it cannot be read."""
+    """Every unfinished run by id; None where it cannot be read."""
     after = ("", "")
     while rows := db.execute(_OPEN, (*after, PAGE)).fetchall():
         keys = [(str(company_id), str(run_id)) for company_id, run_id in rows]

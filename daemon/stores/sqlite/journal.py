@@ -1,4 +1,4 @@
-"""Runs, their snapshots and their commits as rows; what is called with a database runs in its connection's thread."""
+"""Runs, snapshots and commits as rows; functions run in the thread of their connection."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _SELECT = (
     f"{_LATER} NULL ELSE snapshots.body END, first_seq, commits.version, head, {_LATER} exact END, {_LATER} events END "
     "FROM"
 )
-# Where the snapshot is that of the run as it is, NULL for the id keeps SQLite from looking for commits at all.
+# Where the snapshot is current, NULL for the id keeps SQLite from looking for commits.
 _BESIDE = (
     "LEFT JOIN snapshots ON snapshots.run = runs.number LEFT JOIN commits ON commits.company_id = runs.company_id "
     "AND run_id = CASE WHEN snapshots.version < runs.version THEN runs.id END AND commits.version >= snapshots.version"
@@ -71,7 +71,7 @@ _LOAD = Rows(
 _LISTED = (
     f"{_SELECT} ({{}}) AS asked CROSS JOIN runs ON runs.company_id = asked.company_id AND runs.id = asked.id {_BESIDE}"
 )
-# One row for all that were asked for, since the interpreter changes hands at every row: number:head, …
+# One row for all (number:head, …), since the interpreter changes hands at every row.
 _HEADS = Rows(
     "SELECT group_concat(asked.column4 || ':' || hex(commits.head)) FROM (",
     columns=4,
@@ -82,7 +82,7 @@ _HEADS = Rows(
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """A commit as rows, encoded before it comes to the writer's thread."""
+    """A commit as rows, encoded before it reaches the writer's thread."""
 
     commit: Commit
     run: tuple[Any, ...]
@@ -107,10 +107,10 @@ class Append:
 
 
 def _snapshot(commit: Commit) -> bytes | None:
-    """The snapshot to write; none of a run that ended with few events behind the one before, which stays.
+    """The snapshot to write; None for a run that ended soon after the one before.
 
-    It is larger than that one, and pages of small snapshots are full: to put it there splits them, at a run of long ago
-    each time others. Nothing goes on from an ended run, and whoever reads it folds those few.
+    The last one is larger, and would split pages full of small snapshots. Nothing continues an
+    ended run, and a reader folds those few events.
     """
     if commit.run.ended is not None and commit.expected_version > 0 and len(commit.events) <= ENDED_EVENTS_MAX:
         return None
@@ -118,7 +118,7 @@ def _snapshot(commit: Commit) -> bytes | None:
 
 
 def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> None:
-    """Write these commits in as few statements as can be; ReceiptTaken or VersionConflict when one does not fit."""
+    """Write these commits in few statements; ReceiptTaken or VersionConflict at a misfit."""
     receipts = [one.receipt for one in appends if one.receipt is not None]
     if _ADD_RECEIPTS.write(db, receipts) < len(receipts):
         raise ReceiptTaken("The idempotency key is already used.")
@@ -131,7 +131,7 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> None:
 
 
 def _chained(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """These commits with the head of each; all heads that they go on from are looked up together."""
+    """These commits with their heads; the heads they follow are looked up together."""
     known = _heads(db, [(company_id, run_id, first - 1) for company_id, run_id, _, first, *_ in rows if first > 1])
     chained = []
     for company_id, run_id, version, first, events, exact in rows:
@@ -145,7 +145,7 @@ def _chained(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[tu
 
 
 def _heads(db: sqlite3.Connection, places: Sequence[tuple[str, str, int]]) -> dict[Key, bytes]:
-    """The head of each (company_id, run_id, version), by run; nothing, or an empty one, where there is none."""
+    """The head of each (company_id, run_id, version), by run, where there is one."""
     asked = [(*place, number) for number, place in enumerate(places)]
     pairs = (pair.split(":") for (found,) in _HEADS.read(db, asked) for pair in (found or "").split(",") if pair)
     return {places[int(number)][:2]: bytes.fromhex(head) for number, head in pairs}
@@ -167,14 +167,14 @@ async def find(db: SqliteDatabase, company_id: str, query: RunQuery) -> Sequence
 async def _restored(db: SqliteDatabase, rows: Sequence[Row]) -> list[Run]:
     """The runs of these rows of company_id, id, version, snapshot and commit.
 
-    Where commits came after the snapshot there is a row for its own and for each of them, the first with its body.
+    A snapshot with later commits has a row for each of them and for its own; one has its body.
     """
     by_run = [(place, list(found)) for place, found in groupby(rows, itemgetter(0, 1, 2))]
     return [await _restored_run(db, place[:2], place[2], found) for place, found in by_run]
 
 
 async def _restored_run(db: SqliteDatabase, key: Key, version: int, rows: Sequence[Row]) -> Run:
-    """The run from its snapshot and what came after; from its whole history when the snapshot is not usable."""
+    """The run from its snapshot and later commits, or from all without a usable snapshot."""
     run = codec.usable(key, *rows[0][3:7])
     if run is None:
         return await replay(db, key, version, None)

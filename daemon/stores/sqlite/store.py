@@ -1,4 +1,4 @@
-"""The store in a SQLite file: all writes go through one connection, in groups; reads go through others."""
+"""The SQLite store: writes use one connection, in groups; reads use others."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class SqliteStore(Repositories):
         room: Callable[[], None] = lambda: None,
         metrics: Metrics | None = None,
     ) -> None:
-        """Write and read by these connections; `room` raises DiskFull when there is too little on the disk."""
+        """`room` raises DiskFull when there is too little on the disk."""
         self._room = room
         self._writer = writer
         self._readers = readers
@@ -78,7 +78,7 @@ class SqliteStore(Repositories):
         metrics: Metrics | None = None,
         clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[SqliteStore]:
-        """Open the database, made and migrated as needed; StoreFailed or SchemaMismatch say why it cannot be used."""
+        """Open, make or migrate the database; StoreFailed or SchemaMismatch say why not."""
         async with AsyncExitStack() as stack:
             make_folder(path.parent)
             stack.enter_context(connection.locked(path.parent))
@@ -112,7 +112,7 @@ class SqliteStore(Repositories):
         return self._writer.state
 
     async def refresh_state(self) -> None:
-        """See whether there is room on the disk; after a write has failed only another one can tell."""
+        """Check for room on the disk; after a failed write only another one can tell."""
         if self.state == "ok":
             try:
                 await self._readers[0].run(lambda _: self._room())
@@ -141,7 +141,7 @@ class SqliteStore(Repositories):
         return cast("T", await self._writer.submit(work))
 
     async def _read(self, query: Callable[[SqliteDatabase], Awaitable[T]]) -> T:
-        """Run a query on the reader with the least to do, on one state of the database."""
+        """Run a query on the reader with the shortest queue, on one state of the database."""
         reader = min(self._readers, key=lambda one: one.waiting)
         try:
             return await reader.run(lambda db: _at_one_point(db, query))

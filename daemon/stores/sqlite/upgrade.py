@@ -1,4 +1,4 @@
-"""Histories of the form before hash chains, written anew a bounded number at a time; a second pass finds nothing."""
+"""Rewrites histories from before hash chains in batches; a second pass finds nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ VIA = "upgrade"
 
 
 def upgrade(db: sqlite3.Connection) -> int:
-    """Bring what there is into the form of today; returns how many commits and changes were of another."""
+    """Upgrade old rows; returns how many commits and changes there were."""
     done = 0
     while (rewritten := _together(db, _rewrite)) > 0:
         done += rewritten
@@ -64,7 +64,7 @@ def _together(db: sqlite3.Connection, work: Any) -> int:
 
 
 def _rewrite(db: sqlite3.Connection) -> int:
-    """The next commits as canonical lines, each with its head; the earlier ones of a run come first."""
+    """Write the next commits as canonical lines with heads, in the order of each run."""
     rows = db.execute(_OLD, (REWRITE_MAX,)).fetchall()
     for position, company_id, run_id, version, first, old in rows:
         try:
@@ -92,7 +92,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 async def _changes_logged(db: Database) -> int:
-    """The changes of connectors from before there was a log, and connectors from before there were changes."""
+    """Log connector changes from before the log, and connectors from before changes."""
     rows, unchanged = await db.rows(_UNLOGGED), await db.rows(_UNCHANGED)
     for row in rows:
         await log(db, Logged(row[0], codec.connector_changed(change_of_row(row))))
@@ -102,7 +102,7 @@ async def _changes_logged(db: Database) -> int:
 
 
 def _found(company_id: str, connector: bytes, sealed: int, at: str, by: str) -> ConnectorChange:
-    """The change that made a connector what it is, as far as anybody can say."""
+    """The change that made a connector, as far as it is known."""
     made = codec.decode_connector(connector)
     key = (company_id, made.tool_id, 1, made.version)
     return ConnectorChange(*key, datetime.fromisoformat(at), by, "set" if sealed else "none", None, made, VIA)

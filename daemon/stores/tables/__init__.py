@@ -1,1 +1,1 @@
-"""The tables that both databases have in common: each query once, the few that differ side by side."""
+"""The queries of both databases: each once, with the few that differ side by side."""

@@ -1,4 +1,4 @@
-"""The companies' trees with their checkpoints, and the commits that these cover."""
+"""The companies' trees and checkpoints, and the commits that they cover."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAST_LEAF = (
     "AND audit_leaves.position = commits.position), run_id, version, first_seq, head, events FROM commits "
     "WHERE company_id = $1 AND run_id = $2 ORDER BY version DESC LIMIT 1"
 )
-# By LATERAL each commit, and each node, is found by its key; otherwise the planner may read all of the company.
+# LATERAL finds each row by its key; otherwise the planner may read all of the company.
 _ENTRIES = {
     "sqlite": "SELECT number, run_id, commits.version, first_seq, head, events FROM audit_leaves "
     "JOIN commits USING (position) WHERE audit_leaves.company_id = $1 AND number >= $2 AND number < $3 ORDER BY number",
@@ -45,7 +45,7 @@ NODES = {
     "SELECT level, number, hash FROM audit_nodes WHERE company_id = $1 "
     "AND level = (asked->>0)::bigint AND number = (asked->>1)::bigint LIMIT 1) AS one",
 }
-# SQLite seals the commits of all companies in the order of their positions, PostgreSQL company by company.
+# SQLite seals the commits of all companies by position, PostgreSQL company by company.
 _UNSEALED = (
     "SELECT position, company_id, run_id, version, head FROM commits "
     "WHERE position > (SELECT position FROM audit_sealed) AND ($1 IS NULL OR company_id = $1) "
@@ -89,7 +89,7 @@ async def seal(db: Database, sign: Sign, only: str | None) -> int:
 
 
 async def seal_company(db: Database, company_id: str, sign: Sign, limit: int) -> int:
-    """Seal the next commits of a company, in PostgreSQL; 0 when another daemon is at it."""
+    """Seal the next commits of a company, in PostgreSQL; 0 while another daemon seals it."""
     await db.execute("INSERT INTO seals VALUES ($1, 0) ON CONFLICT DO NOTHING", company_id)
     sealed = await db.value(_LOCK_SEAL, company_id)
     reached = await db.value("SELECT position FROM clocks WHERE company_id = $1", company_id)
@@ -103,7 +103,7 @@ async def seal_company(db: Database, company_id: str, sign: Sign, limit: int) ->
 
 
 async def _seal(db: Database, rows: Sequence[Row], sign: Sign) -> None:
-    """Give commits their leaves, and each company concerned a checkpoint."""
+    """Append commits to their trees and add a checkpoint to each of these."""
     trees: dict[str, TreeBuilder] = {}
     leaves: list[Row] = []
     for position, company_id, stream, version, head in rows:
@@ -168,7 +168,7 @@ async def _nodes(db: Database, company_id: str, places: Places) -> merkle.Node:
 
 
 def _needed(asking: Callable[[merkle.Node], Any]) -> Places:
-    """The nodes that a computation reads, whatever they hold."""
+    """The nodes that a computation reads."""
     asked: Places = set()
 
     def node(level: int, number: int) -> bytes:

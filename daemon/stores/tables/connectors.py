@@ -55,7 +55,7 @@ async def connectors_of(db: Database, company_id: str) -> Sequence[StoredConnect
 
 
 async def add_change(db: Database, change: ConnectorChange) -> None:
-    """Keep a change, and write it into the company's log."""
+    """Record a change, also in the company's log."""
     key = (change.company_id, change.tool_id, change.number)
     states = (codec.encode_connector(change.before), codec.encode_connector(change.after))
     row = (*key, change.version, text(change.at), change.by, change.secret, *states, change.via)
@@ -75,7 +75,7 @@ async def company_key(db: Database, company_id: str) -> CompanyKey | None:
 
 
 async def add_company_key(db: Database, key: CompanyKey) -> CompanyKey:
-    """Keep a company's first key; returns the one it has."""
+    """Add a company's first key; returns the one it has."""
     row = (key.company_id, key.key_id, key.wrapped, text(key.created_at))
     await db.execute("INSERT INTO company_keys VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING", *row)
     return await company_key(db, key.company_id) or key

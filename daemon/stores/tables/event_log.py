@@ -26,8 +26,8 @@ _IN_ORDER = (
     f"{_COMMIT} commits {_BEFORE} WHERE commits.company_id = $1 AND commits.position >= $2 "
     "AND commits.run_id <> commits.company_id ORDER BY commits.position LIMIT $3"
 )
-# SQLite has no index by company and position, since each commit would have to keep it. The leaves of the company's
-# tree lead to the commits they cover; those behind the last leaf are few, and are read one after the other.
+# SQLite has no index by company and position, since each commit would have to keep it. The leaves
+# of the company's tree lead to the commits they cover; the few behind the last leaf are scanned.
 _SEALED = (
     f"{_COMMIT} audit_leaves CROSS JOIN commits ON commits.position = audit_leaves.position {_BEFORE} "
     "WHERE audit_leaves.company_id = $1 AND number >= $2 AND stream <> audit_leaves.company_id "
@@ -48,7 +48,7 @@ async def log_end(db: Database, company_id: str) -> Position:
 async def read_after(db: Database, company_id: str, after: Position, limit: int) -> Sequence[CompanyEvent]:
     limit = max(0, min(limit, INTEGER_MAX - 1))
     found: list[CompanyEvent] = []
-    # The first commit may lie before the position as a whole; each of the others holds at least one event behind it.
+    # The first commit may lie wholly before the position; each other one has an event behind it.
     for row in await _commits(db, company_id, min(after.commit, INTEGER_MAX), limit + 1):
         if len(found) >= limit:
             break
@@ -70,7 +70,7 @@ async def _commits(db: Database, company_id: str, position: int, limit: int) -> 
 
 
 async def _leaf(db: Database, company_id: str, position: int) -> int:
-    """The number of a company's first leaf from a position on; leaves are numbered in the order of their positions."""
+    """The number of a company's first leaf from a position on; leaves are in position order."""
     last = await db.value("SELECT max(number) FROM audit_leaves WHERE company_id = $1", company_id)
     low, high = 0, 0 if last is None else last + 1
     while low < high:

@@ -1,4 +1,4 @@
-"""What was answered under which Idempotency-Key."""
+"""The responses stored under each Idempotency-Key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs as they are listed, and their histories."""
+"""Listings of runs, and their histories."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SELECT company_id, id FROM (
     ) AS contradictory
 ) AS both_kinds ORDER BY company_id, id LIMIT $3
 """
-# What is left of the company, then the companies behind it; neither looks at a run of another status.
+# The rest of the company, then the companies behind it; neither reads runs of another status.
 _AT_GATES = """
 SELECT * FROM (
     SELECT company_id, id, vertical, parked, updated_at, created_at FROM runs
@@ -60,7 +60,7 @@ _FIND_TEXT = {"sqlite": "instr", "postgres": "strpos"}
 
 
 def listing(dialect: Dialect, company_id: str, query: RunQuery) -> tuple[str, list[Any]] | None:
-    """The statement for the keys of the runs that a query asks for, with its values; None when there can be none."""
+    """The statement and values for the keys of a query's runs; None when there can be none."""
     if "|" in (query.parked_at or ""):
         return None
     conditions: dict[str, Any] = {
@@ -105,7 +105,7 @@ async def history(db: Database, company_id: str, run_id: str, after: int, limit:
 async def commits(
     db: Database, key: Key, after: int, until: int, limit: int = INTEGER_MAX
 ) -> Sequence[tuple[int, int, tuple[Event, ...]]]:
-    """The commits behind one version up to another: first and last seq and events, their chain checked."""
+    """The commits after one version up to another: first and last seq, events; chain checked."""
     rows = await db.rows(_EVENTS, *key, after, until, limit)
     if not rows:
         return []
@@ -121,20 +121,19 @@ async def commits(
 
 
 def walk_behind(key: Key, version: int, head: bytes | None) -> ChainWalk:
-    """A walk along a history that goes on behind a version."""
     if not head:
         raise HistoryBroken(key[1], version, "the commit before is missing or has no head")
     return ChainWalk(key[1], head, version)
 
 
 async def replay(db: Database, key: Key, version: int, run: Run | None) -> Run:
-    """The run at a version, from its whole history or from an earlier state of it."""
+    """The run at a version, from its whole history or from an earlier state."""
     after = 0 if run is None else run.version
     return fold(key, version, run, (events for _, _, events in await commits(db, key, after, version)))
 
 
 def fold(key: Key, version: int, run: Run | None, parts: Iterable[tuple[Event, ...]]) -> Run:
-    """The run that these events lead to; HistoryBroken when that is not the one at that version."""
+    """The run that these events lead to; HistoryBroken when it is not the one at that version."""
     after = 0 if run is None else run.version
     try:
         run = codec.fold((event for events in parts for event in events), run)

@@ -1,4 +1,4 @@
-"""Webhooks and their deliveries; where several daemons share a database, each webhook is served by one of them."""
+"""Webhooks and their deliveries; of several daemons, one serves each webhook."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ _ENABLED_HERE = {"sqlite": "AND $4 = 0", "postgres": f"AND (epoch = $4 OR {_FREE
 
 
 async def add_webhook(db: Database, webhook: Webhook, logged: Logged, receipt: Receipt | None, at: str) -> None:
-    """Add a webhook whose cursor is at the present, unless the company has as many as it may."""
+    """Add a webhook with its cursor at the end, unless the company has WEBHOOKS_MAX."""
     if receipt is not None:
         await add_receipt(db, receipt, at)
-    # The log locks the order of the company's commits: whoever counts behind it sees what all others have added.
+    # The log locks the company's commit order: a count after it sees what all others have added.
     await log(db, logged)
     if await db.value("SELECT count(*) FROM webhooks WHERE company_id = $1", webhook.company_id) >= WEBHOOKS_MAX:
         raise TooManyWebhooks
@@ -92,7 +92,7 @@ async def add_webhook(db: Database, webhook: Webhook, logged: Logged, receipt: R
 
 
 async def put_webhook(db: Database, webhook: Webhook, logged: Logged) -> bool:
-    """Change what people can change; what is pending stays."""
+    """Change the settings; what is pending stays."""
     row = (webhook.url, _types(webhook), webhook.description, text(webhook.updated_at), webhook.updated_by)
     if await db.execute(_CHANGE, *webhook.key, *row) != 1:
         return False
@@ -119,7 +119,7 @@ async def webhooks_of(db: Database, company_id: str) -> Sequence[Webhook]:
 
 
 async def enabled_webhooks(db: Database, after: Key, limit: int) -> Sequence[Key]:
-    """The enabled webhooks of all companies that this daemon serves or may, page by page."""
+    """The enabled webhooks that this daemon serves or may serve, page by page."""
     statement = f"{_ENABLED} {_ENABLED_HERE[db.dialect]} ORDER BY company_id, id LIMIT $3"
     return [(row[0], row[1]) for row in await db.rows(statement, *after, limit, db.epoch)]
 
@@ -127,7 +127,7 @@ async def enabled_webhooks(db: Database, after: Key, limit: int) -> Sequence[Key
 async def webhook_queue(
     db: Database, company_id: str, webhook_id: str, at: datetime, limit: int
 ) -> DeliveryQueue | None:
-    """A webhook with what is due, taken by this daemon if it is free; None when another serves it, or this one is gone.
+    """A webhook with its due deliveries, taken if it is free; None when it is another daemon's.
 
     A daemon whose lease has ended must not send what another one sends by now.
     """
@@ -152,7 +152,7 @@ async def _serves(db: Database, key: Key) -> bool:
 async def enqueue(
     db: Database, webhook: Webhook, found: Sequence[CompanyEvent], cursor: Position, at: datetime
 ) -> None:
-    """Add deliveries and move the cursor; nothing when the webhook was deleted or the cursor is there already."""
+    """Add deliveries and move the cursor, unless it is there already or the webhook is gone."""
     if await db.execute(_MOVE_CURSOR, *webhook.key, *cursor) != 1:
         return
     last = await db.value(f"SELECT coalesce(max(number), 0) FROM webhook_deliveries {_OF_WEBHOOK}", *webhook.key)
@@ -167,7 +167,7 @@ async def enqueue(
 
 
 async def settle_delivery(db: Database, after: Delivery, at: datetime, gone: tuple[str, Logged] | None = None) -> None:
-    """Keep how an attempt ended, and what that says of the receiver."""
+    """Record how an attempt ended, for the delivery and its webhook."""
     key = (after.company_id, after.webhook_id)
     times = (text_or_null(after.next_at), text_or_null(after.last_at))
     answer = (after.status_code, after.latency_ms, after.error)
@@ -186,7 +186,7 @@ async def settle_delivery(db: Database, after: Delivery, at: datetime, gone: tup
 
 
 async def redeliver(db: Database, company_id: str, webhook_id: str, delivery_id: str, at: datetime) -> Delivery | None:
-    """Make a delivery due, and let the daemon that serves the webhook see that something happened."""
+    """Make a delivery due, and notify the daemon that serves the webhook."""
     key = (company_id, webhook_id)
     again = f"UPDATE webhook_deliveries SET status = 'pending', tries = 0, next_at = $4 {_OF_WEBHOOK} AND id = $3"
     if await db.execute(again, *key, delivery_id, text(at)) != 1:
@@ -205,12 +205,12 @@ async def deliveries(
 
 
 async def drop_deliveries(db: Database, before: str) -> int:
-    """Drop a bounded number of settled deliveries, so that no other write waits long; returns how many."""
+    """Drop a bounded number of settled ones, so that no other write waits long."""
     return await db.execute(_DROP, before, DROP_MAX)
 
 
 def _types(webhook: Webhook) -> str | None:
-    """The types of events that a webhook subscribes to; NULL for all."""
+    """The event types as JSON; NULL for all."""
     return None if webhook.events is None else json.dumps(webhook.events)
 
 
