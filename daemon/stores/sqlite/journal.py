@@ -167,7 +167,7 @@ async def find(db: SqliteDatabase, company_id: str, query: RunQuery) -> Sequence
 async def _restored(db: SqliteDatabase, rows: Sequence[Row]) -> list[Run]:
     """The runs of these rows of company_id, id, version, snapshot and commit.
 
-    A snapshot with later commits has a row for each of them and for its own; one has its body.
+    A snapshot with later commits has a row for its own and each of those; the first has its body.
     """
     by_run = [(place, list(found)) for place, found in groupby(rows, itemgetter(0, 1, 2))]
     return [await _restored_run(db, place[:2], place[2], found) for place, found in by_run]
