@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
-import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring
 from daemon.model.chain import text_of_hash
 from daemon.model.evidence import Checkpoint, signed
+from daemon.runtime.durable_files import write_beside
 
 SEED_BYTES = 32
 PUBLIC = "audit.pub"
@@ -74,16 +73,8 @@ def published(ring: KeyRing) -> dict[str, str]:
 def write_public(path: Path, ring: KeyRing) -> None:
     """Write the public keys of a ring to a world-readable file, unless it has them."""
     content = json.dumps(published(ring), indent=1, sort_keys=True).encode()
-    if path.exists() and path.read_bytes() == content:
-        return
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    with os.fdopen(descriptor, "wb") as file:
-        os.fchmod(descriptor, 0o644)
-        file.write(content)
-        file.flush()
-        os.fsync(descriptor)
-    beside.replace(path)
+    if not path.exists() or path.read_bytes() != content:
+        write_beside(path, content, 0o644).replace(path)
 
 
 def read_public(path: Path) -> dict[str, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +12,13 @@ import typer
 from daemon.audit.signer import PUBLIC, read_public, write_public
 from daemon.commands.base import AsJson, DataDir, error_exit, print_result, ring_document, settings_of
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring
-from daemon.model.evidence import Checkpoint
+from daemon.model.evidence import Checkpoint, checkpoint
 from daemon.runtime import exit_codes
 from daemon.settings import key_files
-from daemon.verification.runs import BEGINNING_BYTES, comparable, is_run, sentence
-from daemon.verification.verify import Counts, Finding, read_checkpoints, verify_export, verify_run, verify_store
+from daemon.verification.exports import verify_export
+from daemon.verification.findings import Counts, Finding
+from daemon.verification.runs import BEGINNING_BYTES, comparable, is_run, sentence, verify_run
+from daemon.verification.stores import verify_store
 
 SQLITE = b"SQLite format 3\0"
 
@@ -39,21 +42,18 @@ def verify(
     """Verify an export, the evidence of a run or a store; exit 1 if there are findings."""
     counts = Counts()
     if (file is None) == (data_dir is None) or (file is not None and key is None):
-        typer.echo(
-            "penstock: give an export or a run's evidence with --key, the file of public keys, or else --data-dir",
-            err=True,
+        raise error_exit(
+            "give an export or a run's evidence with --key, the file of public keys, or else --data-dir",
+            exit_codes.CONFIG,
         )
-        raise typer.Exit(exit_codes.CONFIG)
     try:
-        kept = [] if against is None else read_checkpoints(against)
+        kept = [] if against is None else _read_checkpoints(against)
         if file is not None and key is not None:
             found, shown = _of_file(file, read_public(key), kept, counts, quiet=as_json)
         else:
-            folder = data_dir or Path()
-            found = _print_findings(
-                verify_store(folder, read_public(key or folder / PUBLIC), kept, counts), quiet=as_json
-            )
-            shown = ""
+            folder, shown = data_dir or Path(), ""
+            findings = verify_store(folder, read_public(key or folder / PUBLIC), kept, counts)
+            found = _print_findings(findings, quiet=as_json)
     except (KeyFileRefused, OSError, ValueError) as error:
         raise error_exit(error, exit_codes.CONFIG) from None
     checked = ", ".join(f"{count} {name}" for name, count in counts.items())
@@ -69,7 +69,10 @@ def _of_file(
     """The findings in an export or in the evidence of a run, and the summary of a valid run."""
     with file.open("rb") as lines:
         beginning = lines.peek(BEGINNING_BYTES)[:BEGINNING_BYTES]
-        _no_database(file, beginning)
+        if beginning.startswith(SQLITE):  # it would have thousands of findings
+            raise ValueError(
+                f"{file} is a database and no export: restore it into a folder, and name that by --data-dir"
+            )
         if not is_run(beginning):
             return _print_findings(verify_export(lines, keys, kept, counts), quiet=quiet), ""
         raw = lines.read()
@@ -94,10 +97,17 @@ def rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     )
 
 
-def _no_database(file: Path, begins: bytes) -> None:
-    """Refuse a database given as an export: it would have thousands of findings."""
-    if begins.startswith(SQLITE):
-        raise ValueError(f"{file} is a database and no export: restore it into a folder, and name that by --data-dir")
+def _read_checkpoints(path: Path) -> Sequence[Checkpoint]:
+    """Read checkpoints from a file: one, a list, or one per line; ValueError when there is none."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        found = json.loads(text)
+    except ValueError:
+        found = [json.loads(line) for line in text.splitlines()]
+    some = found if isinstance(found, list) else [found]
+    if not some:
+        raise ValueError(f"{path} holds no checkpoint")
+    return [checkpoint(one.get("checkpoint", one) if isinstance(one, dict) else one) for one in some]
 
 
 def _print_findings(findings: Iterator[Finding], *, quiet: bool) -> list[str]:

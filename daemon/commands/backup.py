@@ -12,7 +12,7 @@ from actors.ports import StoreFailed
 from daemon.commands.base import AsJson, DataDir, error_exit, print_result, settings_of
 from daemon.runtime import exit_codes
 from daemon.runtime.clock import utc_now
-from daemon.settings import Settings, key_files
+from daemon.settings import key_files
 from daemon.stores.sqlite import backups
 from daemon.stores.sqlite.backups import CopyRefused, Holding
 from daemon.stores.sqlite.connection import DATABASE
@@ -45,7 +45,7 @@ def backup(
         holding = backups.back_up(settings.data_dir / DATABASE, file, replace=replace)
     except CopyRefused as error:
         raise error_exit(error, exit_codes.REFUSED) from None
-    apart = [str(path) for path in _apart(settings)]
+    apart = [str(path) for path in key_files(settings).values() if path.exists()]
     keys = ", ".join(apart) or "the key files, which were not found where the settings say"
     said = f"{file} holds {described(holding)}\nStore separately: {keys}"
     print_result({"file": str(file), **asdict(holding), "keep_apart": apart}, said, as_json=as_json)
@@ -77,7 +77,3 @@ def described(holding: Holding) -> str:
     runs = ", ".join(f"{number:,} {status}" for status, number in holding.runs.items()) or "no runs"
     until = "nothing yet" if holding.last_at is None else f"all until {holding.last_at}"
     return f"{until}: {runs}; schema {holding.schema}, {holding.size_bytes:,} bytes"
-
-
-def _apart(settings: Settings) -> list[Path]:
-    return [path for path in key_files(settings).values() if path.exists()]

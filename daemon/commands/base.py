@@ -47,10 +47,9 @@ def given(**flags: Any) -> dict[str, Any]:
 
 def mistakes(error: ValidationError) -> list[str]:
     """A sentence for each invalid setting, without its value."""
-    found = error.errors(include_url=False, include_input=False)
     return [
         f"PENSTOCK_{'_'.join(map(str, one['loc'])).upper()}: {one['msg'].removeprefix('Value error, ')}"
-        for one in found
+        for one in error.errors(include_url=False, include_input=False)
     ]
 
 
@@ -62,7 +61,7 @@ def ring_document(path: Path, ring: KeyRing) -> dict[str, Any]:
     return {"file": str(path), "current": ring.current, "keys": list(ring.keys)}
 
 
-def error_exit(error: Exception, code: int | None = None) -> typer.Exit:
+def error_exit(error: Exception | str, code: int | None = None) -> typer.Exit:
     """Print the error; returns the exit with `code`, or with that of disk or settings errors."""
     _err.print(f"penstock: {said(error)}", markup=False, highlight=False)
     if code is None:
@@ -70,14 +69,14 @@ def error_exit(error: Exception, code: int | None = None) -> typer.Exit:
     return typer.Exit(code)
 
 
-def said(error: Exception) -> str:
+def said(error: Exception | str) -> str:
     """The message of an error; for a file, its name and the reason."""
     if isinstance(error, OSError) and error.filename is not None and error.strerror is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error)
 
 
-def _of_the_store(error: BaseException | None) -> bool:
+def _of_the_store(error: BaseException | str | None) -> bool:
     """Whether the disk or the database is the cause, so that a retry may succeed."""
     match error:
         case FolderInUse():

@@ -72,7 +72,7 @@ def text(value: object, style: str = "") -> Text:
 
 def clean(value: object) -> str:
     """Escape characters that move the cursor or change the text direction."""
-    return "".join(map(_visible, str(value)))
+    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in str(value))
 
 
 def runs(found: Iterable[Run]) -> Table:
@@ -190,13 +190,11 @@ def call(one: Call) -> Text:
     return shown
 
 
-def event(one: Event) -> Text:
+def event(one: Event | GateChanged) -> Text:
+    if isinstance(one, GateChanged):
+        return Text.assemble("    *  ", text(f"gate_changed   {one.gate.step_id}", "yellow"))
     who = " ".join(filter(None, (one.step_id, one.decision, one.outcome, one.by)))
     return Text.assemble(f"{one.seq:>5}  {time(one.at)}  ", text(f"{one.type:<14} {who}"))
-
-
-def gate_changed(one: GateChanged) -> Text:
-    return Text.assemble("    *  ", text(f"gate_changed   {one.gate.step_id}", "yellow"))
 
 
 def templates(found: Iterable[Template]) -> Table:
@@ -251,12 +249,6 @@ def json_text(value: Any) -> Text:
 def _print(shown: RenderableType, *, on_terminal: bool, stderr: bool = False) -> None:
     width = None if on_terminal else WIDE
     Console(stderr=stderr, width=width, highlight=False).print(shown, soft_wrap=not on_terminal)
-
-
-def _visible(character: str) -> str:
-    if character.isprintable():
-        return character
-    return f"\\u{ord(character):04x}"
 
 
 def _table(*columns: str) -> Table:

@@ -21,10 +21,7 @@ from daemon.runtime.clock import utc_now
 from daemon.settings import Settings
 
 
-def doctor(
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
-) -> None:
+def doctor(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Check settings, versions, data folder, keys and database. Changes nothing."""
     checks = list(environment.variables())
     settings: dict[str, Any] = {}

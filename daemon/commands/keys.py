@@ -54,7 +54,6 @@ def prune(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
 
 def _rotated(purpose: KeyPurpose, data_dir: Path | None) -> tuple[Path, KeyRing]:
-    """The key file and its ring after rotation."""
     path = key_files(settings_of(data_dir=data_dir))[purpose]
     try:
         return path, change_ring(path, KeyRing.rotated)

@@ -31,11 +31,9 @@ def migrate(
     place = Path(source.removeprefix(SQLITE).removeprefix("//"))
     path = place / DATABASE if place.is_dir() else place
     if not source.startswith(SQLITE) or not path.exists():
-        raise error_exit(
-            ValueError(f"--from: {source} is not sqlite: and a data folder with a database"), exit_codes.CONFIG
-        )
+        raise error_exit(f"--from: {source} is not sqlite: and a data folder with a database", exit_codes.CONFIG)
     if not target.startswith(("postgresql://", "postgres://")):
-        raise error_exit(ValueError("--to: it has to begin with postgresql://"), exit_codes.CONFIG)
+        raise error_exit("--to: it has to begin with postgresql://", exit_codes.CONFIG)
     from daemon.stores import migrate  # noqa: PLC0415 - most commands do without PostgreSQL
 
     steps: list[str] = []

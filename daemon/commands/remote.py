@@ -49,11 +49,11 @@ def answered(where: str) -> Iterator[None]:
     except Problem as problem:
         if problem.code == "not_authenticated":
             raise error_exit(
-                ValueError(f"{where} refused the request as not authenticated: {LOG_IN}."), exit_codes.NOT_AUTHENTICATED
+                f"{where} refused the request as not authenticated: {LOG_IN}.", exit_codes.NOT_AUTHENTICATED
             ) from None
         code = exit_codes.NOT_AUTHENTICATED if problem.code == "invalid_credentials" else exit_codes.REFUSED
         code = exit_codes.UNREACHABLE if problem.code == "no_problem_document" else code
-        raise error_exit(ValueError(clean(problem.detail)), code) from None
+        raise error_exit(clean(problem.detail), code) from None
     except Unreachable as error:
         raise error_exit(error, exit_codes.UNREACHABLE) from None
     except (tokens.TokensRefused, ValueError) as error:

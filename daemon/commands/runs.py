@@ -142,11 +142,9 @@ def _show(url: str | None, token: str | None, run_id: str, named: str | None) ->
 def _decision(asked: Gate, given: str | None, *, yes: bool) -> str:
     word: str = given or typer.prompt(display.clean(f"Decision ({', '.join(asked.decisions)})"), err=True)
     if word not in asked.decisions:
-        raise error_exit(
-            ValueError(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}."), exit_codes.REFUSED
-        )
+        raise error_exit(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}.", exit_codes.REFUSED)
     if not yes and not typer.confirm(display.clean(f"{word} at {asked.step_id}?"), err=True):
-        raise error_exit(ValueError("Nothing was decided."), exit_codes.REFUSED)
+        raise error_exit("Nothing was decided.", exit_codes.REFUSED)
     return word
 
 
@@ -161,10 +159,9 @@ def cancel(
 ) -> None:
     """Cancel a run."""
     if not yes and not typer.confirm(f"Cancel {run_id}?", err=True):
-        raise error_exit(ValueError("Nothing was cancelled."), exit_codes.REFUSED)
-    display.show_result(
-        perform(url, token, lambda api: api.cancel(run_id, reason=reason)), display.run, as_json=as_json
-    )
+        raise error_exit("Nothing was cancelled.", exit_codes.REFUSED)
+    run = perform(url, token, lambda api: api.cancel(run_id, reason=reason))
+    display.show_result(run, display.run, as_json=as_json)
 
 
 @runs.command("retry")
@@ -176,19 +173,17 @@ def retry(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token 
 def _gate(run: Run, named: str | None) -> Gate:
     """The named gate, or the only open one."""
     if not run.gates:
-        raise error_exit(ValueError(f"The run is {run.status} and has no open gate."), exit_codes.REFUSED)
+        raise error_exit(f"The run is {run.status} and has no open gate.", exit_codes.REFUSED)
     found = [gate for gate in run.gates if named in {None, gate.step_id}]
     if len(found) != 1:
-        raise error_exit(
-            ValueError(f"Name one of its gates with --gate: {', '.join(run.parked_gates)}."), exit_codes.REFUSED
-        )
+        raise error_exit(f"Name one of its gates with --gate: {', '.join(run.parked_gates)}.", exit_codes.REFUSED)
     return found[0]
 
 
 def _inputs(given: str) -> dict[str, Any]:
     found = _json("--inputs", given)
     if not isinstance(found, dict):
-        raise error_exit(ValueError("--inputs is no JSON object."), exit_codes.REFUSED)
+        raise error_exit("--inputs is no JSON object.", exit_codes.REFUSED)
     return found
 
 
@@ -202,7 +197,7 @@ def _json(flag: str, given: str) -> Any:
     except OSError as error:
         raise error_exit(error, exit_codes.REFUSED) from None
     except ValueError as error:
-        raise error_exit(ValueError(f"{flag} is not JSON: {error}."), exit_codes.REFUSED) from None
+        raise error_exit(f"{flag} is not JSON: {error}.", exit_codes.REFUSED) from None
 
 
 async def _live(api: Penstock, run_id: str) -> Run:
@@ -220,13 +215,10 @@ async def _live(api: Penstock, run_id: str) -> Run:
 
 
 async def _lines(api: Penstock, run_id: str, as_json: bool) -> Run:
-    """Print a line for each event."""
     run = await api.run(run_id)
     async for event in api.follow(run_id):
         if as_json:
             typer.echo(event.model_dump_json(exclude_unset=True))
-        elif isinstance(event, GateChanged):
-            display.show(display.gate_changed(event))
         else:
             display.show(display.event(event))
         if isinstance(event, GateChanged):

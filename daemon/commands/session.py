@@ -36,12 +36,7 @@ def register_company(
     _keep(url, session, as_json)
 
 
-def login(
-    email: Email,
-    password_stdin: FromStdin = False,
-    as_json: AsJson = False,
-    url: Url = None,
-) -> None:
+def login(email: Email, password_stdin: FromStdin = False, as_json: AsJson = False, url: Url = None) -> None:
     """Log in, and store the token for later commands in a file that only you can read."""
     password = _password(password_stdin, again=False)
     _keep(url, perform(url, None, lambda api: api.login(email, password)), as_json)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import stat
 from pathlib import Path
 
-from daemon.runtime.durable_files import make_folder
+from daemon.runtime.durable_files import make_folder, write_beside
 
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -32,12 +30,9 @@ def read(path: Path) -> dict[str, str]:
 def keep(path: Path, url: str, token: str | None) -> None:
     """Store a token for an address, or delete it with None; only the owner can read the file."""
     tokens = {**read(path), url: token}
+    known = {address: one for address, one in tokens.items() if one is not None}
     try:
         make_folder(path.parent)
-        beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump({address: one for address, one in tokens.items() if one is not None}, file, indent=2)
-        beside.replace(path)
+        write_beside(path, json.dumps(known, indent=2).encode(), 0o600).replace(path)
     except OSError as error:
         raise TokensRefused(f"{path} cannot be written: {error}.") from error

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from daemon.client import Delivery, Penstock
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit, print_result
 from daemon.commands.remote import Token, Url, complete_webhook, perform, taken
@@ -56,7 +55,7 @@ def rm(
 ) -> None:
     """Delete a webhook and its deliveries."""
     if not yes and not typer.confirm(f"Delete {webhook_id} and its deliveries?", err=True):
-        raise error_exit(ValueError("Nothing was deleted."), exit_codes.REFUSED)
+        raise error_exit("Nothing was deleted.", exit_codes.REFUSED)
     perform(url, token, lambda api: api.delete_webhook(webhook_id))
     print_result({"forgotten": webhook_id}, f"{webhook_id} was deleted", as_json=as_json)
 
@@ -70,11 +69,7 @@ def deliveries(
     token: Token = None,
 ) -> None:
     """List the deliveries of a webhook, newest first."""
-
-    async def work(api: Penstock) -> list[Delivery]:
-        return await taken(api.deliveries(webhook_id), limit)
-
-    found = perform(url, token, work)
+    found = perform(url, token, lambda api: taken(api.deliveries(webhook_id), limit))
     display.show_result(found, display.deliveries, as_json=as_json)
 
 

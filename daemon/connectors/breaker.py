@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -103,9 +102,9 @@ class CircuitBreakers:
 
     def _leave(self, key: Key, ticket: object) -> None:
         """Release the trial of a call that was cancelled or refused."""
-        with suppress(KeyError):
-            if self._circuits[key].trial is ticket:
-                self._circuits[key].trial = None
+        circuit = self._circuits.get(key)
+        if circuit is not None and circuit.trial is ticket:
+            circuit.trial = None
 
     def _held_back(self, key: Key, circuit: _Circuit, left_s: float) -> SendFailed:
         _, scheme, host, port = key

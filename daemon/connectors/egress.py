@@ -10,14 +10,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Sequence
-from ipaddress import (
-    IPv4Address,
-    IPv4Network,
-    IPv6Address,
-    IPv6Network,
-    ip_address,
-    ip_network,
-)
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING
 
 from aiohttp import TCPConnector, ThreadedResolver
@@ -75,10 +68,7 @@ _LOOKS_NUMERIC = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?", re.IGNORECASE)
 
 
 class EgressRefused(OSError):
-    """The target is refused; the text says why.
-
-    An OSError, which aiohttp takes as the failure of one address.
-    """
+    """The target is refused; an OSError, which aiohttp takes as the failure of one address."""
 
 
 def parse_networks(text: str) -> tuple[Network, ...]:

@@ -51,7 +51,6 @@ class SendFailed(Exception):
         status_code: int | None = None,
         retry_after_s: float | None = None,
     ) -> None:
-        """`body_bytes_max` limits a response after decompression."""
         super().__init__(detail)
         self.code = code
         self.detail = detail
@@ -79,7 +78,7 @@ class SendState:
 
 
 def ignore_sent() -> None:
-    """Nobody asks when a request leaves."""
+    """For callers that need not know when a request is sent."""
 
 
 class _Lost(aiohttp.ClientError):
@@ -132,14 +131,13 @@ class HttpConnector:
         timeout_s: float,
         on_sent: Callable[[], None] = ignore_sent,
     ) -> HttpResponse:
-        """Send a request once; SendFailed without a response.
-
-        `on_sent` is called before the first byte.
-        """
+        """Send once; calls `on_sent` before the first byte. SendFailed without a response."""
+        if self._session is None:
+            raise RuntimeError("The connector is used outside its context.")
         url, body, all_headers = self._wire(request, connector, secret, headers)
         state, begun = SendState(on_sent), time.monotonic()
         try:
-            async with self._opened().request(
+            async with self._session.request(
                 request.method or "GET",
                 url,
                 data=body,
@@ -156,11 +154,6 @@ class HttpConnector:
                 return HttpResponse(response.status, _body(raw, response), latency_ms, pause_s)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise _failure(error, url, sent=state.sent) from None
-
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            raise RuntimeError("The connector is used outside its context.")
-        return self._session
 
     def _wire(
         self, request: Request, connector: Connector, secret: str | None, headers: dict[str, str]

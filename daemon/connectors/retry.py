@@ -10,12 +10,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from itertools import count
 
-from daemon.connectors.breaker import CIRCUIT_OPEN
+from daemon.connectors.breaker import CIRCUIT_OPEN, SERVER_ERROR
 from daemon.connectors.http import PASSING, HttpResponse, SendFailed
 from daemon.runtime.fair_semaphore import FairSemaphore
 
 REPEATED_STATUSES = frozenset({408, 425, 429})
-SERVER_ERROR = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,11 @@ from daemon.model import StoredConnector
 
 
 class ConnectorLookup(Protocol):
-    """The current connectors of a company."""
-
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
         """The company's connector of that tool-id."""
 
 
 class SendCheck:
-    """Checks each call right before it is sent, and opens its secret."""
-
     def __init__(self, vault: Vault, lookup: ConnectorLookup) -> None:
         self._vault = vault
         self._lookup = lookup

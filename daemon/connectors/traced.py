@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 
 from actors.context import TRACE
 from daemon.connectors.dns import DnsResolver
-from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, ignore_sent
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
 
-    from actors.core.calls import Connector, Request
+    from actors.core.calls import Request
     from daemon.connectors.egress import EgressGuard
     from daemon.model.tracing import Tracer
 
@@ -45,30 +45,14 @@ class TracedConnector(HttpConnector):
         super().__init__(*args, **how)
         self._tracer = tracer
 
-    async def send(
-        self,
-        request: Request,
-        *,
-        secret: str | None,
-        connector: Connector,
-        headers: dict[str, str],
-        timeout_s: float,
-        on_sent: Callable[[], None] = ignore_sent,
-    ) -> HttpResponse:
+    async def send(self, request: Request, *, headers: dict[str, str], **how: Any) -> HttpResponse:
         with self._tracer.span(f"call {request.method}", "client", TRACE.get()) as span:
             span.set_attribute("http.request.method", request.method or "GET")
             span.set_attribute("server.address", _host(request.url or ""))
             span.set_attribute("penstock.tool", request.tool)
             own = {PARENT: TRACE.get() or ""} if PARENT in headers else {}
             try:
-                answer = await super().send(
-                    request,
-                    secret=secret,
-                    connector=connector,
-                    headers={**headers, **own},
-                    timeout_s=timeout_s,
-                    on_sent=on_sent,
-                )
+                answer = await super().send(request, headers={**headers, **own}, **how)
             except SendFailed as none:
                 span.set_error(none.code)
                 raise

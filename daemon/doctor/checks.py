@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,8 +12,6 @@ NAMED_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One result, and what to do about it."""
-
     name: str
     state: State
     text: str
@@ -32,7 +30,7 @@ def problem(name: str, text: str, hint: str) -> Check:
     return Check(name, "problem", text, hint)
 
 
-def few(found: Iterator[str] | Sequence[str]) -> list[str]:
+def few(found: Iterable[str]) -> list[str]:
     every = list(found)
     more = [f"{len(every) - NAMED_MAX:,} more"] if len(every) > NAMED_MAX else []
     return every[:NAMED_MAX] + more

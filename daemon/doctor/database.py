@@ -21,7 +21,7 @@ from daemon.stores.migrations import pending, read_migrations
 from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.connection import DATABASE, in_use
 from daemon.templates.catalog import TemplateRefused, load_json
-from daemon.verification.verify import verify_store
+from daemon.verification.stores import verify_store
 
 STILL_S = 3_600
 DAMAGED = "stop the service and restore the last backup; keep the damaged database"

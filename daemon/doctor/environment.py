@@ -93,11 +93,8 @@ def keys(settings: Settings) -> Iterator[Check]:
         if path.exists():
             yield _key_file(purpose, path)
         elif began:
-            yield problem(
-                "keys",
-                f"{path} is not there ({purpose})",
-                f"put it back, or say where it is: PENSTOCK_{KEY_FILES[purpose].upper()}",
-            )
+            hint = f"put it back, or say where it is: PENSTOCK_{KEY_FILES[purpose].upper()}"
+            yield problem("keys", f"{path} is not there ({purpose})", hint)
 
 
 def vault_ring(settings: Settings) -> KeyRing | None:

@@ -22,7 +22,6 @@ BACKUP = "back it up by PostgreSQL's own means (pg_dump, or a base backup with i
 
 
 def shared(url: str, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
-    """All checks of the database that need no write."""
     from daemon.stores.postgres.inspection import look  # noqa: PLC0415 - most do without PostgreSQL
 
     try:
@@ -32,9 +31,8 @@ def shared(url: str, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
         return
     yield ok("database", f"PostgreSQL {facts.server}, fsync and synchronous_commit are on")
     if not facts.schema:
-        yield warning(
-            "schema", "there is nothing in it yet", "penstock serve makes it; is PENSTOCK_DATABASE_URL right?"
-        )
+        hint = "penstock serve makes it; is PENSTOCK_DATABASE_URL right?"
+        yield warning("schema", "there is nothing in it yet", hint)
         return
     later = f"; {facts.missing} more from the next start on" if facts.missing else ""
     yield ok("schema", f"schema {facts.schema}{later}")
@@ -69,8 +67,7 @@ def _keys(facts: Facts, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
         yield said("keys", why_stranger(files[purpose], purpose), "as long as they run, no other starts with this file")
     gone = missing(rings["secrets"], facts.wrapping) if "secrets" in rings else []
     for key_id in gone:
-        yield problem(
-            "keys", why_lacking(files["secrets"], key_id), "without it no daemon starts: see docs/guides/scaling.md"
-        )
+        hint = "without it no daemon starts: see docs/guides/scaling.md"
+        yield problem("keys", why_lacking(files["secrets"], key_id), hint)
     if alike and not gone:
         yield ok("keys", f"those of the daemons on this database ({', '.join(alike)})")

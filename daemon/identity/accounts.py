@@ -46,8 +46,6 @@ class InvalidCredentials(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The authenticated user: company, role and token."""
-
     user_id: str
     company_id: str
     role: str
@@ -59,8 +57,6 @@ class Principal:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A token and its account."""
-
     token: str
     expires_at: datetime
     account: Account
@@ -94,13 +90,7 @@ class Identity:
     """Registration, login, logout, and checks of tokens; checked tokens are cached."""
 
     def __init__(
-        self,
-        accounts: Accounts,
-        passwords: Passwords,
-        keys: Path,
-        *,
-        token_ttl_s: int,
-        now: Callable[[], datetime],
+        self, accounts: Accounts, passwords: Passwords, keys: Path, *, token_ttl_s: int, now: Callable[[], datetime]
     ) -> None:
         self._accounts = accounts
         self._passwords = passwords
@@ -155,7 +145,6 @@ class Identity:
         return session
 
     async def confirms(self, email: str, password: str) -> bool:
-        """Whether this is the password of the account."""
         return await self._fits(await self._accounts.account_by_email(email), password)
 
     async def log_out(self, principal: Principal) -> None:
@@ -230,7 +219,8 @@ class Identity:
             raise NotAuthenticated
         try:
             header = jwt.get_unverified_header(token)
-            key = self._key(header.get("kid"))
+            key_id = header.get("kid")
+            key = self._ring.keys.get(key_id) if isinstance(key_id, str) else None
             if header.get("typ") != TYPE or key is None:
                 raise NotAuthenticated
             claims = jwt.decode(token, key, [ALGORITHM], audience=AUDIENCE, issuer=ISSUER, options={"require": CLAIMS})
@@ -247,11 +237,6 @@ class Identity:
             token_id=claims["jti"],
             expires_at=datetime.fromtimestamp(claims["exp"], self._now().tzinfo),
         )
-
-    def _key(self, key_id: object) -> bytes | None:
-        if not isinstance(key_id, str):
-            return None
-        return self._ring.keys.get(key_id)
 
     def _current_ring(self) -> KeyRing:
         """The keys in the file; the earlier ones while it cannot be read."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from actors.failpoints import reach
-from daemon.runtime.durable_files import sync_folder
+from daemon.runtime.durable_files import sync_folder, write_beside
 from daemon.runtime.ids import new_id
 
 KEY_BYTES = 32
@@ -85,12 +85,7 @@ def mark(path: Path) -> tuple[int, int, int]:
 def write_ring(path: Path, ring: KeyRing) -> None:
     """Replace a key file atomically and durably, readable by its owner only."""
     keys = {key_id: base64.b64encode(key).decode() for key_id, key in ring.keys.items()}
-    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(json.dumps({"current": ring.current, "keys": keys}).encode())
-        file.flush()
-        os.fsync(file.fileno())
+    beside = write_beside(path, json.dumps({"current": ring.current, "keys": keys}).encode(), 0o600)
     reach("key-file-written")
     beside.replace(path)
     sync_folder(path.parent)

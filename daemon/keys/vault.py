@@ -48,11 +48,9 @@ class DataKey:
     """The unwrapped key of one company."""
 
     def __init__(self, key: bytes) -> None:
-        """Wrap data keys with the ring's current key, unwrap them with any of its keys."""
         self._cipher = AESGCM(key)
 
     def seal(self, place: tuple[str, str, str], plain: str) -> bytes:
-        """Seal a field of a connector; SealBroken if the company's key cannot be unwrapped."""
         nonce = os.urandom(NONCE_BYTES)
         return bytes((VERSION,)) + nonce + self._cipher.encrypt(nonce, plain.encode(), canonical(list(place)).encode())
 
@@ -68,10 +66,9 @@ class DataKey:
 
 
 class Vault:
-    """Seals and opens secrets with the data key of their company."""
+    """Seals and opens secrets with the data key of their company, which the ring's keys wrap."""
 
     def __init__(self, ring: KeyRing, keys: CompanyKeys, now: Callable[[], datetime]) -> None:
-        """Wrap with the current key of the ring, unwrap with any of its keys."""
         self._ring = _fit(ring)
         self._keys = keys
         self._now = now
@@ -91,7 +88,6 @@ class Vault:
         return key.open((company_id, connector, field), sealed)
 
     async def holds(self, company_id: str, connector: str, field: str, sealed: bytes, plain: str) -> bool:
-        """Whether the sealed value opens to this secret."""
         try:
             held = await self.open(company_id, connector, field, sealed)
         except SealBroken:
@@ -145,7 +141,6 @@ class Vault:
 
 
 def wrapped(ring: KeyRing, company_id: str, key: bytes, at: datetime) -> CompanyKey:
-    """A data key of a company, wrapped by the ring's current key."""
     nonce = os.urandom(NONCE_BYTES)
     closed = AESGCM(ring.keys[ring.current]).encrypt(nonce, key, _wrapping_of(company_id, ring.current))
     return CompanyKey(company_id, ring.current, nonce + closed, at)

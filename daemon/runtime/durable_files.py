@@ -1,8 +1,9 @@
-"""Folders whose names survive a power cut."""
+"""Files and folders that survive a power cut."""
 
 from __future__ import annotations
 
 import os
+import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,6 +18,18 @@ def make_folder(folder: Path) -> None:
     # The parent may be unsynced and closed to us; then nothing can be done.
     with suppress(OSError):
         sync_folder(folder.parent)
+
+
+def write_beside(path: Path, content: bytes, mode: int) -> Path:
+    """Write and sync a new file that is to replace `path`; returns the new file."""
+    beside = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, mode)
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+    return beside
 
 
 def sync_folder(folder: Path) -> None:

@@ -25,10 +25,7 @@ ENTRY = {"events", "first_seq", "head", "number", "stream", "version"}
 
 
 def verify_export(
-    lines: Iterable[bytes],
-    keys: Mapping[str, bytes],
-    against: Sequence[Checkpoint] = (),
-    counts: Counts | None = None,
+    lines: Iterable[bytes], keys: Mapping[str, bytes], against: Sequence[Checkpoint] = (), counts: Counts | None = None
 ) -> Iterator[Finding]:
     reading = _Export(keys, Counts() if counts is None else counts)
     for number, line in enumerate(lines, 1):
@@ -48,8 +45,6 @@ def verify_export(
 
 
 class _Export:
-    """The state of an export while it is read line by line."""
-
     def __init__(self, keys: Mapping[str, bytes], counts: Counts) -> None:
         self._keys = keys
         self._tally = counts

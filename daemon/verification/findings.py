@@ -63,9 +63,8 @@ def wrong_root(one: Checkpoint, size: int, node: merkle.Node) -> Iterator[Findin
         yield Finding("checkpoint", titled(one), "a node of the tree below it is missing")
         return
     if root != one.root:
-        yield Finding(
-            "checkpoint", titled(one), "its root is not that of the commits: one of them was changed or moved"
-        )
+        what = "its root is not that of the commits: one of them was changed or moved"
+        yield Finding("checkpoint", titled(one), what)
 
 
 def wrong_against(one: Checkpoint, keys: Mapping[str, bytes], size: int, node: merkle.Node) -> Iterator[Finding]:
@@ -83,9 +82,8 @@ def wrong_previous(one: Checkpoint, before: Checkpoint | None) -> Iterator[Findi
     if before is not None and one.size <= before.size:
         yield Finding("checkpoint", titled(one), f"it comes after one of size {before.size}")
     if one.previous != (None if before is None else before.root):
-        yield Finding(
-            "checkpoint", titled(one), "it does not name the checkpoint before: one is missing or was changed"
-        )
+        what = "it does not name the checkpoint before: one is missing or was changed"
+        yield Finding("checkpoint", titled(one), what)
 
 
 def titled(one: Checkpoint) -> str:

@@ -26,10 +26,7 @@ def is_run(beginning: bytes) -> bool:
 
 
 def verify_run(
-    raw: bytes,
-    keys: Mapping[str, bytes],
-    against: Sequence[Checkpoint] = (),
-    counts: Counts | None = None,
+    raw: bytes, keys: Mapping[str, bytes], against: Sequence[Checkpoint] = (), counts: Counts | None = None
 ) -> Iterator[Finding]:
     try:
         document = json.loads(raw)
@@ -78,8 +75,6 @@ def comparable(raw: bytes, against: Sequence[Checkpoint]) -> Sequence[Checkpoint
 
 @dataclass(slots=True)
 class _Chain:
-    """The events of a run while they are verified."""
-
     said: RunEvidence
     events: Any
     written: list[bytes] = field(default_factory=list)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from daemon.stores.sqlite.connection import DATABASE
+from daemon.stores.sqlite.inspection import read_only
 
 Row = tuple[Any, ...]
 
@@ -37,7 +37,6 @@ class AuditSource:
         return row
 
     def runs_without_commits(self) -> Iterator[Row]:
-        """Runs that have no history: company and id."""
         return self._db.execute(
             "SELECT company_id, id FROM runs WHERE NOT EXISTS "
             "(SELECT 1 FROM commits WHERE commits.company_id = runs.company_id AND run_id = id)"
@@ -109,15 +108,9 @@ class AuditSource:
 
 @contextmanager
 def reading(path: Path) -> Iterator[AuditSource]:
-    """Open a store's database, or the one in a folder, read-only."""
     file = path / DATABASE if path.is_dir() else path
-    uri = f"file:{quote(str(file.absolute()))}?mode=ro"
-    with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as db:
+    with closing(sqlite3.connect(read_only(file), uri=True, isolation_level=None)) as db:
         db.execute("PRAGMA query_only = 1").fetchall()
         db.execute("PRAGMA busy_timeout = 5000").fetchall()
         db.execute("BEGIN")
         yield AuditSource(db)
-
-
-SourceError = sqlite3.Error
-"""What reading a damaged database raises."""

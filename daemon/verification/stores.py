@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -29,16 +30,12 @@ from daemon.verification.findings import (
     wrong_root,
     wrong_signature,
 )
-from daemon.verification.source import AuditSource, Row, SourceError, reading
+from daemon.verification.source import AuditSource, Row, reading
 
 
 def verify_store(
-    path: Path,
-    keys: Mapping[str, bytes],
-    against: Sequence[Checkpoint] = (),
-    counts: Counts | None = None,
+    path: Path, keys: Mapping[str, bytes], against: Sequence[Checkpoint] = (), counts: Counts | None = None
 ) -> Iterator[Finding]:
-    """The findings in a store, in a data folder or a database."""
     counts = Counts() if counts is None else counts
     try:
         with reading(path) as source:
@@ -51,7 +48,7 @@ def verify_store(
             for one in against:
                 size = sum(1 for _ in source.leaves(one.company))
                 yield from wrong_against(one, keys, size, partial(source.node, one.company))
-    except SourceError as error:
+    except sqlite3.Error as error:
         yield Finding("database", str(path), f"it cannot be read: {error}")
 
 
@@ -95,14 +92,13 @@ class _Streams:
         for (_, _, _, first, _, exact, events), finding in self._walked((company_id, company_id), commits):
             if finding is not None:
                 yield finding
+            where = f"{called(company_id)}, event {first}"
             if exact is not None:
-                yield Finding("form", f"{called(company_id)}, event {first}", "it has a second form, which no log has")
+                yield Finding("form", where, "it has a second form, which no log has")
             try:
                 logged += [event for event in codec.decode_log(events) if isinstance(event, ConnectorChanged)]
             except ValueError as error:
-                yield Finding(
-                    "event", f"{called(company_id)}, event {first}", f"it cannot be read: {_first_line(error)}"
-                )
+                yield Finding("event", where, f"it cannot be read: {_first_line(error)}")
 
     def _run(self, key: tuple[str, str], commits: Iterable[Row]) -> Iterator[Finding]:
         found, run, readable, version = self._source.run(*key), None, True, 0
@@ -117,9 +113,8 @@ class _Streams:
                 run = codec.fold(codec.decode_events(events, exact), run) if readable else None
             except (ValueError, RecursionError) as error:
                 readable, run = False, None
-                yield Finding(
-                    "event", f"{called(key[1])}, event {first}", f"no run can go on like this: {_first_line(error)}"
-                )
+                what = f"no run can go on like this: {_first_line(error)}"
+                yield Finding("event", f"{called(key[1])}, event {first}", what)
             if run is not None and found is not None and kept == run.version:
                 yield from _snapshot(run, found)
         if kept is not None and not ends:

@@ -8,7 +8,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.verification.verify import Finding, verify_export, verify_run, verify_store
+from daemon.verification.exports import verify_export
+from daemon.verification.findings import Finding
+from daemon.verification.runs import verify_run
+from daemon.verification.stores import verify_store
 from tests.audit import tampering
 from tests.audit.past import Past, plain_copy
 from tests.audit.tampering_exports import EXPORT_TAMPERINGS

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.verification.verify import Counts, verify_export, verify_run, verify_store
+from daemon.verification.exports import verify_export
+from daemon.verification.findings import Counts
+from daemon.verification.runs import verify_run
+from daemon.verification.stores import verify_store
 from tests.audit import tampering
 from tests.audit.drawing import Rng
 from tests.audit.hunt import KINDS, once

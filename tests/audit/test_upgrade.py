@@ -20,7 +20,7 @@ from daemon.stores.rows import run_row, text
 from daemon.stores.sqlite import upgrade
 from daemon.stores.sqlite.engine import migrate
 from daemon.stores.sqlite.store import SqliteStore
-from daemon.verification.verify import verify_store
+from daemon.verification.stores import verify_store
 from tests.histories import ACME, NOON, change, decide, start, stored_connector, work
 
 OLDER = ("via", "was")

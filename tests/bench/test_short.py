@@ -23,7 +23,8 @@ from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.engine import migrate
 from daemon.stores.sqlite.journal import Append, append_all
 from daemon.templates.catalog import shipped
-from daemon.verification.verify import Counts, verify_store
+from daemon.verification.findings import Counts
+from daemon.verification.stores import verify_store
 from tests.bench import environments, folders, growth, layers, loops, machine, pages, rounds, watching, words
 from tests.bench.bars import Bar, bars, unsound
 from tests.bench.chart import drawn

@@ -16,7 +16,8 @@ import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from daemon.model import merkle
-from daemon.verification.verify import verify_export, verify_run
+from daemon.verification.exports import verify_export
+from daemon.verification.runs import verify_run
 from tests.web.support import PASSWORD, House, Person, assert_problem
 
 

@@ -15,7 +15,7 @@ from daemon.audit.changes import change_of
 from daemon.audit.signer import read_public
 from daemon.keys.keyring import KeyRing, change_ring, read_ring
 from daemon.settings import key_files
-from daemon.verification.verify import verify_store
+from daemon.verification.stores import verify_store
 from tests.web.support import PATIENCE_S, House, Person
 
 pytestmark = pytest.mark.sqlite
