@@ -1,31 +1,39 @@
-"""The API as methods, one for each thing that a caller may ask."""
+"""The API as methods, one for each endpoint."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Self
 
-from pydantic import TypeAdapter
+from pydantic import RootModel, TypeAdapter
 
-from daemon.client.audit import AuditClient
-from daemon.client.connectors import ConnectorsClient
+from daemon.client.base import BaseClient
 from daemon.client.errors import Problem
-from daemon.client.streams import follow_run
-from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, path
-from daemon.client.webhooks import WebhooksClient
+from daemon.client.streams import follow_company, follow_run
+from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, lines, path
 from daemon.contract.accounts import Account, Session
-from daemon.contract.events import Event, GateChanged
+from daemon.contract.audit import Checkpoint
+from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
+from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.runs import Run
 from daemon.contract.service import Health
 from daemon.contract.templates import Canvas, Template, TemplateDetail
+from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
 
 TEMPLATES = TypeAdapter(list[Template])
 RUNS = TypeAdapter(list[Run])
 EVENTS = TypeAdapter(list[Event])
+COMPANY_EVENTS = TypeAdapter(list[CompanyEvent])
+CHECKPOINTS = TypeAdapter(list[Checkpoint])
+LOG = TypeAdapter(list[dict[str, Any]])
+CONNECTORS = TypeAdapter(list[Connector])
+CHANGES = TypeAdapter(list[ConnectorChange])
+WEBHOOKS = TypeAdapter(list[Webhook])
+DELIVERIES = TypeAdapter(list[Delivery])
 
 
-class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
+class Penstock(BaseClient):
     """A service, as the holder of a token sees it: `async with Penstock(address, token) as api: …`.
 
     A request that changes something carries an Idempotency-Key. It is repeated under that key when
@@ -34,12 +42,10 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
     """
 
     async def __aenter__(self) -> Self:
-        """Open the client; nothing is sent yet."""
         self._transport.open()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Close all connections."""
         await self._transport.close()
 
     @property
@@ -51,8 +57,8 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
         self, email: str, password: str, company_name: str, name: str | None = None, *, key: str | None = None
     ) -> Session:
         """Make a company and its first user, and go on as that user."""
-        body = {"email": email, "password": password, "company_name": company_name}
-        return await self._log_in("/auth/register", body if name is None else {**body, "name": name}, keyed(key))
+        body = _given(email=email, password=password, company_name=company_name, name=name)
+        return await self._log_in("/auth/register", body, keyed(key))
 
     async def login(self, email: str, password: str) -> Session:
         """Log in, and go on with the token."""
@@ -87,8 +93,7 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
 
     async def canvas(self, vertical: str, *, digest: str | None = None) -> Canvas:
         """A template as a graph: the version with that digest, or the current one."""
-        query = {} if digest is None else {"digest": digest}
-        return await self._get(Canvas, "process-templates", vertical, "canvas", query=query)
+        return await self._get(Canvas, "process-templates", vertical, "canvas", query=_given(digest=digest))
 
     async def start(
         self,
@@ -107,8 +112,7 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
         self, *, status: str | None = None, vertical: str | None = None, parked_at: str | None = None, limit: int = 50
     ) -> AsyncIterator[Run]:
         """The runs, newest first; `limit` is the size of a page."""
-        wanted = {"status": status, "vertical": vertical, "parked_at": parked_at, "limit": str(limit)}
-        query = {name: value for name, value in wanted.items() if value is not None}
+        query = _given(status=status, vertical=vertical, parked_at=parked_at, limit=str(limit))
         return self._all("/process-runs/", RUNS, query)
 
     async def run(self, run_id: str) -> Run:
@@ -133,16 +137,15 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
         `inputs` are of those that the gate names in `missing`.
         """
         brought = None if inputs is None else dict(inputs)
-        said = {"digest": digest, "comment": comment, "output": output, "inputs": brought}
-        body = {"gate": gate, "decision": decision, **{name: one for name, one in said.items() if one is not None}}
-        condition = {} if version is None else {"If-Match": f'"{version}"'}
-        headers = {**_waiting(wait_s), **condition}
+        body = _given(gate=gate, decision=decision, digest=digest, comment=comment, output=output, inputs=brought)
+        headers = _waiting(wait_s)
+        if version is not None:
+            headers["If-Match"] = f'"{version}"'
         return await self._post(Run, path("process-runs", run_id, "resume"), body, key=key, headers=headers)
 
     async def cancel(self, run_id: str, *, reason: str | None = None, key: str | None = None) -> Run:
         """End a run where it stands."""
-        body = {} if reason is None else {"reason": reason}
-        return await self._post(Run, path("process-runs", run_id, "cancel"), body, key=key)
+        return await self._post(Run, path("process-runs", run_id, "cancel"), _given(reason=reason), key=key)
 
     async def retry(self, run_id: str, *, wait_s: int | None = None, key: str | None = None) -> Run:
         """Go on from the failed step."""
@@ -160,10 +163,117 @@ class Penstock(ConnectorsClient, AuditClient, WebhooksClient):
         """As `watch`, and each open gate that changes because a connector did."""
         return follow_run(self._transport, path("process-runs", run_id, "events"), after)
 
+    def connectors(self) -> AsyncIterator[Connector]:
+        return self._all("/connectors/", CONNECTORS)
+
+    async def connector(self, tool_id: str) -> Connector:
+        return await self._get(Connector, "connectors", tool_id)
+
+    async def put_connector(self, tool_id: str, target: Target, auth_token: str | None = None) -> Connector:
+        """Bind a tool. Without a secret the stored one stays while scheme, host and port do."""
+        return await self._put(Connector, "connectors", tool_id, body=_connector_body(target, auth_token))
+
+    async def delete_connector(self, tool_id: str) -> None:
+        """Unbind a tool; no error when it is not bound."""
+        await self._delete("connectors", tool_id)
+
+    async def test_connector(self, tool_id: str, target: Target, auth_token: str | None = None) -> ConnectorTestResult:
+        """Make one call that touches no run; it is never repeated."""
+        body = _connector_body(target, auth_token)
+        return await self._post_once(ConnectorTestResult, "connectors", tool_id, "test", body=body)
+
+    def connector_changes(self, tool_id: str) -> AsyncIterator[ConnectorChange]:
+        """The changes of a connector, newest first."""
+        return self._all(path("connectors", tool_id, "changes"), CHANGES)
+
+    def checkpoints(self) -> AsyncIterator[Checkpoint]:
+        """The signed checkpoints of the company's tree, newest first."""
+        return self._all("/audit/checkpoints", CHECKPOINTS)
+
+    def audit_log(self) -> AsyncIterator[dict[str, Any]]:
+        """The company's own log, newest first: log-ins, changes of connectors and webhooks."""
+        return self._all("/audit/log", LOG)
+
+    async def audit_keys(self) -> dict[str, str]:
+        """The public keys by id (Ed25519, Base64)."""
+        return (await self._get(RootModel[dict[str, str]], "audit", "keys")).root
+
+    async def run_audit(self, run_id: str) -> dict[str, Any]:
+        """A run's hash chain, with the proof that a checkpoint covers it, as JSON."""
+        return (await self._get(RootModel[dict[str, Any]], "process-runs", run_id, "audit")).root
+
+    async def audit_export(self) -> AsyncIterator[bytes]:
+        """Everything as JSON Lines, for `penstock verify`; Unreachable where it breaks off."""
+        try:
+            async with self._transport.stream(ApiRequest("GET", "/audit/export")) as response:
+                async for line in lines(response):
+                    yield line + b"\n"
+        except CONNECTION_ERRORS as error:
+            raise self._transport.unreachable(error) from error
+
+    def happened(self, *, after: str = "0") -> AsyncIterator[CompanyEvent]:
+        """The events of all runs so far, in order, behind the `id` of an event."""
+        return self._all("/events", COMPANY_EVENTS, {"after": after})
+
+    def listen(self, *, after: str | None = None) -> AsyncIterator[CompanyEvent]:
+        """Follow the events of all runs from now on, or after the `id` of an event."""
+        return follow_company(self._transport, "/events", after)
+
+    def webhooks(self) -> AsyncIterator[Webhook]:
+        return self._all("/webhooks/", WEBHOOKS)
+
+    async def webhook(self, webhook_id: str) -> Webhook:
+        return await self._get(Webhook, "webhooks", webhook_id)
+
+    async def add_webhook(
+        self, url: str, *, events: Sequence[str] | None = None, description: str | None = None, key: str | None = None
+    ) -> NewWebhook:
+        """Have events sent to a URL; this response alone has the secret that signs them."""
+        return await self._post(NewWebhook, "/webhooks/", _webhook_body(url, events, description), key=key)
+
+    async def put_webhook(
+        self, webhook_id: str, url: str, *, events: Sequence[str] | None = None, description: str | None = None
+    ) -> Webhook:
+        """Change a webhook, and enable it where it was not; its secret stays."""
+        return await self._put(Webhook, "webhooks", webhook_id, body=_webhook_body(url, events, description))
+
+    async def delete_webhook(self, webhook_id: str) -> None:
+        """Delete a webhook; no error when there is none."""
+        await self._delete("webhooks", webhook_id)
+
+    async def test_webhook(self, webhook_id: str) -> WebhookTestResult:
+        """Send a test notification; it is never repeated."""
+        return await self._post_once(WebhookTestResult, "webhooks", webhook_id, "test", body={})
+
+    def deliveries(self, webhook_id: str) -> AsyncIterator[Delivery]:
+        """What was sent to a webhook or waits to be, newest first."""
+        return self._all(path("webhooks", webhook_id, "deliveries"), DELIVERIES)
+
+    async def redeliver(self, webhook_id: str, delivery_id: str, *, key: str | None = None) -> Delivery:
+        """Send an event to a webhook once more."""
+        return await self._post(
+            Delivery, path("webhooks", webhook_id, "deliveries", delivery_id, "redeliver"), {}, key=key
+        )
+
     async def _log_in(self, address: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Session:
         session = (await self._transport.send(ApiRequest("POST", address, body=body, headers=headers))).read(Session)
         self._transport.token = session.token
         return session
+
+
+def _given(**members: Any) -> dict[str, Any]:
+    """The members that are not None."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _connector_body(target: Target, auth_token: str | None) -> dict[str, Any]:
+    """The members of a target; of a connector that was read only those that can be written."""
+    fields = {name: getattr(target, name) for name in Target.model_fields}
+    return fields if auth_token is None else {**fields, "auth_token": auth_token}
+
+
+def _webhook_body(url: str, events: Sequence[str] | None, description: str | None) -> dict[str, Any]:
+    return {"url": url, "events": None if events is None else list(events), "description": description}
 
 
 def _waiting(wait_s: int | None) -> dict[str, str]:

@@ -25,7 +25,6 @@ class Problem(Exception):
     retry_after_s: float | None = None
 
     def __str__(self) -> str:
-        """The sentence that says why."""
         return self.detail
 
     @property

@@ -73,11 +73,9 @@ class ApiResponse:
     raw: bytes
 
     def read(self, model: type[R]) -> R:
-        """The body as a model."""
         return self.read_as(TypeAdapter(model))
 
     def read_as(self, adapter: TypeAdapter[T]) -> T:
-        """The body as whatever an adapter reads."""
         try:
             return adapter.validate_json(self.raw)
         except ValidationError:
@@ -109,7 +107,6 @@ class Transport:
     """Connections to one service; the token goes nowhere else, redirects are not followed."""
 
     def __init__(self, base_url: str, token: str, patience: Patience, timeout_s: float) -> None:
-        """Nothing is sent before it is entered."""
         base = URL(base_url)
         if base.scheme not in {"http", "https"} or not base.host or base.query_string or base.fragment or base.user:
             raise ValueError("The address of a service is an http or https URL without user, query and fragment.")
@@ -118,11 +115,9 @@ class Transport:
         self._session: aiohttp.ClientSession | None = None
 
     def open(self) -> None:
-        """Make room for connections; nothing is sent yet."""
         self._session = aiohttp.ClientSession(timeout=self._timeout, cookie_jar=aiohttp.DummyCookieJar())
 
     async def close(self) -> None:
-        """Let go of all connections."""
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -164,7 +159,6 @@ class Transport:
             yield response
 
     def unreachable(self, error: Exception) -> Unreachable:
-        """What it means to a caller that the connection failed."""
         return Unreachable(f"The service at {self.base} cannot be reached: {_why(error)}")
 
     @asynccontextmanager
