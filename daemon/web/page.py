@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 
 from aiohttp import web
 
-from daemon.web.problems import not_found
+from daemon.web.problems import existing
 
 INDEX = "index.html"
 FOREVER = "public, max-age=31536000, immutable"
@@ -50,7 +50,6 @@ class File:
 
 
 async def index(request: web.Request) -> web.Response:
-    """GET /."""
     return await _serve(request, INDEX, "no-cache")
 
 
@@ -60,9 +59,7 @@ async def asset(request: web.Request) -> web.Response:
 
 
 async def _serve(request: web.Request, name: str, keep: str) -> web.Response:
-    file = (await asyncio.to_thread(_files)).get(name)
-    if file is None:
-        raise not_found()
+    file = existing((await asyncio.to_thread(_files)).get(name))
     headers = {**GUARDS, "Cache-Control": keep, "ETag": file.tag, "Vary": "Accept-Encoding"}
     if file.tag in request.headers.get("If-None-Match", ""):
         return web.Response(status=304, headers=headers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from aiohttp import web
 
@@ -15,6 +15,7 @@ from daemon.identity.passwords import Busy
 from daemon.model import DiskFull, EmailTaken
 from daemon.runtime.json_codec import dumps
 
+T = TypeVar("T")
 RETRY_AFTER_S = 1
 SERVER = "penstock"
 ENCODINGS = ("identity", "gzip", "deflate")
@@ -86,6 +87,13 @@ class Problem(Exception):
 
 def not_found(detail: str = "There is nothing here under this address.") -> Problem:
     return Problem("not_found", detail)
+
+
+def existing(value: T | None) -> T:
+    """The value; 404 where there is none."""
+    if value is None:
+        raise not_found()
+    return value
 
 
 def invalid(*errors: tuple[str, str]) -> Problem:

@@ -33,6 +33,9 @@ class StoredResponse(NamedTuple):
     def response(self) -> web.Response:
         return web.Response(status=self.status, body=self.body, headers=self.headers)
 
+    def as_replay(self) -> StoredResponse:
+        return self._replace(headers={**self.headers, "Idempotency-Replayed": "true"})
+
 
 def json_response(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
     return web.Response(body=dumps(value), status=status, headers={**(headers or {}), "Content-Type": JSON})
@@ -55,8 +58,7 @@ def problem_response(problem: Problem, request_id: str) -> StoredResponse:
 
 def replayed(receipt: Receipt) -> StoredResponse:
     """The response that a receipt keeps, marked as given again."""
-    headers = {**json.loads(receipt.headers), "Idempotency-Replayed": "true"}
-    return StoredResponse(receipt.status or web.HTTPOk.status_code, receipt.body, headers)
+    return StoredResponse(receipt.status or 200, receipt.body, json.loads(receipt.headers)).as_replay()
 
 
 def page_response(
@@ -75,8 +77,7 @@ def page_response(
 
 
 def list_response(items: Sequence[bytes], headers: dict[str, str] | None = None) -> web.Response:
-    body = b"[%s]" % b",".join(items)
-    return web.Response(body=body, status=web.HTTPOk.status_code, headers={**(headers or {}), "Content-Type": JSON})
+    return web.Response(body=b"[%s]" % b",".join(items), headers={**(headers or {}), "Content-Type": JSON})
 
 
 def within_bytes(found: Iterable[T], show: Callable[[T], Any]) -> list[bytes]:
@@ -110,7 +111,7 @@ def from_number(request: web.Request, kind: str) -> int | None:
 
 
 def from_cursor(request: web.Request, kind: str, form: re.Pattern[str] = NOT_EMPTY) -> str | None:
-    """The last entry of the page before, if there was one; `form` is how entries of that kind are named."""
+    """The last entry of the page before, if there was one; `form` is that of its name."""
     cursor = request.query.get("cursor")
     if cursor is None:
         return None

@@ -37,13 +37,11 @@ LIMITS = ("format", "pattern", "minLength", "maxLength", "minimum", "exclusiveMi
 
 
 async def show(request: web.Request) -> web.Response:
-    """GET /openapi.json."""
     body = await asyncio.to_thread(_written, request.app[SERVICES].version)
     return web.Response(body=body, headers={"Content-Type": JSON})
 
 
 async def page(request: web.Request) -> web.Response:
-    """GET /docs."""
     html = await asyncio.to_thread(_readable, request.app[SERVICES].version)
     headers = {"Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
     return web.Response(text=html, content_type="text/html", headers=headers)

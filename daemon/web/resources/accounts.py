@@ -110,8 +110,7 @@ async def _replay_registration(services: Services, body: contract.Registration, 
         raise key_reused()
     kept: dict[str, Any] = loads(receipt.body)
     session = {**kept["session"], "token": services.identity.signed(kept["claims"], kept["key_id"])}
-    status, written, headers = _registered(session)
-    return StoredResponse(status, written, {**headers, "Idempotency-Replayed": "true"})
+    return _registered(session).as_replay()
 
 
 def _registered(session: dict[str, Any]) -> StoredResponse:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
@@ -23,7 +22,7 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import Problem
 from daemon.web.resources.runs import find
-from daemon.web.responses import JSON, from_number, json_response, next_page, page_response, to_cursor
+from daemon.web.responses import JSON, from_number, json_response, list_response, next_page, page_response, to_cursor
 from daemon.web.services import SERVICES
 
 MANAGER = "manager"
@@ -56,7 +55,7 @@ async def list_audit_log(request: web.Request) -> web.Response:
     newest, shown = _newest(company_id, found, limit, before)
     last = newest - len(shown) + 1
     more = next_page(request, to_cursor("log", str(last))) if last > 1 and shown else {}
-    return web.Response(body=b"[%s]" % b",".join(shown), headers={**more, "Content-Type": JSON})
+    return list_response(shown, more)
 
 
 def _newest(
@@ -82,10 +81,10 @@ async def get_run_audit(request: web.Request) -> web.Response:
     Without `limit` and `cursor` it is not paged.
     """
     found = await find(request)
-    page = _page(request, found.id)
-    proven = await _proven(request, found, page)
-    body = await asyncio.to_thread(_written, found.id, proven, page)
-    until = proven.last.version if page.limit is None else page.after + page.limit
+    after, limit = _page(request, found.id)
+    proven = await _proven(request, found, after, limit)
+    body = await asyncio.to_thread(lambda: evidence(found.id, proven, after, limit).written())
+    until = proven.last.version if limit is None else after + limit
     more = next_page(request, to_cursor(f"audit-{found.id}", str(until))) if until < proven.last.version else {}
     return web.Response(body=body, headers={**more, "Content-Type": JSON})
 
@@ -97,11 +96,7 @@ async def export_audit(request: web.Request) -> web.StreamResponse:
     await services.sealer.seal(company_id)
     last = await services.store.checkpoints(company_id, None, 1)
     size = last[0].size if last else 0
-    headers = {
-        "Content-Type": "application/x-ndjson",
-        "Cache-Control": "no-store",
-    }
-    response = web.StreamResponse(headers=headers)
+    response = web.StreamResponse(headers={"Content-Type": "application/x-ndjson", "Cache-Control": "no-store"})
     await response.prepare(request)
     await response.write(export.manifest(company_id, size))
     try:
@@ -125,34 +120,22 @@ async def _write(request: web.Request, response: web.StreamResponse, company_id:
         before = page[-1].size
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
-    """Which events are asked for: those behind a place, at most so many."""
-
-    after: int
-    limit: int | None
-
-
-def _page(request: web.Request, run_id: str) -> _Page:
-    """The page that is asked for; without `limit` and `cursor` it is everything."""
+def _page(request: web.Request, run_id: str) -> tuple[int, int | None]:
+    """After which event the page begins, and its limit; without `limit` and `cursor` it is everything."""
     if request.query.keys().isdisjoint({"limit", "cursor"}):
-        return _Page(0, None)
-    return _Page(from_number(request, f"audit-{run_id}") or 0, page_limit(request))
+        return 0, None
+    return from_number(request, f"audit-{run_id}") or 0, page_limit(request)
 
 
-async def _proven(request: web.Request, run: Run, page: _Page) -> Proof:
+async def _proven(request: web.Request, run: Run, after: int, limit: int | None) -> Proof:
     """The chain of a run under a checkpoint; sealed anew as long as the run moves on meanwhile."""
     services = request.app[SERVICES]
     for _ in range(TRIES):
         await services.sealer.seal(run.company_id)
-        proven = await services.store.proven(run.company_id, run.id, page.after, page.limit)
+        proven = await services.store.proven(run.company_id, run.id, after, limit)
         if proven is not None:
             return proven
     raise StoreFailed("The run moves faster than it can be sealed.", "not_applied")
-
-
-def _written(run_id: str, proven: Proof, page: _Page) -> bytes:
-    return evidence(run_id, proven, page.after, page.limit).written()
 
 
 def _audited_company(request: web.Request) -> str:

@@ -18,7 +18,7 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.parameters import TOOL_ID
-from daemon.web.problems import invalid, not_found
+from daemon.web.problems import existing, invalid, not_found
 from daemon.web.responses import from_cursor, from_number, json_response, page_response
 from daemon.web.services import SERVICES
 
@@ -41,9 +41,7 @@ async def get_connector(request: web.Request) -> web.Response:
     """The connector of a tool, without its secret."""
     connector_service = request.app[SERVICES].connector_service
     one = await connector_service.stored(principal_of(request).company_id, request.match_info["tool_id"])
-    if one is None:
-        raise not_found()
-    return json_response(_connector_json(one))
+    return json_response(_connector_json(existing(one)))
 
 
 @Operation("Store a connector", contract.Connector, request=contract.ConnectorDefinition, also=(201,))
@@ -56,8 +54,7 @@ async def put_connector(request: web.Request) -> web.Response:
     tool_id = _tool_id(request)
     body = await read(request, contract.ConnectorDefinition)
     connector = _connector(tool_id, body)
-    _check_urls(connector, services.url_policy)
-    _check_secret(connector, body.auth_token)
+    _check(connector, body.auth_token, services.url_policy)
     earlier = await services.connector_service.stored(principal.company_id, tool_id)
     if connector.auth_type != "none" and body.auth_token is None and (earlier is None or not earlier.sealed_secret):
         raise invalid(("/auth_token", f"is required by auth_type {connector.auth_type}, and none is stored"))
@@ -83,9 +80,7 @@ async def list_connector_changes(request: web.Request) -> web.Response:
     """Who changed a connector, when, from what and to what, newest first."""
     limit, before = page_limit(request), from_number(request, "changes")
     connector_service, company_id = request.app[SERVICES].connector_service, principal_of(request).company_id
-    found = await connector_service.changes(company_id, request.match_info["tool_id"], before, limit + 1)
-    if found is None:
-        raise not_found()
+    found = existing(await connector_service.changes(company_id, request.match_info["tool_id"], before, limit + 1))
     return page_response(request, found, limit, "changes", name=lambda last: last.number, show=_change_json)
 
 
@@ -101,8 +96,7 @@ async def test_connector(request: web.Request) -> web.Response:
     connector = _connector(tool_id, body)
     if "auth_type" not in body.model_fields_set:
         connector = _with_stored_auth(connector, await services.connector_service.stored(principal.company_id, tool_id))
-    _check_urls(connector, services.url_policy)
-    _check_secret(connector, body.auth_token)
+    _check(connector, body.auth_token, services.url_policy)
     with slot_released():
         refusal = await services.url_policy.refusal(connector.base_url)
         if refusal is not None:
@@ -135,36 +129,26 @@ def _with_stored_auth(connector: Connector, stored: StoredConnector | None) -> C
     return replace(connector, auth_type=stored.connector.auth_type, auth_header=stored.connector.auth_header)
 
 
-def _check_secret(connector: Connector, secret: str | None) -> None:
-    """422 for a secret that would be sent nowhere."""
-    if secret is not None and connector.auth_type == "none":
-        raise invalid(("/auth_token", "is sent only with an auth_type: bearer, header or basic"))
-
-
-def _check_urls(connector: Connector, url_policy: UrlPolicy) -> None:
-    """422 for what can never be called; whether it may be called from here is asked when it is."""
+def _check(connector: Connector, secret: str | None, url_policy: UrlPolicy) -> None:
+    """422 for a URL that can never be called, and for a secret that would be sent nowhere."""
     if (mistake := url_policy.mistake(connector.base_url)) is not None:
         raise invalid(("/base_url", mistake))
     if (mistake := url_policy.mistake(f"http://host.invalid/{connector.path}")) is not None:
         raise invalid(("/path", mistake))
+    if secret is not None and connector.auth_type == "none":
+        raise invalid(("/auth_token", "is sent only with an auth_type: bearer, header or basic"))
 
 
 def _connector_json(stored: StoredConnector) -> dict[str, Any]:
-    one = stored.connector
-    return {
-        **contract.Target.view(one),
-        "tool_id": one.tool_id,
-        "auth_token_set": stored.sealed_secret is not None,
-        "version": one.version,
-        "created_at": stored.created_at,
-        "updated_at": stored.updated_at,
-        "updated_by": stored.updated_by,
-    }
+    return contract.Connector.view(
+        stored.connector,
+        auth_token_set=stored.sealed_secret is not None,
+        created_at=stored.created_at,
+        updated_at=stored.updated_at,
+        updated_by=stored.updated_by,
+    )
 
 
 def _change_json(change: ConnectorChange) -> dict[str, Any]:
-    return contract.ConnectorChange.view(change, before=_target_json(change.before), after=_target_json(change.after))
-
-
-def _target_json(one: Connector | None) -> dict[str, Any] | None:
-    return None if one is None else contract.Target.view(one)
+    before, after = (None if one is None else contract.Target.view(one) for one in (change.before, change.after))
+    return contract.ConnectorChange.view(change, before=before, after=after)

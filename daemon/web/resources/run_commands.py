@@ -20,7 +20,7 @@ from daemon.web.bodies import prefer
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.problems import not_found, problem_of
+from daemon.web.problems import existing, problem_of
 from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.run_json import run_json
 from daemon.web.responses import StoredResponse, problem_response, run_response
@@ -99,9 +99,7 @@ async def _dispatch(
 
 async def _finish(wait: Wait, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
     """Answer a command that was applied before a restart and never answered."""
-    run = await _current(request.app[SERVICES], (receipt.company_id, receipt.run_id or ""))
-    if run is None:
-        raise not_found()
+    run = existing(await current(request.app[SERVICES], (receipt.company_id, receipt.run_id or "")))
     return await _settle(request.app, Responder(request, wait(request)), run, key)
 
 
@@ -131,7 +129,7 @@ async def _rested(services: Services, run: Run, wait_s: float) -> Run:
     """The run once it rests, or as it is when the wait or the service ends."""
     key = (run.company_id, run.id)
     with slot_released(), services.feed.follow(*key) as subscription:
-        run = await _current(services, key) or run
+        run = await current(services, key) or run
         try:
             async with asyncio.timeout(wait_s):
                 while not run.resting:
@@ -142,6 +140,6 @@ async def _rested(services: Services, run: Run, wait_s: float) -> Run:
     return run
 
 
-async def _current(services: Services, key: tuple[str, str]) -> Run | None:
+async def current(services: Services, key: tuple[str, str]) -> Run | None:
     """The run as committed last, from its live actor or else from the store."""
     return services.directory.live(*key) or await services.store.load(*key)

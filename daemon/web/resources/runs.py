@@ -18,9 +18,9 @@ from daemon.web.bodies import has_already, if_match, page_limit, parse, tracepar
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
-from daemon.web.problems import etag, invalid, not_found
+from daemon.web.problems import etag, existing, invalid, not_found
 from daemon.web.resources.response_cache import RESPONSE_CACHE
-from daemon.web.resources.run_commands import RunCommand, command, default_wait
+from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
 from daemon.web.resources.run_json import run_json, summary_json
 from daemon.web.responses import from_cursor, page_response, run_response
 from daemon.web.services import SERVICES, Services
@@ -151,25 +151,15 @@ async def list_runs(request: web.Request) -> web.Response:
 
 async def find(request: web.Request) -> Run:
     """The run that a path names, if it is the company's."""
-    services, company_id = request.app[SERVICES], principal_of(request).company_id
-    run = services.directory.live(company_id, request.match_info["run_id"])
-    if run is None:
-        run = await services.store.load(company_id, _run_id(request))
-    if run is None:
-        raise not_found()
-    return run
-
-
-def _run_id(request: web.Request) -> str:
-    run_id = request.match_info["run_id"]
-    if not ID.fullmatch(run_id):
-        raise not_found()
-    return run_id
+    return existing(await current(request.app[SERVICES], _run_key(request)))
 
 
 def _run_key(request: web.Request) -> tuple[str, str]:
     """The company and the run that the path names."""
-    return principal_of(request).company_id, _run_id(request)
+    run_id = request.match_info["run_id"]
+    if not ID.fullmatch(run_id):
+        raise not_found()
+    return principal_of(request).company_id, run_id
 
 
 async def as_read(services: Services, run: Run) -> tuple[Run, str]:

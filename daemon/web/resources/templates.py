@@ -13,7 +13,7 @@ from daemon.templates.catalog import CatalogEntry
 from daemon.web.bodies import page_limit
 from daemon.web.operations import PAGED, Operation
 from daemon.web.parameters import DIGEST
-from daemon.web.problems import invalid, not_found
+from daemon.web.problems import existing, invalid, not_found
 from daemon.web.responses import from_cursor, json_response, page_response
 from daemon.web.services import SERVICES
 
@@ -60,10 +60,7 @@ async def _pinned(request: web.Request, digest: str) -> Template:
 
 
 def _entry(request: web.Request) -> CatalogEntry:
-    entry = request.app[SERVICES].catalog.current(request.match_info["vertical"])
-    if entry is None:
-        raise not_found()
-    return entry
+    return existing(request.app[SERVICES].catalog.current(request.match_info["vertical"]))
 
 
 def _template_json(entry: CatalogEntry) -> dict[str, Any]:

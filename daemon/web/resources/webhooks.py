@@ -18,7 +18,7 @@ from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
-from daemon.web.problems import invalid, not_found
+from daemon.web.problems import existing, invalid, not_found
 from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response, page_response
 from daemon.web.services import SERVICES, Services
 
@@ -28,8 +28,7 @@ async def _replay_creation(request: web.Request, _: IdempotencyKey, receipt: Rec
     kept: dict[str, Any] = loads(receipt.body)
     sealed = base64.b64decode(kept.pop("sealed"))
     secret = await request.app[SERVICES].webhooks.reveal(receipt.company_id, kept["id"], sealed)
-    status, body, headers = _created_response({**kept, "secret": secret})
-    return StoredResponse(status, body, {**headers, "Idempotency-Replayed": "true"})
+    return _created_response({**kept, "secret": secret}).as_replay()
 
 
 @Operation("Create a webhook", contract.NewWebhook, 201, contract.WebhookDefinition, headers=KEYED)
@@ -56,11 +55,7 @@ async def list_webhooks(request: web.Request) -> web.Response:
 @Operation("Get a webhook", contract.Webhook)
 async def get_webhook(request: web.Request) -> web.Response:
     """A webhook, without its secret."""
-    company_id, webhook_id = _key(request)
-    one = await request.app[SERVICES].webhooks.one(company_id, webhook_id)
-    if one is None:
-        raise not_found()
-    return json_response(_webhook_json(one))
+    return json_response(_webhook_json(existing(await request.app[SERVICES].webhooks.one(*_key(request)))))
 
 
 @Operation("Change a webhook", contract.Webhook, request=contract.WebhookDefinition)
@@ -68,13 +63,10 @@ async def put_webhook(request: web.Request) -> web.Response:
     """Changes a webhook and enables it. Its secret stays."""
     services, (company_id, webhook_id) = request.app[SERVICES], _key(request)
     body = await read(request, contract.WebhookDefinition)
-    if await services.webhooks.one(company_id, webhook_id) is None:
-        raise not_found()
+    existing(await services.webhooks.one(company_id, webhook_id))
     await _check(services, body.url)
     one = await services.webhooks.change(_draft(principal_of(request), body), webhook_id)
-    if one is None:
-        raise not_found()
-    return json_response(_webhook_json(one))
+    return json_response(_webhook_json(existing(one)))
 
 
 @Operation("Delete a webhook", status=204)
@@ -91,42 +83,31 @@ async def test_webhook(request: web.Request) -> web.Response:
     """Sends a signed message of the type `webhook.test`, once and now."""
     services = request.app[SERVICES]
     await read(request, Empty)
-    tested = await services.webhooks.test(*_key(request))
-    if tested is None:
-        raise not_found()
-    return json_response(tested)
+    return json_response(existing(await services.webhooks.test(*_key(request))))
 
 
 @Operation("List the deliveries of a webhook", list[contract.Delivery], query=PAGED)
 async def list_deliveries(request: web.Request) -> web.Response:
     """What was sent to a webhook or waits to be, newest first."""
     limit, before = page_limit(request), from_number(request, "deliveries")
-    found = await request.app[SERVICES].webhooks.deliveries(*_key(request), before, limit + 1)
-    if found is None:
-        raise not_found()
+    found = existing(await request.app[SERVICES].webhooks.deliveries(*_key(request), before, limit + 1))
     return page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=_delivery_json)
 
 
-async def _finish_redelivery(request: web.Request, key: IdempotencyKey, _: Receipt) -> StoredResponse:
-    return await _redeliver(request, {}, key)
-
-
-async def _redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
-    parse(Empty, raw)
+async def _redeliver(request: web.Request, key: IdempotencyKey | None, _: Receipt | None = None) -> StoredResponse:
     one = await request.app[SERVICES].webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
-    if one is None:
-        raise not_found()
-    response = StoredResponse(202, dumps(_delivery_json(one)), {"Content-Type": JSON})
+    response = StoredResponse(202, dumps(_delivery_json(existing(one))), {"Content-Type": JSON})
     if key is not None:
         await request.app[IDEMPOTENCY].keep(key.receipt(response))
     return response
 
 
 @Operation("Redeliver an event", contract.Delivery, 202, Empty, headers=KEYED)
-@idempotent(_finish_redelivery, optional=True)
+@idempotent(_redeliver, optional=True)
 async def redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Sends an event to a webhook once more, with the same id."""
-    return await _redeliver(request, raw, key)
+    parse(Empty, raw)
+    return await _redeliver(request, key)
 
 
 def _key(request: web.Request) -> tuple[str, str]:
