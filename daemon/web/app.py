@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from itertools import groupby
 
-from aiohttp import HttpVersion11, web
+from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.typedefs import Middleware
 
 from daemon.web import page
@@ -21,12 +21,14 @@ from daemon.web.middleware.request_id import name_response, request_id
 from daemon.web.middleware.tracing import tracing
 from daemon.web.openapi import docs_page
 from daemon.web.operations import Handler
-from daemon.web.query_parameters import check_query
+from daemon.web.problems import invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits
 from daemon.web.resources.response_cache import RESPONSE_CACHE, ResponseCache
 from daemon.web.routes import ROUTES
 from daemon.web.services import SERVICES, Services
 
+NAMED_MAX = 20
+_KNOWN = {(method, path.rstrip("/")): frozenset(one.operation.query) for method, path, one in ROUTES}
 PAGES: tuple[tuple[str, Handler], ...] = (
     ("/openapi.json", docs_page.show),
     ("/docs", docs_page.page),
@@ -39,7 +41,7 @@ def application(services: Services) -> web.Application:
     settings, in_flight = services.settings, InFlight()
     admission = Admission(settings.requests_max, settings.request_queue_max, settings.request_queue_timeout_s)
     middlewares: list[Middleware] = [] if services.tracer is None else [tracing(services.tracer)]
-    middlewares += request_id, access_log(services), errors(services, in_flight), auth(services, check_query)
+    middlewares += request_id, access_log(services), errors(services, in_flight), auth(services, _check_query)
     middlewares.append(admitting(admission))
     app = web.Application(middlewares=middlewares, client_max_size=settings.body_bytes_max)
     app.on_response_prepare.append(name_response)
@@ -71,6 +73,22 @@ def _add_routes(router: web.UrlDispatcher) -> None:
 def _add(resource: web.Resource, method: str, handler: Handler) -> None:
     for known in ("HEAD", "GET") if method == "GET" else (method,):
         resource.add_route(known, handler, expect_handler=_expect)
+
+
+def _check_query(request: web.Request) -> None:
+    """422 for a query parameter that the endpoint does not have; pages and documents take any.
+
+    A misspelt filter must not pass for none.
+    """
+    if not request.query_string:
+        return
+    resource = request.match_info.route.resource
+    method = hdrs.METH_GET if request.method == hdrs.METH_HEAD else request.method
+    known = _KNOWN.get((method, "" if resource is None else resource.canonical.rstrip("/")))
+    unknown = [name for name in request.query if known is not None and name not in known]
+    if unknown:
+        names = dict.fromkeys(unknown[:NAMED_MAX])
+        raise invalid(*((pointer(name), "is no parameter of this address") for name in names))
 
 
 async def _expect(request: web.Request) -> None:

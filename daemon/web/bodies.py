@@ -18,13 +18,12 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import company_of
 from daemon.web.middleware.tracing import sent_traceparent
 from daemon.web.parameters import KEY_CHARS_MAX, LIMIT_DEFAULT, LIMIT_MAX
-from daemon.web.problems import ENCODINGS, Problem, invalid, unsupported_encoding
+from daemon.web.problems import ENCODINGS, Problem, invalid, pointer, unsupported_encoding
 from daemon.web.services import SERVICES
 
 WAIT_MAX_S = 60.0
 _PREFER_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 _TAG = re.compile(r'"[0-9a-f-]{1,64}"')
-_PREFIXES = ("Value error, ", "Assertion failed, ")
 _SHOULD = re.compile(r"\A[A-Z][a-z]+ should ")
 # In the words of JSON, where those of the checker are Python's.
 _SAID = {
@@ -41,7 +40,6 @@ B = TypeVar("B", bound=Request)
 
 
 async def read(request: web.Request, model: type[B]) -> B:
-    """The body, checked against its model."""
     return parse(model, await read_object(request, optional=model.is_optional()))
 
 
@@ -64,12 +62,11 @@ async def read_object(request: web.Request, *, optional: bool = False) -> dict[s
 
 
 def parse(model: type[B], value: dict[str, Any]) -> B:
-    """An object checked against a model."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
-        raise invalid(*((_pointer(one["loc"]), _sentence(one["msg"])) for one in found[:50])) from None
+        raise invalid(*((pointer(*one["loc"]), _sentence(one["msg"])) for one in found[:50])) from None
 
 
 def prefer(request: web.Request, default_s: float) -> float | None:
@@ -86,7 +83,6 @@ def prefer(request: web.Request, default_s: float) -> float | None:
 
 
 def idempotency_key(request: web.Request) -> str | None:
-    """The Idempotency-Key, if there is one."""
     key = request.headers.get("Idempotency-Key")
     if key is None:
         return None
@@ -117,7 +113,6 @@ def traceparent(request: web.Request) -> str | None:
 
 
 def page_limit(request: web.Request) -> int:
-    """How many entries a page has."""
     text = request.query.get("limit")
     if text is None:
         return LIMIT_DEFAULT
@@ -127,7 +122,6 @@ def page_limit(request: web.Request) -> int:
 
 
 def number(request: web.Request, name: str, default: int) -> int:
-    """A whole number among the query parameters or a default."""
     text = request.query.get(name)
     if text is None:
         return default
@@ -143,7 +137,6 @@ class IncomingBodies:
     """
 
     def __init__(self, bytes_max: int) -> None:
-        """Begin with none."""
         self._free = bytes_max
         self._held: Counter[str] = Counter()
 
@@ -199,13 +192,8 @@ def _too_large(limit: int) -> Problem:
     return Problem("too_large", f"The body is larger than {limit} bytes.", {"limit": limit})
 
 
-def _pointer(location: tuple[int | str, ...]) -> str:
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in location)
-
-
 def _sentence(message: str) -> str:
-    for prefix in _PREFIXES:
-        message = message.removeprefix(prefix)
+    message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     if message in _SAID:
         return _SAID[message]
     message = _SHOULD.sub("has to ", message)

@@ -9,14 +9,14 @@ from aiohttp import web
 from multidict import MultiMapping
 
 Address = IPv4Address | IPv6Address
-# An address with or without a port: 192.0.2.1, 192.0.2.1:80, [2001:db8::1]:80, or the bare 2001:db8::1.
+# An address with or without a port: 192.0.2.1, 192.0.2.1:80, [2001:db8::1]:80, 2001:db8::1.
 _NODE = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::[0-9]{1,5})?|(?P<bare>[0-9A-Fa-f:.]+)")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _ESCAPED = re.compile(r"\\(.)")
 
 
 class Clients:
-    """Finds the address of a client in front of trusted proxies, given as networks separated by commas."""
+    """Finds the address of a client in front of trusted proxies: networks between commas."""
 
     def __init__(self, trusted: str) -> None:
         self._trusted = [ip_network(item) for item in filter(None, map(str.strip, trusted.split(",")))]
@@ -27,7 +27,7 @@ class Clients:
     def found(self, remote: str, headers: MultiMapping[str]) -> str:
         """The right-most address that is no trusted proxy's; the peer's where there is none.
 
-        Where both headers lead to different addresses, one was not written by the proxy, and neither counts.
+        Where the headers lead to different addresses, the proxy wrote only one: neither counts.
         """
         peer = _parsed(remote)
         if peer is None or not self._is_trusted(peer):

@@ -1,4 +1,4 @@
-"""The page's session: its token in a cookie that no script can read, and that counts for the page alone."""
+"""The page's session: its token in a cookie that no script can read and only the page can use."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from daemon.web.responses import json_response
 COOKIE = "penstock_session"
 """The name of the cookie, or how it begins where the host is named with a port."""
 PAGE = "Penstock-Page"
-"""The header with which alone the cookie counts: no form or image of another site sets it, and a script has to ask."""
+"""The header without which the cookie does not count.
+
+No form or image of another site sets it, and a script has to ask.
+"""
 SAFE = frozenset({"GET", "HEAD"})
 _PORT = re.compile(r":([0-9]{1,5})")
 
 
 def cookie_at(host: str) -> str:
-    """The cookie's name at a host and port: browsers send what one port has set to all others, too."""
+    """The cookie's name at a host and port: browsers send cookies of one port to all others."""
     port = _PORT.fullmatch(host, host.rfind(":"))
     return COOKIE if port is None else f"{COOKIE}_{port[1]}"
 
@@ -36,7 +39,7 @@ def of_page(request: web.Request) -> bool:
 
 
 def token_of(request: web.Request) -> str:
-    """The token in the page's cookie; empty when there is none, or when it is not the page that sends it."""
+    """The token in the page's cookie; empty without one, or when another site sends it."""
     if PAGE not in request.headers or not _same_origin(request):
         return ""
     return request.cookies.get(cookie_at(request.host), "")
@@ -60,7 +63,7 @@ def closed(request: web.Request, response: web.Response) -> web.Response:
 def _same_origin(request: web.Request) -> bool:
     """Whether the browser says that a page of ours asks.
 
-    Browsers leave out Sec-Fetch-Site over plain HTTP, and Origin when they read from where the page came from.
+    Browsers leave out Sec-Fetch-Site over plain HTTP, and Origin when they read from the same site.
     """
     site = request.headers.get("Sec-Fetch-Site")
     if site is not None:

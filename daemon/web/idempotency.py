@@ -28,7 +28,7 @@ from daemon.web.responses import StoredResponse, replayed
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """An Idempotency-Key, scoped to a company and a path, and the fingerprint of the body that came with it."""
+    """An Idempotency-Key of a company at a path, and the fingerprint of the body sent with it."""
 
     company_id: str
     path: str
@@ -40,14 +40,14 @@ class IdempotencyKey:
         return self.company_id, self.path, self.text
 
     def receipt(self, response: StoredResponse | None, run_id: str | None = None) -> Receipt:
-        """What is kept under the key; without a response the request is applied and not answered yet."""
+        """What is kept under the key; without a response the request is not answered yet."""
         if response is None:
             return Receipt(*self.scope, self.fingerprint, run_id)
         headers = json.dumps(response.headers)
         return Receipt(*self.scope, self.fingerprint, run_id, response.status, headers, response.body)
 
     def sealed_receipt(self, body: bytes) -> Receipt:
-        """What is kept in place of a response with a secret; `finish` makes the response from it."""
+        """What is kept in place of a response with a secret; `finish` makes that response."""
         return Receipt(*self.scope, self.fingerprint, body=body)
 
 
@@ -94,7 +94,7 @@ class IdempotencyStore:
             await _written(self._receipts.keep_receipt, receipt)
 
     async def refuse(self, receipt: Receipt) -> None:
-        """Keep a refusal; ReceiptTaken when the request was answered, or applied, elsewhere meanwhile."""
+        """Keep a refusal; ReceiptTaken when the request was answered or applied meanwhile."""
         await _written(self._receipts.add_receipt, receipt)
 
 

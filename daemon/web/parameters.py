@@ -13,8 +13,6 @@ LIMIT_DEFAULT = 50
 LIMIT_MAX = 200
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The id of a run or a webhook."""
-
-
 TOOL_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 DIGEST = r"sha256:[0-9a-f]{64}"
 NUMBER_MAX = 10**18 - 1

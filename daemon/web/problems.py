@@ -104,6 +104,11 @@ def invalid(*errors: tuple[str, str]) -> Problem:
     return Problem("invalid", f"Not valid{where}: {found[0]['detail'].rstrip('.')}{more}.", {"errors": found})
 
 
+def pointer(*names: int | str) -> str:
+    """A JSON pointer (RFC 6901)."""
+    return "".join("/" + str(name).replace("~", "~0").replace("/", "~1") for name in names)
+
+
 def unsupported_encoding() -> Problem:
     return Problem("unsupported_media_type", f"A body can be encoded as one of: {', '.join(ENCODINGS)}.")
 

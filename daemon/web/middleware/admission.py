@@ -23,7 +23,7 @@ Turn: TypeAlias = asyncio.Future[None]
 
 
 class Admission:
-    """Lets `at_once_max` requests be worked on; up to `waiting_max` others wait, for `wait_s` at most.
+    """Lets `at_once_max` requests be worked on; `waiting_max` others wait, for `wait_s` at most.
 
     Companies take turns. A company may fill as many places of the queue as are free: alone half of
     them, of two companies each a third. There is always room for the next.
@@ -140,7 +140,7 @@ def admitting(admission: Admission) -> Middleware:
 
 @contextmanager
 def slot_released() -> Iterator[None]:
-    """Release the slot while this request waits for something outside: a run, a hash, a call, its reader."""
+    """Release the slot while this request waits: for a run, a hash, a call or its reader."""
     admission = ADMITTED.get()
     if admission is None:
         yield

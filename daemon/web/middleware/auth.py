@@ -22,7 +22,7 @@ _OPEN = frozenset({"/auth/register", "/auth/login", HEALTH, "/openapi.json", "/d
 
 
 def auth(services: Services, check: Callable[[web.Request], None]) -> Middleware:
-    """Let a request on if its address is known, its token counts where one is needed, and `check` passes it."""
+    """Refuse unknown addresses, missing or invalid tokens, and what `check` refuses."""
 
     @web.middleware
     async def authenticate(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -50,7 +50,7 @@ def company_of(request: web.Request) -> str:
 
 
 def counts_still(request: web.Request) -> bool:
-    """Whether the token of a request that takes long to answer has neither ended nor been revoked meanwhile."""
+    """Whether the token of a long request has neither expired nor been revoked meanwhile."""
     try:
         request.app[SERVICES].identity.principal(_token(request))
     except NotAuthenticated:

@@ -1,4 +1,4 @@
-"""Errors: whatever is raised becomes a problem document, and so does what a drain has to cut off."""
+"""Errors: each exception becomes a problem document, as does a request that a drain cuts off."""
 
 from __future__ import annotations
 

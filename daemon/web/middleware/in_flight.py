@@ -30,7 +30,7 @@ class InFlight:
         self._deadlines.discard(deadline)
 
     async def drain(self, within_s: float) -> None:
-        """Give the requests that time, cut off the rest, and wait until each of them is answered."""
+        """Give the requests that time, cut off the rest, and wait until each is answered."""
         loop = asyncio.get_running_loop()
         until = loop.time() + within_s
         for deadline in self._deadlines:

@@ -55,10 +55,7 @@ def _written(version: str) -> bytes:
 
 @cache
 def _readable(version: str) -> str:
-    return readable(document(version))
-
-
-def readable(found: Mapping[str, Any]) -> str:
+    found = document(version)
     """The document as one page without a script: every operation, every webhook, every model."""
     info, shared = found["info"], found["components"]
     operations = [

@@ -121,7 +121,7 @@ async def _write(request: web.Request, response: web.StreamResponse, company_id:
 
 
 def _page(request: web.Request, run_id: str) -> tuple[int, int | None]:
-    """After which event the page begins, and its limit; without `limit` and `cursor` it is everything."""
+    """After which event the page begins, and its limit; everything without `limit` and `cursor`."""
     if request.query.keys().isdisjoint({"limit", "cursor"}):
         return 0, None
     return from_number(request, f"audit-{run_id}") or 0, page_limit(request)

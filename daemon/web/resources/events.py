@@ -94,7 +94,6 @@ class RunEventStream:
     """Streams the events of a run: first those recorded, then new ones, without a gap."""
 
     def __init__(self, request: web.Request, company_id: str, run_id: str) -> None:
-        """Begin after the event that the reader has seen last."""
         self._request = request
         self._services = request.app[SERVICES]
         self._key = (company_id, run_id)

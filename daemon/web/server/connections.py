@@ -1,4 +1,4 @@
-"""Connections: aiohttp's, with bounds on their number and on readers, and refusals in the contract's form."""
+"""aiohttp's connections, bounded in number and unread bytes, with refusals as problems."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,  # noqa: ARG002 - it repeats what was sent
     ) -> web.StreamResponse:
-        """Answer what the parser refuses in the contract's form; nothing of what was sent is repeated."""
+        """Answer what the parser refuses with a problem that repeats nothing of what was sent."""
         if isinstance(exc, ConnectionError):  # the caller has gone; there is nobody to answer
             raise exc
         if request.writer.output_size > 0:
@@ -108,7 +108,7 @@ class Connection(web.RequestHandler):
         return response
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
-        """Log an error, unless it is about bytes that a caller sent: with those anybody could fill the log."""
+        """Log an error, but not one about bytes that were sent: anybody could fill the log."""
         if not isinstance(kw.get("exc_info"), HttpProcessingError | web.RequestPayloadError):
             super().log_exception(*args, **kw)
 
@@ -141,7 +141,7 @@ class Connection(web.RequestHandler):
             self._start_timer(wire, left)
 
     def _reset(self, wire: asyncio.Transport) -> None:
-        """Drop the connection with all that is unread: a plain close would leave that with the kernel, for minutes."""
+        """Drop the connection with all that is unread: a plain close leaves that to the kernel."""
         _set(wire, socket.SO_LINGER, _NO_LINGER)
         wire.abort()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -14,7 +15,6 @@ from daemon.runtime import fd_limits
 from daemon.web.app import application
 from daemon.web.middleware.in_flight import IN_FLIGHT
 from daemon.web.server.connections import Connection, Connections
-from daemon.web.server.listen_errors import explained
 from daemon.web.services import Services
 
 BACKLOG = 4_096
@@ -83,7 +83,7 @@ class ServerHandle:
 
 @asynccontextmanager
 async def listening(services: Services, inherited: Sequence[int] = ()) -> AsyncIterator[ServerHandle]:
-    """Serve on inherited sockets, or else on the settings' address; answer every request in flight on the way out."""
+    """Serve on inherited sockets, or else on the settings' address; drain at the end."""
     settings = services.settings
     runner = web.AppRunner(application(services), shutdown_timeout=CLOSE_S)
     await runner.setup()
@@ -101,3 +101,13 @@ async def listening(services: Services, inherited: Sequence[int] = ()) -> AsyncI
         yield handle
     finally:
         await handle.drain()
+
+
+@contextmanager
+def explained(address: str, variable: str) -> Iterator[None]:
+    """Turn an OSError of listening into one with a sentence for the operator."""
+    try:
+        yield
+    except OSError as error:
+        why = error.strerror if isinstance(error, socket.gaierror) or error.errno is None else os.strerror(error.errno)
+        raise OSError(f"{address} cannot be listened on: {why}. Choose another with {variable}.") from None

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from daemon.observability.open_gates import OpenGates
 from daemon.settings import Settings
-from daemon.web.server.listen_errors import explained
+from daemon.web.server.listen import explained
 from daemon.web.services import Services
 
 if TYPE_CHECKING:
