@@ -36,10 +36,7 @@ class Response(BaseModel):
     """
 
     model_config = ConfigDict(
-        defer_build=True,
-        frozen=True,
-        extra="allow",
-        json_schema_serialization_defaults_required=True,
+        defer_build=True, frozen=True, extra="allow", json_schema_serialization_defaults_required=True
     )
 
     @classmethod

@@ -32,9 +32,8 @@ class Clients:
         peer = _parsed(remote)
         if peer is None or not self._is_trusted(peer):
             return remote
-        joined = {name: ",".join(headers.getall(name, ())) for name in _HEADERS}
-        lists = [hops for name, hops_of in _HEADERS.items() if (hops := hops_of(joined[name]))]
-        told = {self._walk(peer, hops) for hops in lists}
+        lists = [hops_of(",".join(headers.getall(name, ()))) for name, hops_of in _HEADERS.items()]
+        told = {self._walk(peer, hops) for hops in lists if hops}
         return str(told.pop()) if len(told) == 1 else str(peer)
 
     def _walk(self, peer: Address, hops: list[str]) -> Address:
@@ -42,11 +41,9 @@ class Clients:
         seen = peer
         for hop in reversed(hops):
             address = _parsed(hop)
-            if address is None:
-                return seen
+            if address is None or not self._is_trusted(seen):
+                break
             seen = address
-            if not self._is_trusted(seen):
-                return seen
         return seen
 
     def _is_trusted(self, address: Address) -> bool:

@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import PurePosixPath
 
 from aiohttp import web
@@ -72,16 +71,9 @@ async def _serve(request: web.Request, name: str, keep: str) -> web.Response:
 @cache
 def _files() -> dict[str, File]:
     """Every built file by its address, compressed once."""
-    root = resources.files("daemon.web") / "static"
-    return {name: _file(name, one.read_bytes()) for name, one in _walk(root, "")}
-
-
-def _walk(folder: Traversable, before: str) -> list[tuple[str, Traversable]]:
-    found: list[tuple[str, Traversable]] = []
-    for one in folder.iterdir() if folder.is_dir() else ():
-        name = f"{before}{one.name}"
-        found += _walk(one, f"{name}/") if one.is_dir() else [(name, one)]
-    return found
+    with resources.as_file(resources.files("daemon.web") / "static") as root:
+        found = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
+        return {name: _file(name, path.read_bytes()) for name, path in found.items()}
 
 
 def _file(name: str, plain: bytes) -> File:

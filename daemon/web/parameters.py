@@ -18,57 +18,47 @@ DIGEST = r"sha256:[0-9a-f]{64}"
 NUMBER_MAX = 10**18 - 1
 STRING = {"type": "string"}
 
+
+def _string(description: str, **limits: Any) -> dict[str, Any]:
+    return {"type": "string", **limits, "description": description}
+
+
+def _integer(description: str, least: int, most: int, default: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": least, "maximum": most, "default": default, "description": description}
+
+
 PATH: Mapping[str, Any] = {
-    "run_id": {"type": "string", "format": "uuid", "description": "The id of a run"},
-    "tool_id": {"type": "string", "pattern": f"^{TOOL_ID}$", "description": "The tool that a template names"},
-    "vertical": {"type": "string", "minLength": 1, "description": "The name of a template"},
-    "webhook_id": {"type": "string", "format": "uuid", "description": "The id of a webhook"},
-    "delivery_id": {"type": "string", "format": "uuid", "description": "The id of a delivery"},
+    "run_id": _string("The id of a run", format="uuid"),
+    "tool_id": _string("The tool that a template names", pattern=f"^{TOOL_ID}$"),
+    "vertical": _string("The name of a template", minLength=1),
+    "webhook_id": _string("The id of a webhook", format="uuid"),
+    "delivery_id": _string("The id of a delivery", format="uuid"),
 }
 QUERY: Mapping[str, Any] = {
-    "after": {
-        "type": "integer",
-        "minimum": 0,
-        "maximum": NUMBER_MAX,
-        "default": 0,
-        "description": "The number of the event that was seen last",
-    },
-    "after /events/": {
-        "type": "string",
-        "pattern": "^(0|[0-9]{1,18}-[0-9]{1,9})$",
-        "description": "The id of the event that was seen last; 0 for the beginning",
-    },
-    "cursor": {"type": "string", "description": "From the Link header of the page before"},
-    "digest": {
-        "type": "string",
-        "pattern": f"^{DIGEST}$",
-        "description": "Of the version that a run is pinned to; the current one without it",
-    },
-    "limit": {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": LIMIT_MAX,
-        "default": LIMIT_DEFAULT,
-        "description": "How many entries a page has at most",
-    },
-    "parked_at": {**STRING, "description": "Only runs parked at this step"},
-    "status": {**STRING, "enum": list(STATUSES), "description": "Only runs with this status"},
-    "vertical": {**STRING, "description": "Only runs of this template"},
-    "view": {"type": "string", "enum": ["summary"], "description": "summary leaves inputs, facts and trace out"},
+    "after": _integer("The number of the event that was seen last", 0, NUMBER_MAX, 0),
+    "after /events/": _string(
+        "The id of the event that was seen last; 0 for the beginning", pattern="^(0|[0-9]{1,18}-[0-9]{1,9})$"
+    ),
+    "cursor": _string("From the Link header of the page before"),
+    "digest": _string("Of the version that a run is pinned to; the current one without it", pattern=f"^{DIGEST}$"),
+    "limit": _integer("How many entries a page has at most", 1, LIMIT_MAX, LIMIT_DEFAULT),
+    "parked_at": _string("Only runs parked at this step"),
+    "status": _string("Only runs with this status", enum=list(STATUSES)),
+    "vertical": _string("Only runs of this template"),
+    "view": _string("summary leaves inputs, facts and trace out", enum=["summary"]),
 }
 HEADERS: Mapping[str, Any] = {
-    "Idempotency-Key": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": KEY_CHARS_MAX,
-        "pattern": "^[!-~]([ -~]*[!-~])?$",
-        "description": "Requests with the same key count once and get the same response",
-    },
-    "If-Match": {"type": "string", "description": "The ETag of the run that was seen"},
-    "If-None-Match": {"type": "string", "description": "The ETag of the run that is known already"},
-    "Last-Event-ID": {"type": "string", "description": "The id of the event that was received last; for a stream"},
-    "Prefer": {"type": "string", "description": "respond-async, or wait=N seconds for the run to rest"},
-    "traceparent": {"type": "string", "description": "W3C trace context, passed on to connectors"},
+    "Idempotency-Key": _string(
+        "Requests with the same key count once and get the same response",
+        minLength=1,
+        maxLength=KEY_CHARS_MAX,
+        pattern="^[!-~]([ -~]*[!-~])?$",
+    ),
+    "If-Match": _string("The ETag of the run that was seen"),
+    "If-None-Match": _string("The ETag of the run that is known already"),
+    "Last-Event-ID": _string("The id of the event that was received last; for a stream"),
+    "Prefer": _string("respond-async, or wait=N seconds for the run to rest"),
+    "traceparent": _string("W3C trace context, passed on to connectors"),
 }
 RESPONSE_HEADERS: Mapping[str, Any] = {
     "ETag": {"description": "The version of the run", "required": True, "schema": STRING},
@@ -84,7 +74,7 @@ PROBLEM_HEADERS: Mapping[int, tuple[str, ...]] = {
     503: ("Retry-After",),
 }
 WEBHOOK_HEADERS: Mapping[str, Any] = {
-    "webhook-id": {**STRING, "description": "The id of the message, the same each time that it is sent"},
-    "webhook-timestamp": {**STRING, "description": "When it was sent, in seconds since 1970"},
-    "webhook-signature": {**STRING, "description": "v1 and the HMAC-SHA256 of id, timestamp and body in Base64"},
+    "webhook-id": _string("The id of the message, the same each time that it is sent"),
+    "webhook-timestamp": _string("When it was sent, in seconds since 1970"),
+    "webhook-signature": _string("v1 and the HMAC-SHA256 of id, timestamp and body in Base64"),
 }
