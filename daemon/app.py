@@ -152,7 +152,6 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
 def _background(
     services: Services, engine: Engine, shared: SharedStore | None, rotation: KeyRotation, key_watcher: KeyFileWatcher
 ) -> list[Loop]:
-    """What runs beside the requests."""
     settings, store, metrics = services.settings, services.store, services.metrics
     sweeper = Sweeper(store, services.catalog, engine.directory, engine.dispatcher.under_way, engine.timers)
     sweep = partial(sweeper.look, min(settings.sweep_interval_s, LOOK_AGAIN_S))

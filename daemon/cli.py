@@ -23,7 +23,7 @@ from daemon.commands.migrate import migrate
 from daemon.keys.keyring import KeyFileRefused
 from daemon.model import SchemaMismatch
 from daemon.observability import logs
-from daemon.settings import Settings, unknown_variables
+from daemon.settings import unknown_variables
 from daemon.templates.catalog import TemplateRefused
 
 try:
@@ -77,7 +77,8 @@ def serve(
     for name, meant in unknown_variables().items():
         structlog.get_logger("penstock").warning("unknown_setting", variable=name, meant=meant)
     try:
-        _run(settings)
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            _leave(runner.run(serve_until_stopped(settings, _announce)))
     except (StoreFailed, SchemaMismatch, TemplateRefused, KeyFileRefused, OSError, ValueError) as error:
         raise error_exit(error) from None
 
@@ -93,11 +94,6 @@ def version(as_json: AsJson = False) -> None:
     """Print the version."""
     installed = importlib.metadata.version("penstock")
     print_result({"version": installed}, installed, as_json=as_json)
-
-
-def _run(settings: Settings) -> NoReturn:
-    with asyncio.Runner(loop_factory=new_event_loop) as runner:
-        _leave(runner.run(serve_until_stopped(settings, _announce)))
 
 
 def _leave(code: int) -> NoReturn:

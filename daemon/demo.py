@@ -21,7 +21,6 @@ _out = Console(highlight=False)
 
 
 def run() -> int:
-    """Run the demo; returns the exit code."""
     return asyncio.run(_demonstrate())
 
 
@@ -74,7 +73,6 @@ def _say(text: str) -> None:
 
 @asynccontextmanager
 async def _service(folder: str) -> AsyncIterator[str]:
-    """Start a service on a free port; yields its address."""
     arguments = ("-m", "daemon", "serve", "--port", "0", "--data-dir", folder, "--log-level", "error")
     process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.PIPE)
     assert process.stdout is not None  # noqa: S101 - it was asked for

@@ -35,8 +35,6 @@ _log = structlog.get_logger("penstock")
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The parts that move runs."""
-
     directory: Directory
     dispatcher: Dispatcher
     timers: Timers

@@ -71,10 +71,7 @@ class ChangePoller:
         return self._feed.companies | self._deliverer.companies | {company_id for company_id, _ in runs}
 
     async def _poll_rights(self) -> None:
-        """Apply revoked tokens and changed connectors.
-
-        Other daemons wait for the acknowledgement.
-        """
+        """Apply revoked tokens and changed connectors, and acknowledge them to others."""
         since = await self._store.database_time()
         revoked, connected = await self._store.recent_revocations(), await self._store.recent_connector_changes()
         self._identity.add_revoked(revoked)

@@ -138,10 +138,7 @@ class Dispatcher:
                 in_flight.task.cancel()
 
     async def drain(self, timeout_s: float) -> None:
-        """Start nothing more, wait for attempts in progress, then cancel them.
-
-        The rest is durable and continues after the restart.
-        """
+        """Start nothing more, and wait for attempts in progress; the rest follows a restart."""
         self._draining = True
         in_flight_calls = [in_flight for run in self._in_flight.values() for in_flight in run.values()]
         tasks = [in_flight.task for in_flight in in_flight_calls if in_flight.task is not None]

@@ -126,7 +126,6 @@ class Feed:
         return set(self._by_company)
 
     def notify(self, company_id: str) -> None:
-        """Tell subscribers of a company that there is more to read."""
         for subscription in self._by_company.get(company_id, ()):
             subscription.notify()
 

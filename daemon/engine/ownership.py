@@ -1,14 +1,15 @@
 """Ownership of runs among daemons on a shared store.
 
-The row of a run names the daemon that performs its effects: the one whose commit made it unfinished.
-Others may move the run on, and perform nothing. The runs of a daemon that is gone are claimed by
-another; the effects outstanding then may have been started.
+The row of a run names the daemon that performs its effects: the one whose commit made it
+unfinished. Others may move the run on, and perform nothing. Another daemon claims the runs of one
+that is gone; the effects outstanding then may have been started.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from actors.core.messages import Effect
 from actors.core.run import Run
@@ -16,7 +17,7 @@ from actors.ports import Commit, Effects, StoreFailed
 from daemon.model import Ownership, SharedStore, StoredConnector
 
 Key = tuple[str, str]
-LOOKS_S = (0.0, 2.0, 10.0)
+LOOKS_S = (0.0, 2.0, 10.0)  # the database may still commit after the connection is lost
 
 
 class SharedJournal:
@@ -37,10 +38,7 @@ class SharedJournal:
         return set(self._claimed)
 
     def doubtful(self) -> list[Key]:
-        """The runs to reload now, since a commit may have happened without a reply.
-
-        The database may still be at it after a lost connection, so there are several looks.
-        """
+        """The runs to reload now, since a commit may have happened without a reply."""
         now = asyncio.get_running_loop().time()
         due = [key for key, times in self._doubtful.items() if times[0] <= now]
         for key in due:
@@ -68,7 +66,6 @@ class SharedJournal:
         return found[0]
 
     async def claim(self) -> Sequence[Key]:
-        """Take over the runs of daemons that are gone."""
         keys = await self._store.claim()
         self._claimed.update(keys)
         return keys
@@ -96,12 +93,12 @@ class SharedJournal:
             self._performs[key] = performs
 
 
+@dataclass(frozen=True, slots=True)
 class OwnEffects:
     """Performs the effects of this daemon; those taken over may have been started."""
 
-    def __init__(self, journal: SharedJournal, effects: Effects) -> None:
-        self._journal = journal
-        self._effects = effects
+    _journal: SharedJournal
+    _effects: Effects
 
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
         """Start the effects of a run, if they are ours.
@@ -121,11 +118,11 @@ class OwnEffects:
         self._effects.forget(company_id, run_id)
 
 
+@dataclass(frozen=True, slots=True)
 class LeasedConnectors:
     """Reads connectors right before each call; fails unless this daemon's lease is held."""
 
-    def __init__(self, repository: SharedStore) -> None:
-        self._repository = repository
+    _repository: SharedStore
 
     async def stored(self, company_id: str, tool_id: str) -> StoredConnector | None:
         """The company's connector; StoreFailed while another daemon may have taken over."""

@@ -40,8 +40,6 @@ def reason(run: Run, template: Template) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """A run that nothing would wake."""
-
     key: Key
     version: int
     status: str
@@ -67,10 +65,7 @@ class Sweeper:
             _log.warning("sweep_failed", reason=str(failure))
 
     async def sweep(self, before: frozenset[Stuck] = frozenset(), pause_s: float = LOOK_AGAIN_S) -> frozenset[Stuck]:
-        """Report and wake the stuck runs, and return them.
-
-        `before` is what the last sweep returned.
-        """
+        """Report, wake and return the stuck runs; `before` is what the last sweep returned."""
         stuck: set[Stuck] = set()
         after: Key | None = ("", "")
         while after is not None:

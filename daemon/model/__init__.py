@@ -10,9 +10,17 @@ from daemon.model.connectors import (
     StoredConnector,
 )
 from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBroken
-from daemon.model.repositories import Ownership, Rates, Receipts, SharedStore, Store, StoreState
+from daemon.model.repositories import (
+    Ownership,
+    Rates,
+    Receipts,
+    SharedStore,
+    Store,
+    StoreState,
+    TemplateDocument,
+    TemplateRepository,
+)
 from daemon.model.runs import ParkedRun, RecordedEvent, RunQuery, Runs
-from daemon.model.templates import TemplateDocument, TemplateRepository
 
 __all__ = [
     "SESSION",

@@ -70,8 +70,7 @@ class Accounts(Protocol):
     async def drop_revocations(self, before: datetime) -> None:
         """Delete the revocations of tokens that expired before that time."""
 
-    async def log(self, logged: Logged) -> None:
-        """Add an event to a company's own log."""
+    async def log(self, logged: Logged) -> None: ...
 
     async def last_logged(self, company_id: str, holding: str) -> LogEvent | None:
         """The latest event of a company's own log whose JSON holds this text."""

@@ -48,8 +48,6 @@ class LoggedOut(EventBase, frozen=True, kw_only=True, tag="logged_out"):
 
 
 class LoginRefused(EventBase, frozen=True, kw_only=True, tag="login_refused"):
-    """A login with a wrong password."""
-
     by: str
     reason: str = "invalid_credentials"
     via: str = PASSWORD

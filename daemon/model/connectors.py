@@ -28,10 +28,7 @@ class StoredConnector:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorChange:
-    """One change of a connector.
-
-    `number` counts the changes of a tool-id from 1; `version` is that of the connector after it.
-    """
+    """The change `number`, from 1, of a tool-id; `version` is that of the connector after it."""
 
     company_id: str
     tool_id: str

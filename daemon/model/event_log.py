@@ -66,6 +66,5 @@ def shown_event(seq: int, event: Event) -> dict[str, Any]:
 
 
 def event_json(one: CompanyEvent) -> dict[str, Any]:
-    """An event with its position and run, as the API has it."""
     event = shown_event(one.seq, one.event)
     return {"id": str(one.position), "run_id": one.run_id, "seq": one.seq, "event": event}

@@ -104,19 +104,13 @@ class Evidence(Protocol):
         """How many commits no checkpoint covers yet, or a few more."""
 
     async def seal(self, sign: Sign, only: str | None = None) -> int:
-        """Append commits to the trees and sign checkpoints; returns how many.
-
-        `only` limits it to a company.
-        """
+        """Append commits of all companies, or of one, and sign checkpoints; returns how many."""
 
     async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
         """At most `limit` checkpoints of a company of a size below `before`, newest first."""
 
     async def proven(self, company_id: str, run_id: str, after: int = 0, limit: int | None = None) -> Proof | None:
-        """At most `limit` commits of a run after `after`.
-
-        None while no checkpoint covers the last.
-        """
+        """At most `limit` commits of a run; None while no checkpoint covers the last."""
 
     async def entries(self, company_id: str, first: int, end: int) -> Sequence[SealedCommit]:
         """The commits under the leaves from a number up to another, which is not among them."""
@@ -129,7 +123,6 @@ class TreeBuilder:
     """A company's tree during appends; collects the completed nodes."""
 
     def __init__(self, company_id: str, size: int, previous: str | None, node: merkle.Node) -> None:
-        """Begin at a size; `node` reads stored nodes."""
         self.company_id = company_id
         self.size = size
         self.made: dict[tuple[int, int], bytes] = {}
@@ -137,7 +130,6 @@ class TreeBuilder:
         self._node = node
 
     def append(self, leaf: bytes) -> int:
-        """Append a leaf; returns its number."""
         for level, number, digest in merkle.completed(self.size, leaf, self.node):
             self.made[level, number] = digest
         self.size += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, TypeAlias
 
@@ -13,27 +14,44 @@ from daemon.model.connectors import CompanyKeys, ConnectorRepository
 from daemon.model.event_log import EventLog
 from daemon.model.evidence import Evidence
 from daemon.model.runs import Runs
-from daemon.model.templates import TemplateRepository
 from daemon.model.webhooks import WebhookRepository
 
 StoreState: TypeAlias = Literal["ok", "full", "stalled", "failed"]
-"""Whether the store can write, as far as is known without writing; a `stalled` one does not answer."""
+"""Whether the store can write, as far as known; a `stalled` one does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateDocument:
+    """The canonical JSON of a template under its digest."""
+
+    digest: str
+    vertical: str
+    version: int
+    document: str
+
+
+class TemplateRepository(Protocol):
+    """Every template that was ever loaded."""
+
+    async def template_document(self, digest: str) -> TemplateDocument | None: ...
+
+    async def keep_template(self, document: TemplateDocument) -> None:
+        """Store a template; SchemaMismatch when its version has another digest."""
 
 
 class Receipts(Protocol):
     """The responses stored under Idempotency-Keys."""
 
-    async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None:
-        """The receipt under that key."""
+    async def receipt(self, company_id: str, path: str, key: str) -> Receipt | None: ...
 
     async def add_receipt(self, receipt: Receipt) -> None:
         """Keep a receipt; ReceiptTaken when there is any under its key."""
 
     async def keep_receipt(self, receipt: Receipt) -> None:
-        """Keep a receipt, or complete the unanswered one under the same key; ReceiptTaken when it is answered."""
+        """Keep a receipt or complete an unanswered one; ReceiptTaken when it is answered."""
 
     async def drop_receipts(self, before: datetime) -> int:
-        """Drop the receipts kept before that time; returns how many."""
+        """Delete the receipts kept before that time; returns how many."""
 
 
 class Store(
@@ -69,7 +87,7 @@ class Store(
 class Ownership(NamedTuple):
     """Which daemon performs the outstanding work of a run.
 
-    What was outstanding at the version `claimed` may have been begun by a daemon that is gone; 0 when there was none.
+    A daemon that is gone may have begun what was outstanding at the version `claimed`; 0 for none.
     """
 
     epoch: int
@@ -80,11 +98,11 @@ class Rates(Protocol):
     """Request counts shared by all daemons."""
 
     async def hit(self, who: str, amount: int, window_s: float) -> float | None:
-        """Count one of at most `amount` requests in the window; returns the seconds to wait when there are too many."""
+        """Count one of at most `amount` requests in the window; returns the seconds to wait."""
 
 
 class SharedStore(Store, Rates, Protocol):
-    """A store that several daemons use: their leases, their changes, and who owns the work of a run."""
+    """A store that several daemons use: leases, changes, and ownership of runs."""
 
     @property
     def epoch(self) -> int:
@@ -101,7 +119,7 @@ class SharedStore(Store, Rates, Protocol):
         """The run as committed, and who performs its outstanding work."""
 
     def subscribe(self, listener: Callable[[frozenset[str] | None], None]) -> None:
-        """Call `listener` with the companies that other daemons changed; None when it may be any."""
+        """Call `listener` with the companies that other daemons changed; None means any."""
 
     async def peers(self) -> frozenset[int]:
         """The epochs of the daemons that are alive."""
@@ -109,11 +127,9 @@ class SharedStore(Store, Rates, Protocol):
     async def has_peers(self) -> bool:
         """Whether another daemon holds its lease at this moment."""
 
-    async def positions(self, companies: Collection[str]) -> dict[str, int]:
-        """The last position of each of these companies."""
+    async def positions(self, companies: Collection[str]) -> dict[str, int]: ...
 
-    async def versions(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
-        """The version of each of these runs."""
+    async def versions(self, keys: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]: ...
 
     async def moved_by_others(self) -> dict[tuple[str, str], int]:
         """The runs owned by this daemon that another one changed, with their versions."""
@@ -122,7 +138,7 @@ class SharedStore(Store, Rates, Protocol):
         """The database's clock, which all daemons use."""
 
     async def acknowledge(self, since: datetime) -> None:
-        """Record that this daemon has seen all changes of tokens and connectors before that time."""
+        """Record that this daemon has seen all earlier changes of tokens and connectors."""
 
     async def recent_revocations(self) -> dict[str, datetime]:
         """The tokens revoked within the last seconds, and when each would have expired."""

@@ -48,8 +48,7 @@ class Runs(Protocol):
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
 
-    async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]:
-        """The runs that a query asks for."""
+    async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]: ...
 
     async def unfinished(self) -> Sequence[tuple[str, str]]:
         """The (company_id, run_id) of every run that is not at rest."""
@@ -61,7 +60,4 @@ class Runs(Protocol):
         """At most `limit` runs behind a (company_id, run_id), in order, that wait for a human."""
 
     async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[RecordedEvent]:
-        """At most `limit` events of a run with a seq above `after`.
-
-        None of another company's run.
-        """
+        """At most `limit` events of a company's run with a seq above `after`."""

@@ -99,10 +99,7 @@ class WebhookRepository(Protocol):
     """The webhooks of each company and their deliveries; a change and its log event are atomic."""
 
     async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
-        """Store a webhook that begins at the present.
-
-        ReceiptTaken when the request was answered already; TooManyWebhooks at the limit.
-        """
+        """Store a webhook that begins at the present; ReceiptTaken, or TooManyWebhooks."""
 
     async def put_webhook(self, webhook: Webhook, logged: Logged) -> bool:
         """Update and enable a webhook; False, and nothing changed, without one."""
@@ -139,8 +136,6 @@ class WebhookRepository(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WebhookDraft:
-    """The wanted state of a webhook."""
-
     company_id: str
     url: str
     events: tuple[str, ...] | None

@@ -56,7 +56,8 @@ def configure(level: str) -> None:
         # As text, so that it is masked, too; and without variables, which may hold anything.
         structlog.processors.format_exc_info,
     ]
-    renderer = _renderer(on_terminal=sys.stderr.isatty())
+    on_terminal = sys.stderr.isatty()
+    renderer: Processor = structlog.dev.ConsoleRenderer() if on_terminal else structlog.processors.JSONRenderer()
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(least),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
@@ -67,14 +68,13 @@ def configure(level: str) -> None:
 
 
 def add_log_context(_logger: Any, _method: str, line: EventDict) -> EventDict:
-    """A line with the ids of what it is about, where it does not give them itself."""
+    """Add the ids of the log context that the line does not give itself."""
     for name, value in LOG_CONTEXT.get().items():
         line.setdefault(name, value)
     return line
 
 
 def masked(_logger: Any, _method: str, line: EventDict) -> EventDict:
-    """A line with secrets masked, by their names and by their form."""
     return without_secrets(line)
 
 
@@ -118,10 +118,6 @@ def _clean(text: str) -> str:
     for pattern, instead in _IN_TEXT:
         text = pattern.sub(instead, text)
     return text
-
-
-def _renderer(*, on_terminal: bool) -> Processor:
-    return structlog.dev.ConsoleRenderer() if on_terminal else structlog.processors.JSONRenderer()
 
 
 def _take_in_libraries(first: list[Processor], renderer: Processor, least: int) -> None:

@@ -157,7 +157,6 @@ class Metrics:
         self._lag_s.observe(max(0.0, loop.time() - due))
 
     async def scrape(self, sources: Sources) -> bytes:
-        """All metrics in the text format of Prometheus."""
         with suppress(StoreFailed):
             self._unsealed.set(await sources.unsealed_commits())
         open_gates = await sources.open_gates.by_vertical()

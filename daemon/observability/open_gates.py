@@ -21,8 +21,7 @@ OLDEST_READ_MAX = 1_000
 class VerticalGates:
     """The open gates of one vertical, and the runs that may have an older one.
 
-    A row has the time of the run's last change; only runs older than the oldest known gate are
-    read.
+    A row has the time of its last change; only runs older than the oldest known gate are read.
     """
 
     count: int
@@ -44,10 +43,7 @@ class VerticalGates:
 
 
 class OpenGates:
-    """Counts the open gates by vertical.
-
-    Keeps the result for a multiple of the time that counting takes.
-    """
+    """Counts the open gates, and keeps the result for a multiple of the time that it takes."""
 
     def __init__(self, store: Runs, *, fresh_s: float = FRESH_S, pause_factor: int = PAUSE_FACTOR) -> None:
         self._store = store

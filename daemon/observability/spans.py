@@ -25,12 +25,9 @@ _NOWHERE = Context()
 
 
 class OtelSpan:
-    """A span of OpenTelemetry."""
-
     __slots__ = ("_error_set", "_span")
 
     def __init__(self, span: trace.Span) -> None:
-        """OpenTelemetry's own variables set sampling, headers and batches."""
         self._span = span
         self._error_set = False
 

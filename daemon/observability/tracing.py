@@ -1,4 +1,4 @@
-"""The places where traces are made; where no collector is named for them, nobody makes any."""
+"""Traces of turns and commits; none without a collector."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ NOT_INSTALLED = "PENSTOCK_OTLP_ENDPOINT is set, and the extra that makes traces 
 
 
 def tracer(to: str, *, version: str) -> Tracer | None:
-    """A tracer for the collector; None without one."""
     if not to:
         return None
     try:
@@ -31,7 +30,6 @@ def tracer(to: str, *, version: str) -> Tracer | None:
 
 @asynccontextmanager
 async def traced(to: str, *, version: str) -> AsyncIterator[Tracer | None]:
-    """The tracer for as long as the service runs, if there is a collector."""
     made = tracer(to, version=version)
     try:
         yield made

@@ -6,16 +6,13 @@ import resource
 
 import structlog
 
-KEPT = 256
+KEPT = 256  # for the database and calls
 LEAST = 64
 _log = structlog.get_logger("penstock")
 
 
 def room_for(connections_max: int) -> int:
-    """Raise the soft limit of open files; returns how many connections it allows.
-
-    Without free descriptors, neither connections nor the database could be opened.
-    """
+    """Raise the soft limit of open files; returns how many connections it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections_max + KEPT
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -40,13 +40,10 @@ class SystemdEnvironment(BaseSettings):
 
     @property
     def sockets(self) -> range:
-        """The file descriptors of the sockets that systemd passed."""
         return range(FIRST_SOCKET, FIRST_SOCKET + (self.listen_fds if self.listen_pid == os.getpid() else 0))
 
 
 class SystemdNotifier:
-    """Sends state to systemd with the sd_notify protocol."""
-
     def __init__(self, environment: SystemdEnvironment) -> None:
         """A leading @ in the socket's address stands for the abstract namespace."""
         address = environment.notify_socket

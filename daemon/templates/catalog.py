@@ -78,13 +78,10 @@ class Catalog:
         self._pinned_max = pinned_max
 
     async def open(self) -> None:
-        """Store every document; SchemaMismatch when a stored version has changed.
-
-        Without disk space they are stored before the next run starts.
-        """
+        """Store every document; SchemaMismatch when a stored version has changed."""
         kept = await asyncio.gather(*(self._repository.template_document(one.digest) for one in self._unkept))
         self._unkept = [one for one, found in zip(self._unkept, kept, strict=True) if found is None]
-        with suppress(DiskFull):
+        with suppress(DiskFull):  # then they are stored before the next run starts
             await self.keep()
         reach("templates-kept")
 
@@ -101,7 +98,6 @@ class Catalog:
         return tuple(self._current.values())
 
     def current(self, vertical: str) -> CatalogEntry | None:
-        """The version for a new run; None when there is no such template."""
         return self._current.get(vertical)
 
     async def pinned(self, digest: str) -> Template:
@@ -171,7 +167,9 @@ def load_text(text: str, source_name: str) -> CatalogEntry:
         raise TemplateRefused(source_name, refused.sentences) from refused
     except (ValueError, RecursionError) as failed:
         raise TemplateRefused(source_name, [f"malformed at the document: {failed}"]) from failed
-    wrong = [*map(str, violations(entry.template)), *_example_problems(entry)]
+    wrong = [str(violation) for violation in violations(entry.template)]
+    for pointer, detail in entry.example_errors():
+        wrong.append(f"example_refused at example{pointer.removeprefix('/inputs')}: {detail}")
     if wrong:
         raise TemplateRefused(source_name, wrong)
     return entry
@@ -263,11 +261,6 @@ def _validator(schema: dict[str, Any], wrong: list[str]) -> jsonschema_rs.Draft2
 
 def _nothing_remote(uri: str) -> Any:
     raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
-
-
-def _example_problems(entry: CatalogEntry) -> Iterator[str]:
-    for pointer, detail in entry.example_errors():
-        yield f"example_refused at example{pointer.removeprefix('/inputs')}: {detail}"
 
 
 def _sentences(failed: ValidationError, raw: Any) -> Iterator[str]:

@@ -40,8 +40,6 @@ class Case(_Model):
 
 
 class Way(_Model):
-    """A labelled edge out of a step."""
-
     branch: str | None = None
     when: str | None = None
     to: str

@@ -18,8 +18,6 @@ Validator = jsonschema_rs.Draft202012Validator
 
 @dataclass(frozen=True, slots=True)
 class InputsSchema:
-    """A compiled JSON Schema of inputs."""
-
     validator: Validator
 
     def errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:

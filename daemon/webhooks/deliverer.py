@@ -22,9 +22,9 @@ from daemon.model.event_log import CompanyEvent, Position, event_json
 from daemon.model.webhooks import WINDOW_MAX, Delivery, DeliveryQueue, Webhook
 from daemon.runtime.background import finish, where_raised
 from daemon.runtime.fair_semaphore import FairSemaphore
-from daemon.webhooks.attempt import Notify, attempt, message
 from daemon.webhooks.backoff import GONE, Result, settled
 from daemon.webhooks.changes import disabled
+from daemon.webhooks.sender import Notify, attempt, payload
 
 Key = tuple[str, str]
 SettledDelivery = tuple[Delivery, datetime, tuple[str, Logged] | None]
@@ -131,10 +131,6 @@ class Deliverer:
         """The position up to which events became deliveries or were skipped."""
         return max(webhook.cursor, self._seen.get(webhook.key, webhook.cursor))
 
-    async def wait_idle(self) -> None:
-        while self._working:
-            await asyncio.wait(self._working.values())
-
     async def drain(self, timeout_s: float) -> None:
         """Start no more attempts, and wait for those running; the rest follows a restart."""
         self._draining = True
@@ -232,7 +228,7 @@ class Deliverer:
         if not found:
             return None
         one = CompanyEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
-        return message(one.event.type, one.event.at, event_json(one))
+        return payload(one.event.type, one.event.at, event_json(one))
 
     def _schedule_next(self, key: Key, queue: DeliveryQueue) -> None:
         if queue.next_at is not None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import json
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,7 +18,11 @@ from typing import Any
 from actors.core.calls import Connector, Request
 from actors.core.canonical import canonical
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
+from daemon.connectors.results import succeeded, why_not
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
+from daemon.model.webhooks import Webhook
+from daemon.runtime.json_codec import dumps
+from daemon.webhooks.backoff import Result
 
 PREFIX = "whsec_"
 SECRET_BYTES = 32
@@ -36,16 +41,35 @@ class WebhookMessage:
     body: dict[str, Any]
 
 
+Notify = Callable[[WebhookMessage], Awaitable[HttpResponse]]
+
+
+async def attempt(notify: Notify, webhook: Webhook, message_id: str, body: dict[str, Any]) -> Result:
+    """Send a message once; a response that is too large counts by its status."""
+    message = WebhookMessage(webhook.company_id, webhook.id, webhook.url, webhook.sealed_secret, message_id, body)
+    try:
+        answer = await notify(message)
+    except SendFailed as failed:
+        return Result(failed.status_code, None, failed.detail, failed.retry_after_s)
+    error = None if succeeded(answer.status) else why_not(answer)
+    return Result(answer.status, answer.latency_ms, error, answer.retry_after_s)
+
+
+def payload(kind: str, at: datetime, data: dict[str, Any]) -> dict[str, Any]:
+    """The payload of Standard Webhooks: type, timestamp and data."""
+    plain: dict[str, Any] = json.loads(dumps({"type": kind, "timestamp": at, "data": data}))
+    return plain
+
+
+@dataclass(frozen=True, slots=True)
 class WebhookSender:
     """Opens the webhook's secret, signs, and sends once."""
 
-    def __init__(self, http: HttpConnector, vault: Vault, now: Callable[[], datetime]) -> None:
-        self._http = http
-        self._vault = vault
-        self._now = now
+    _http: HttpConnector
+    _vault: Vault
+    _now: Callable[[], datetime]
 
     async def send(self, message: WebhookMessage) -> HttpResponse:
-        """Sign and send a message; SendFailed without a response."""
         try:
             secret = await self._vault.open(
                 message.company_id, message.webhook_id, WEBHOOK_SECRET, message.sealed_secret

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from actors.ports import Receipt, StoreFailed
@@ -12,29 +12,20 @@ from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.audit_events import Logged
 from daemon.model.webhooks import TEST_TYPE, Delivery, Webhook, WebhookDraft, WebhookRepository, WebhookTestResult
 from daemon.runtime.ids import new_id
-from daemon.webhooks.attempt import Notify, attempt, message
 from daemon.webhooks.changes import changed
-from daemon.webhooks.sender import new_secret
+from daemon.webhooks.sender import Notify, attempt, new_secret, payload
 
 
+@dataclass(slots=True, eq=False)
 class WebhookService:
-    """The webhooks of all companies, their secrets sealed."""
+    """The webhooks of all companies; `look` receives the key of one that may have work."""
 
-    def __init__(
-        self,
-        repository: WebhookRepository,
-        vault: Vault,
-        notify: Notify,
-        look: Callable[[str, str], None],
-        now: Callable[[], datetime],
-    ) -> None:
-        """`look` receives (company_id, webhook_id) of a webhook that may have work."""
-        self._repository = repository
-        self._vault = vault
-        self._notify = notify
-        self._look = look
-        self._now = now
-        self._change = asyncio.Lock()
+    _repository: WebhookRepository
+    _vault: Vault
+    _notify: Notify
+    _look: Callable[[str, str], None]
+    _now: Callable[[], datetime]
+    _change: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def all(self, company_id: str) -> Sequence[Webhook]:
         return await self._repository.webhooks_of(company_id)
@@ -92,7 +83,6 @@ class WebhookService:
         return after
 
     async def delete(self, company_id: str, webhook_id: str, by: str, via: str) -> bool:
-        """Delete a webhook; False when there was none."""
         async with self._change:
             before = await self._repository.webhook(company_id, webhook_id)
             if before is None:
@@ -105,7 +95,7 @@ class WebhookService:
         webhook = await self._repository.webhook(company_id, webhook_id)
         if webhook is None:
             return None
-        body = message(TEST_TYPE, self._now(), {"webhook_id": webhook_id})
+        body = payload(TEST_TYPE, self._now(), {"webhook_id": webhook_id})
         result = await attempt(self._notify, webhook, f"msg_test_{new_id()}", body)
         return WebhookTestResult(result.ok, result.status_code, result.latency_ms, result.error)
 

@@ -151,7 +151,8 @@ class Post:
 
     async def rest(self) -> None:
         async with asyncio.timeout(PATIENCE_S):
-            await self.deliverer.wait_idle()
+            while self.deliverer._working:
+                await asyncio.wait(self.deliverer._working.values())
 
     async def later(self, seconds: float) -> None:
         """That much later, when everything due is done."""
