@@ -37,16 +37,20 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-keys.register(app)
+app.add_typer(keys.tokens, name="keys")
+app.add_typer(keys.secrets, name="secrets")
 app.command()(backup)
 app.command()(restore)
 app.command()(doctor)
 app.command()(migrate)
-audit.register(app)
-session.register(app)
-runs.register(app)
-templates.register(app)
-webhooks.register(app)
+app.command()(audit.verify)
+app.add_typer(audit.audit, name="audit")
+app.command("register")(session.register_company)
+app.command()(session.login)
+app.command()(session.logout)
+app.add_typer(runs.runs, name="runs")
+app.add_typer(templates.templates, name="templates")
+app.add_typer(webhooks.webhooks, name="webhooks")
 
 
 @app.command()

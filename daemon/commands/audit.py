@@ -25,11 +25,6 @@ SQLITE = b"SQLite format 3\0"
 audit = typer.Typer(help="The keys that sign checkpoints.", no_args_is_help=True)
 
 
-def register(app: typer.Typer) -> None:
-    app.command()(verify)
-    app.add_typer(audit, name="audit")
-
-
 def verify(
     file: Annotated[
         Path | None, typer.Argument(help="An export, or the evidence of one run; without a file, a store is verified.")

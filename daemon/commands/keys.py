@@ -21,11 +21,6 @@ tokens = typer.Typer(help="The keys that sign tokens.", no_args_is_help=True)
 secrets = typer.Typer(help="The keys that encrypt stored secrets.", no_args_is_help=True)
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(tokens, name="keys")
-    app.add_typer(secrets, name="secrets")
-
-
 @tokens.command("rotate")
 def rotate_tokens(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Sign new tokens with a new key; earlier tokens stay valid. Needs no restart."""

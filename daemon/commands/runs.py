@@ -25,10 +25,6 @@ RunId = Annotated[str, typer.Argument(help="Id of the run.", autocompletion=comp
 Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(runs, name="runs")
-
-
 @runs.command("ls")
 def ls(
     status: Annotated[Status | None, typer.Option(help="Filter by status.")] = None,

@@ -17,12 +17,6 @@ Email = Annotated[str, typer.Argument(help="E-mail address.")]
 FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
 
 
-def register(app: typer.Typer) -> None:
-    app.command("register")(register_company)
-    app.command()(login)
-    app.command()(logout)
-
-
 def register_company(
     email: Email,
     company_name: Annotated[str, typer.Argument(help="Name of the company.")],

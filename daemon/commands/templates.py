@@ -20,10 +20,6 @@ templates = typer.Typer(help="Process templates.", no_args_is_help=True)
 Vertical = Annotated[str, typer.Argument(help="The template's slug.", autocompletion=complete_vertical)]
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(templates, name="templates")
-
-
 @templates.command("ls")
 def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """List the templates."""

@@ -16,10 +16,6 @@ webhooks = typer.Typer(help="Webhooks: endpoints that receive events.", no_args_
 WebhookId = Annotated[str, typer.Argument(help="Id of the webhook.", autocompletion=complete_webhook)]
 
 
-def register(app: typer.Typer) -> None:
-    app.add_typer(webhooks, name="webhooks")
-
-
 @webhooks.command("ls")
 def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """List the webhooks."""

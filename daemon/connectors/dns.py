@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from actors.context import LOG_CONTEXT
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 THREADS_MAX = 64
 SHARE_MAX = 8

@@ -10,10 +10,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import aiohttp
+from aiohttp.abc import AbstractResolver
+from aiohttp.client_middlewares import ClientHandlerType
 from multidict import CIMultiDict
+from yarl import URL
 
 from actors.core.calls import BODILESS, Connector, Request
 from actors.core.canonical import canonical
@@ -23,11 +26,6 @@ from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connect
 from daemon.connectors.origin import BadUrl
 from daemon.runtime import json_codec
 from daemon.runtime.clock import utc_now
-
-if TYPE_CHECKING:
-    from aiohttp.abc import AbstractResolver
-    from aiohttp.client_middlewares import ClientHandlerType
-    from yarl import URL
 
 BODY_BYTES_MAX = 256 * 1024
 CHUNK_BYTES = 64 * 1024

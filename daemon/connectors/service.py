@@ -47,11 +47,8 @@ class ConnectorService:
 
     async def connectors(self, company_id: str) -> Connectors:
         """A company's connectors by tool-id, without secrets."""
-        public = self._public.get(company_id)
-        while public is None:
-            await self.all(company_id)
-            public = self._public.get(company_id)
-        return public
+        await self.all(company_id)
+        return self._public[company_id]
 
     async def all(self, company_id: str) -> dict[str, StoredConnector]:
         """A company's connectors by tool-id, in order."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from actors.context import TRACE
+from actors.core.calls import Request
 from daemon.connectors.dns import DnsResolver
+from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from actors.core.calls import Request
-    from daemon.connectors.egress import EgressGuard
-    from daemon.model.tracing import Tracer
+from daemon.model.tracing import Tracer
 
 PARENT = "traceparent"
 _REFUSED = 400

@@ -9,6 +9,7 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from daemon.doctor.checks import Check, ok, problem, warning
@@ -48,21 +49,18 @@ def versions() -> Iterator[Check]:
     else:
         yield ok("sqlite", f"SQLite {version}")
     yield ok("packages", ", ".join(f"{name} {version}" for name, version in installed().items()))
-    if "daemon" in importlib.metadata.packages_distributions():
-        owners = set(importlib.metadata.packages_distributions()["daemon"]) - {"penstock"}
-        if owners:
-            hint = "install Penstock into a virtual environment of its own"
-            yield problem("packages", f"{', '.join(sorted(owners))} brings a package called daemon, too", hint)
+    owners = set(importlib.metadata.packages_distributions().get("daemon", ())) - {"penstock"}
+    if owners:
+        hint = "install Penstock into a virtual environment of its own"
+        yield problem("packages", f"{', '.join(sorted(owners))} brings a package called daemon, too", hint)
 
 
 def installed() -> dict[str, str]:
     """The versions of the main packages; of extras only if installed."""
     found = {}
     for name in PACKAGES:
-        try:
+        with suppress(importlib.metadata.PackageNotFoundError):
             found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return found
 
 

@@ -43,10 +43,10 @@ class KeyRing:
 
 def open_ring(path: Path, *, create: bool) -> tuple[KeyRing, bool]:
     """Read a key file, or create it; returns the ring and whether it was created."""
-    if create and not path.exists():
+    made = create and not path.exists()
+    if made:
         write_ring(path, KeyRing("", {}).rotated())
-        return read_ring(path), True
-    return read_ring(path), False
+    return read_ring(path), made
 
 
 def read_ring(path: Path) -> KeyRing:
