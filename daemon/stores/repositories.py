@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import structlog
 
@@ -13,7 +13,6 @@ from actors.ports import Receipt
 from daemon.model import Account, CompanyKey, ConnectorChange, StoredConnector, TemplateDocument
 from daemon.model.audit_events import Logged
 from daemon.model.webhooks import Webhook
-from daemon.observability.metrics import Metrics
 from daemon.stores.database import Work
 from daemon.stores.group_commit import drop_all
 from daemon.stores.rows import text
@@ -28,6 +27,9 @@ from daemon.stores.tables import (
     templates,
     webhooks,
 )
+
+if TYPE_CHECKING:
+    from daemon.observability.metrics import Metrics
 
 P = ParamSpec("P")
 T = TypeVar("T")

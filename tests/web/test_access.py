@@ -156,7 +156,7 @@ async def test_what_a_call_says_names_the_run_the_step_and_the_visit_and_no_requ
 
 
 @pytest.mark.sqlite
-@pytest.mark.parametrize("what", ["sqlite.journal.load_all", "tables.connectors._OF_COMPANY"])
+@pytest.mark.parametrize("what", ["sqlite.journal._restored", "tables.connectors._OF_COMPANY"])
 async def test_what_an_actor_reads_in_vain_names_its_run(
     house: House, ann: Person, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
