@@ -58,7 +58,6 @@ class Sweeper:
     _stuck: frozenset[Stuck] = field(default=frozenset(), init=False)
 
     async def look(self, pause_s: float = LOOK_AGAIN_S) -> None:
-        """Sweep once, and remember the stuck runs for the next time."""
         try:
             self._stuck = await self.sweep(self._stuck, pause_s)
         except StoreFailed as failure:

@@ -18,7 +18,6 @@ class Timers:
     """
 
     def __init__(self, post: Callable[[str, str, Outcome], None], now: Callable[[], datetime]) -> None:
-        """`post` takes (company_id, run_id, outcome)."""
         self._post = post
         self._now = now
         self._handles: dict[str, asyncio.TimerHandle] = {}

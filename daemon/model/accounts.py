@@ -51,8 +51,6 @@ class Following(Protocol):
 
 
 class Accounts(Protocol):
-    """Companies, their users, revoked tokens, and the companies' logs."""
-
     async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import re
 import sys
+import time
 from collections.abc import Mapping
+from contextvars import Context
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +20,8 @@ from actors.context import LOG_CONTEXT
 MASK = "***"
 DEPTH_MAX = 8
 NAMES_MAX = 1_000
+WARN_EVERY_S = 10.0
+_log = structlog.get_logger("penstock")
 _HIDDEN_WORDS = (
     r"authori[sz]ation|cookie|credentials?|dsn|passphrase|passw(?:or)?d|password_hash|secret|token"
     r"|(?:api|data|private|signing|vault)[_-]?key"
@@ -138,3 +142,22 @@ def _take_in_libraries(first: list[Processor], renderer: Processor, least: int) 
 def _is_no_callers_fault(record: logging.LogRecord) -> bool:
     """Whether a record is about more than malformed HTTP, which any client can send."""
     return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+class ThrottledLog:
+    """Logs a warning at once, then at most every `WARN_EVERY_S` with the number since."""
+
+    def __init__(self, event: str) -> None:
+        self._event = event
+        self._times = 0
+        self._not_before = 0.0
+
+    def warn(self, **members: Any) -> None:
+        self._times += 1
+        now = time.monotonic()
+        if now < self._not_before:
+            return
+        self._not_before = now + WARN_EVERY_S
+        # In a context of its own: the line is about no single request.
+        Context().run(_log.warning, self._event, times=self._times, **members)
+        self._times = 0

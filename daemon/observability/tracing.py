@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from actors.actor import Envelope, TakeTurn
 from actors.context import TRACE
+from actors.core.run import Run
 from actors.ports import Commit, Journal
 from daemon.model.tracing import Tracer
-
-if TYPE_CHECKING:
-    from actors.actor import Envelope, TakeTurn
-    from actors.core.run import Run
 
 NOT_INSTALLED = "PENSTOCK_OTLP_ENDPOINT is set, and the extra that makes traces is not installed: penstock[tracing]"
 

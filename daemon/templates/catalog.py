@@ -54,7 +54,6 @@ class CatalogEntry:
         return self._inputs.errors(inputs)
 
     def example_errors(self) -> list[tuple[str, str]]:
-        """The schema errors of the example, which must be complete."""
         return self._inputs.all_errors(self.example)
 
 

@@ -52,7 +52,6 @@ class OutputCel:
     _expression: Any = field(repr=False, compare=False)
 
     def holds(self, output: Any) -> bool:
-        """Evaluate the condition; ConditionFailed without a clear yes or no."""
         return _yes_or_no(_evaluate(self._expression, {"output": output}))
 
 
@@ -79,7 +78,6 @@ def compile_condition(text: str) -> Cel:
 
 
 def compile_output_condition(text: str) -> OutputCel:
-    """Compile a condition over a tool's output; ValueError when it is invalid."""
     return OutputCel(text, _compile_question(_OUTPUTS, text))
 
 

@@ -34,11 +34,6 @@ _log = structlog.get_logger("penstock")
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLimits:
-    """Limits of deliveries: concurrent attempts in total and per webhook, and pending deliveries.
-
-    A company gets three quarters of all attempts at most.
-    """
-
     attempts_max: int = 64
     attempts_per_webhook_max: int = 4
     window_max: int = WINDOW_MAX

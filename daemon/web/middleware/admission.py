@@ -13,7 +13,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from actors.actor import Overloaded
-from daemon.observability.throttled_log import ThrottledLog
+from daemon.observability.logs import ThrottledLog
 from daemon.web.middleware.auth import HEALTH, company_of
 
 STANDING = 0.3

@@ -11,7 +11,7 @@ from typing import Any, cast
 from aiohttp import web
 from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, LineTooLong
 
-from daemon.observability.throttled_log import ThrottledLog
+from daemon.observability.logs import ThrottledLog
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
 from daemon.web.problems import SERVER, Problem, unforeseen, unsupported_encoding
