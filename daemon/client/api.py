@@ -74,7 +74,6 @@ class Penstock(BaseClient):
         self._transport.token = ""
 
     async def me(self) -> Account:
-        """The user, company and role of the token."""
         return await self._get(Account, "auth", "me")
 
     async def health(self) -> Health:
@@ -88,7 +87,6 @@ class Penstock(BaseClient):
         return self._all("/process-templates/", TEMPLATES)
 
     async def template(self, vertical: str) -> TemplateDetail:
-        """A template, with the schema of its inputs and an example."""
         return await self._get(TemplateDetail, "process-templates", vertical)
 
     async def canvas(self, vertical: str, *, digest: str | None = None) -> Canvas:
@@ -144,7 +142,6 @@ class Penstock(BaseClient):
         return await self._post(Run, path("process-runs", run_id, "resume"), body, key=key, headers=headers)
 
     async def cancel(self, run_id: str, *, reason: str | None = None, key: str | None = None) -> Run:
-        """End a run where it stands."""
         return await self._post(Run, path("process-runs", run_id, "cancel"), _given(reason=reason), key=key)
 
     async def retry(self, run_id: str, *, wait_s: int | None = None, key: str | None = None) -> Run:
@@ -152,7 +149,6 @@ class Penstock(BaseClient):
         return await self._post(Run, path("process-runs", run_id, "retry"), {}, key=key, headers=_waiting(wait_s))
 
     def events(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
-        """The history of a run so far, behind a place."""
         return self._all(path("process-runs", run_id, "events"), EVENTS, {"after": str(after)})
 
     def watch(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
@@ -250,7 +246,6 @@ class Penstock(BaseClient):
         return self._all(path("webhooks", webhook_id, "deliveries"), DELIVERIES)
 
     async def redeliver(self, webhook_id: str, delivery_id: str, *, key: str | None = None) -> Delivery:
-        """Send an event to a webhook once more."""
         return await self._post(
             Delivery, path("webhooks", webhook_id, "deliveries", delivery_id, "redeliver"), {}, key=key
         )

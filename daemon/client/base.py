@@ -61,7 +61,6 @@ class BaseClient:
     async def _all(
         self, address: str, adapter: TypeAdapter[list[T]], query: Mapping[str, str] | None = None
     ) -> AsyncIterator[T]:
-        """The entries of a list, page after page."""
         page: Mapping[str, str] | None = query or {}
         while page is not None:
             response = await self._transport.send(ApiRequest("GET", address, page))

@@ -66,8 +66,6 @@ class ApiRequest:
 
 @dataclass(frozen=True, slots=True)
 class ApiResponse:
-    """A response that was read to its end."""
-
     status: int
     headers: Mapping[str, str]
     raw: bytes

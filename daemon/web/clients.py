@@ -37,7 +37,6 @@ class Clients:
         return str(told.pop()) if len(told) == 1 else str(peer)
 
     def _walk(self, peer: Address, hops: list[str]) -> Address:
-        """Go from the peer to the left for as long as the addresses are trusted proxies'."""
         seen = peer
         for hop in reversed(hops):
             address = _parsed(hop)

@@ -56,8 +56,6 @@ Finish: TypeAlias = Callable[[Receipt], Awaitable[StoredResponse]]
 
 
 class IdempotencyStore:
-    """Executes requests once per key, and keeps their responses."""
-
     def __init__(self, receipts: Receipts) -> None:
         self._receipts = receipts
         self._locks: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()

@@ -45,8 +45,6 @@ class Operation:
 
 
 class Endpoint(NamedTuple):
-    """A handler with its operation."""
-
     handler: Handler
     operation: Operation
 

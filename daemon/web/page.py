@@ -40,8 +40,6 @@ _GZIP = re.compile(r"(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))", r
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A built file: as it is, compressed, its type, and the tag of its content."""
-
     plain: bytes
     small: bytes
     type: str
@@ -70,7 +68,6 @@ async def _serve(request: web.Request, name: str, keep: str) -> web.Response:
 
 @cache
 def _files() -> dict[str, File]:
-    """Every built file by its address, compressed once."""
     with resources.as_file(resources.files("daemon.web") / "static") as root:
         found = {path.relative_to(root).as_posix(): path for path in root.rglob("*") if path.is_file()}
         return {name: _file(name, path.read_bytes()) for name, path in found.items()}

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Services:
-    """Everything a handler may need."""
-
     settings: Settings
     version: str
     now: Callable[[], datetime]

@@ -95,7 +95,10 @@ async def test_connector(request: web.Request) -> web.Response:
     body = await read(request, contract.ConnectorDefinition)
     connector = _connector(tool_id, body)
     if "auth_type" not in body.model_fields_set:
-        connector = _with_stored_auth(connector, await services.connector_service.stored(principal.company_id, tool_id))
+        stored = await services.connector_service.stored(principal.company_id, tool_id)
+        if stored is not None:
+            auth = stored.connector
+            connector = replace(connector, auth_type=auth.auth_type, auth_header=auth.auth_header)
     _check(connector, body.auth_token, services.url_policy)
     with slot_released():
         refusal = await services.url_policy.refusal(connector.base_url)
@@ -118,15 +121,7 @@ def _connector(tool_id: str, body: contract.ConnectorDefinition) -> Connector:
             compile_rule(body.signal_rule)
         except ValueError as error:
             raise invalid(("/signal_rule", str(error))) from None
-    fields = body.model_dump(exclude={"auth_token"})
-    return Connector(tool_id=tool_id, version=0, **fields)
-
-
-def _with_stored_auth(connector: Connector, stored: StoredConnector | None) -> Connector:
-    """The connector to test, with the authentication of the stored one."""
-    if stored is None:
-        return connector
-    return replace(connector, auth_type=stored.connector.auth_type, auth_header=stored.connector.auth_header)
+    return Connector(tool_id=tool_id, version=0, **body.model_dump(exclude={"auth_token"}))
 
 
 def _check(connector: Connector, secret: str | None, url_policy: UrlPolicy) -> None:

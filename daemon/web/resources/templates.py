@@ -44,7 +44,10 @@ async def get_canvas(request: web.Request) -> web.Response:
     With `digest` it is the version that a run is pinned to.
     """
     digest = request.query.get("digest")
-    return json_response(_canvas_json(_entry(request).template if digest is None else await _pinned(request, digest)))
+    one = _entry(request).template if digest is None else await _pinned(request, digest)
+    nodes = [_node_json(one, node) for node in one.nodes]
+    edges = [contract.Edge.view(edge, when=_text(edge.when)) for edge in one.edges]
+    return json_response(contract.Canvas.view(one, nodes=nodes, edges=edges))
 
 
 async def _pinned(request: web.Request, digest: str) -> Template:
@@ -66,14 +69,6 @@ def _entry(request: web.Request) -> CatalogEntry:
 def _template_json(entry: CatalogEntry) -> dict[str, Any]:
     one = entry.template
     return contract.Template.view(one, description=entry.description, steps=len(one.nodes))
-
-
-def _canvas_json(one: Template) -> dict[str, Any]:
-    return contract.Canvas.view(
-        one,
-        nodes=[_node_json(one, node) for node in one.nodes],
-        edges=[contract.Edge.view(edge, when=_text(edge.when)) for edge in one.edges],
-    )
 
 
 def _node_json(one: Template, node: Node) -> dict[str, Any]:

@@ -24,8 +24,6 @@ _NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Connections:
-    """Makes the connections of a server, and holds what they share."""
-
     def __init__(self, server: web.Server, settings: Settings, connections_max: int) -> None:
         self.write_timeout_s = settings.write_timeout_s
         self.unread_bytes_free = settings.write_buffers_bytes_max
