@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Generic, TypeAlias, TypeVar
+from typing import Generic, TypeVar
 
 from actors.context import set_log_context
+from daemon.stores.database import Key
 
 R = TypeVar("R")
 GROUP_MAX = 32
-Key: TypeAlias = tuple[str, str]
 
 
 class BatchLoader(Generic[R]):

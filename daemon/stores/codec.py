@@ -53,7 +53,7 @@ def shape(kind: Any) -> dict[str, list[str]]:
 SNAPSHOT_SCHEMA = zlib.crc32(f"{FOLD_VERSION} {json.dumps(shape(Run), sort_keys=True)}".encode())
 """Another one for each shape of Run; snapshots of other schemas are folded anew."""
 
-_RUN = Decoder(Run)
+decode_run = Decoder(Run).decode
 _CONNECTOR = Decoder(tuple[Connector])
 _STATE = Decoder(tuple[Connector | None])
 _EVENTS = Decoder(tuple[Event, ...])
@@ -62,10 +62,6 @@ _LOG = Decoder(tuple[LogEvent, ...])
 
 def encode_run(run: Run) -> bytes:
     return dumps(run)
-
-
-def decode_run(data: bytes) -> Run:
-    return _RUN.decode(data)
 
 
 def encode_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:

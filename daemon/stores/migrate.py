@@ -17,6 +17,8 @@ from daemon.stores.rows import text
 from daemon.stores.sqlite.connection import locked
 from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
+from daemon.stores.tables.connectors import CHANGE
+from daemon.stores.tables.webhooks import DELIVERY, WEBHOOK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,10 +52,6 @@ class Table:
         return f"INSERT INTO {self.name} ({self.columns}) VALUES ({values}) ON CONFLICT DO NOTHING"  # noqa: S608
 
 
-_HOOK = (
-    "company_id, id, url, events, description, sealed_secret, enabled, reason, failures, cursor_position, cursor_nth, "
-    "created_at, updated_at, updated_by"
-)
 # The next daemon claims the unfinished runs: no daemon has epoch 0. Each company's clock starts
 # after all positions, since the cursors of webhooks stand among those of all companies.
 TABLES = (
@@ -77,17 +75,13 @@ TABLES = (
     Table("commits", "company_id, run_id, version, first_seq, position, head, exact, events"),
     Table("receipts", "company_id, path, key, fingerprint, run_id, status, headers, body, created_at"),
     Table("connectors", "company_id, tool_id, connector, sealed_secret, created_at, updated_at, updated_by"),
-    Table("connector_changes", "company_id, tool_id, number, version, at, by, secret, before, after, via"),
+    Table("connector_changes", CHANGE),
     Table("company_keys", "company_id, key_id, wrapped, created_at"),
     Table("audit_leaves", "company_id, number, stream, version, position"),
     Table("audit_nodes", "company_id, level, number, hash"),
     Table("audit_checkpoints", "company_id, size, at, key_id, previous, root, signature"),
-    Table("webhooks", _HOOK, flags=(6,)),
-    Table(
-        "webhook_deliveries",
-        "company_id, webhook_id, number, id, position, nth, run_id, seq, type, created_at, status, attempts, tries, "
-        "next_at, last_at, status_code, latency_ms, error",
-    ),
+    Table("webhooks", WEBHOOK, flags=(9,)),
+    Table("webhook_deliveries", DELIVERY),
     Table(
         "clocks",
         "company_id, position",

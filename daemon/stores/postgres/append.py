@@ -28,7 +28,8 @@ APPEND = "SELECT performer, taken_over, refusal FROM penstock_append($1, $2, $3,
 class Append:
     """A commit as columns of the statement, encoded before it reaches a connection."""
 
-    commit: Commit
+    company_id: str
+    head: bytes
     row: tuple[Any, ...]
     at: str
 
@@ -49,16 +50,7 @@ class Append:
         if receipt is not None:
             answer = (receipt.fingerprint, receipt.run_id, receipt.status, receipt.headers, receipt.body)
             kept = (receipt.path, receipt.key, *answer)
-        return cls(commit, (*moved, created_at, head, exact, events, checksum, body, *kept), text(now))
-
-    @property
-    def company_id(self) -> str:
-        return self.commit.run.company_id
-
-    @property
-    def head(self) -> bytes:
-        head: bytes = self.row[9]
-        return head
+        return cls(run.company_id, head, (*moved, created_at, head, exact, events, checksum, body, *kept), text(now))
 
 
 Settled = tuple[Ownership | None, Exception | None]

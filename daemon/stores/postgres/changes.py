@@ -27,7 +27,6 @@ _REVOKED = "SELECT token_id, expires_at FROM revocations WHERE noted_at > clock_
 _CONNECTED = (
     "SELECT DISTINCT company_id FROM connector_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
-_ACKNOWLEDGE = "UPDATE daemons SET heard = $2 WHERE epoch = $1"
 _ACKNOWLEDGED = (
     "SELECT NOT EXISTS (SELECT 1 FROM daemons WHERE epoch <> $1 AND until > clock_timestamp() AND heard < $2)"
 )
@@ -38,7 +37,6 @@ INSERT INTO rates (who, hits) VALUES ($1, ARRAY[now()]) ON CONFLICT (who) DO UPD
     FROM unnest(rates.hits) AS hit WHERE hit > now() - make_interval(secs => $3)
 ) RETURNING hits[cardinality(hits)] = now(), extract(epoch FROM hits[1] - now())::float8 + $3
 """
-_DROP_RATES = "DELETE FROM rates WHERE hits[cardinality(hits)] < now() - interval '1 hour'"
 
 
 async def positions(db: PostgresDatabase, companies: Collection[str]) -> dict[str, int]:
@@ -76,7 +74,7 @@ async def database_time(db: PostgresDatabase) -> datetime:
 
 async def acknowledge(db: PostgresDatabase, since: datetime) -> None:
     """Record that this daemon knows all revocations and connector changes before that time."""
-    await db.execute(_ACKNOWLEDGE, db.epoch, since)
+    await db.execute("UPDATE daemons SET heard = $2 WHERE epoch = $1", db.epoch, since)
 
 
 async def acknowledged(db: PostgresDatabase, since: datetime) -> bool:
@@ -92,4 +90,4 @@ async def hit(db: PostgresDatabase, who: str, amount: int, window_s: float) -> f
 
 
 async def drop_rates(db: Database) -> None:
-    await db.execute(_DROP_RATES)
+    await db.execute("DELETE FROM rates WHERE hits[cardinality(hits)] < now() - interval '1 hour'")

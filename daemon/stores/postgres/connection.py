@@ -42,6 +42,7 @@ SESSION: Mapping[str, str] = {
 # A lookup by key never gets faster by a scan, however small the table was when it was planned.
 PLANNER: Mapping[str, str] = {"enable_seqscan": "off"}
 
+# A serialization failure or a deadlock.
 AGAIN = frozenset({"40001", "40P01"})
 FULL = "53100"
 # The connection or the server went away: what was under way may or may not have come about.
@@ -66,11 +67,6 @@ def named(error: BaseException) -> str:
     # What follows the first line quotes the row.
     first = str(error).partition("\n")[0]
     return f"{first} ({state})" if state else f"{type(error).__name__} {first}".strip()
-
-
-def again(error: BaseException) -> bool:
-    """Whether the same may work when it is tried again: a serialization failure or a deadlock."""
-    return isinstance(error, asyncpg.PostgresError) and error.sqlstate in AGAIN
 
 
 def without_nul(words: str | None) -> str | None:
@@ -125,7 +121,7 @@ class Connection:
             except ERRORS as error:
                 if not isinstance(error, asyncpg.PostgresError) or db.is_closed() or db.is_in_transaction():
                     self._drop(db)
-                if again(error) and attempt < RETRIES_MAX - 1:
+                if getattr(error, "sqlstate", None) in AGAIN and attempt < RETRIES_MAX - 1:
                     continue
                 raise failed(error, committing=writing) from error
             except BaseException:

@@ -11,7 +11,7 @@ from actors.ports import StoreFailed
 from daemon.stores.postgres.connection import PLANNER, Connection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from daemon.stores.postgres.connection import Db
 
@@ -21,14 +21,8 @@ NOTIFY_PAUSE_S = 0.02
 LISTEN_S = 1.0
 
 
-async def notify(db: Db, companies: Collection[str]) -> None:
-    """Notify outside the transaction, since NOTIFY locks."""
-    listed = json.dumps(sorted(companies))
-    await db.execute("SELECT pg_notify($1, $2)", CHANNEL, listed if len(listed) <= PAYLOAD_BYTES_MAX else "[]")
-
-
 class Notifications:
-    """NOTIFY of commits made here, LISTEN to those of other daemons."""
+    """NOTIFY of commits made here, outside their transactions since it locks; LISTEN to others."""
 
     def __init__(self, url: str) -> None:
         self._sending = Connection(url)
@@ -54,11 +48,12 @@ class Notifications:
         """Wait for a change and send it, with all others of that moment."""
         await self._due.wait()
         self._due.clear()
-        companies = frozenset() if self._for_all else frozenset(self._changed)
+        named = json.dumps([] if self._for_all else sorted(self._changed))
+        payload = named if len(named) <= PAYLOAD_BYTES_MAX else "[]"
         self._changed, self._for_all = set(), False
         try:
             with suppress(StoreFailed):
-                await self._sending.use(lambda db: notify(db, companies))
+                await self._sending.use(lambda db: db.execute("SELECT pg_notify($1, $2)", CHANNEL, payload))
         except Exception:
             self.alert()  # it is not known of which: all have to look
             raise

@@ -177,9 +177,8 @@ class PostgresStore(Repositories):
         companies: Sequence[str] = [""]
         while companies and total < SEAL_MAX:
             for company_id in companies:
-                room = SEAL_MAX - total
-                if room:
-                    total += await self._seal(company_id, sign, room)
+                if total < SEAL_MAX:
+                    total += await self._seal(company_id, sign, SEAL_MAX - total)
             after = companies[-1]
             companies = await self._read(partial(audit.companies_behind, after=after, limit=SEAL_MAX))
         return total

@@ -18,6 +18,7 @@ from daemon.stores.sqlite.errors import at_opening, lacks_index
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
 T = TypeVar("T")
@@ -105,9 +106,7 @@ def create(path: Path) -> None:
 @asynccontextmanager
 async def writer(path: Path, *, alone: bool = False) -> AsyncIterator[Connection]:
     """The connection that writes; at the end it moves the whole log into the database."""
-    async with _open(path, alone=alone) as connection:
-        with at_opening(path):
-            await connection.run(partial(configure, pragmas=WRITER_PRAGMAS))
+    async with _open(path, WRITER_PRAGMAS, alone=alone) as connection:
         try:
             yield connection
         finally:
@@ -116,12 +115,8 @@ async def writer(path: Path, *, alone: bool = False) -> AsyncIterator[Connection
                 await connection.run(lambda db: db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall())
 
 
-@asynccontextmanager
-async def reader(path: Path, *, alone: bool = False) -> AsyncIterator[Connection]:
-    async with _open(path, alone=alone) as connection:
-        with at_opening(path):
-            await connection.run(partial(configure, pragmas=READER_PRAGMAS))
-        yield connection
+def reader(path: Path, *, alone: bool = False) -> AbstractAsyncContextManager[Connection]:
+    return _open(path, READER_PRAGMAS, alone=alone)
 
 
 @asynccontextmanager
@@ -144,7 +139,7 @@ async def opening(path: Path) -> AsyncIterator[tuple[Connection, bool]]:
 
 
 @asynccontextmanager
-async def _open(path: Path, *, alone: bool) -> AsyncIterator[Connection]:
+async def _open(path: Path, pragmas: Mapping[str, str | int], *, alone: bool) -> AsyncIterator[Connection]:
     if sqlite3.sqlite_version_info < SQLITE_MIN:
         wanted = ".".join(map(str, SQLITE_MIN))
         raise SchemaMismatch(f"SQLite {wanted} or newer is needed; Python uses {sqlite3.sqlite_version} here.")
@@ -152,6 +147,8 @@ async def _open(path: Path, *, alone: bool) -> AsyncIterator[Connection]:
     with at_opening(path):
         await connection
     try:
+        with at_opening(path):
+            await connection.run(partial(configure, pragmas=pragmas))
         yield connection
     finally:
         await connection.close()

@@ -90,7 +90,7 @@ def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[S
         db.execute("BEGIN IMMEDIATE")
         reach("after-begin")
         settled: list[Settled] = []
-        for appends, group in groupby(works, _is_append):
+        for appends, group in groupby(works, lambda work: isinstance(work, Append)):
             alike = list(group)
             if appends:
                 settled += _settle_appends(db, alike)
@@ -108,10 +108,6 @@ def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[S
             db.execute("ROLLBACK")
         raise not_committed(error) from error
     return settled
-
-
-def _is_append(work: Work) -> bool:
-    return isinstance(work, Append)
 
 
 def _settle_appends(db: sqlite3.Connection, appends: list[Any]) -> Sequence[Settled]:

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from daemon.model import StoreState
     from daemon.model.evidence import Sign
     from daemon.observability.metrics import Metrics
-    from daemon.stores.database import Database
     from daemon.stores.database import Work as DatabaseWork
     from daemon.stores.sqlite.database import SqliteDatabase
 
@@ -105,7 +104,7 @@ class SqliteStore(Repositories):
         return self._writer.failed
 
     async def ping(self) -> None:
-        await self._write("", _ping)
+        await self._write("", lambda db: db.execute("PRAGMA user_version = 0"))
 
     @property
     def state(self) -> StoreState:
@@ -160,7 +159,3 @@ def _at_one_point(db: sqlite3.Connection, query: Callable[[SqliteDatabase], Awai
         return run(query, db)
     finally:
         db.execute("COMMIT")
-
-
-async def _ping(db: Database) -> None:
-    await db.execute("PRAGMA user_version = 0")

@@ -31,21 +31,21 @@ if TYPE_CHECKING:
     from daemon.model.event_log import CompanyEvent
     from daemon.stores.database import Database, Key, Row
 
-_WEBHOOK = (
+WEBHOOK = (
     "company_id, id, url, events, description, sealed_secret, created_at, updated_at, updated_by, enabled, reason, "
     "failures, cursor_position, cursor_nth"
 )
-_OF_COMPANY = f"SELECT {_WEBHOOK} FROM webhooks WHERE company_id = $1"
+_OF_COMPANY = f"SELECT {WEBHOOK} FROM webhooks WHERE company_id = $1"
 _CHANGE = (
     "UPDATE webhooks SET url = $3, events = $4, description = $5, updated_at = $6, updated_by = $7, "
     "enabled = true, reason = NULL, failures = 0 WHERE company_id = $1 AND id = $2"
 )
-_DELIVERY = (
+DELIVERY = (
     "company_id, webhook_id, number, id, position, nth, run_id, seq, type, created_at, status, attempts, tries, "
     "next_at, last_at, status_code, latency_ms, error"
 )
 _OF_WEBHOOK = "WHERE company_id = $1 AND webhook_id = $2"
-_DELIVERIES = f"SELECT {_DELIVERY} FROM webhook_deliveries {_OF_WEBHOOK}"
+_DELIVERIES = f"SELECT {DELIVERY} FROM webhook_deliveries {_OF_WEBHOOK}"
 _PENDING = f"SELECT count(*), min(next_at) FROM webhook_deliveries {_OF_WEBHOOK} AND next_at IS NOT NULL"
 _SETTLE = (
     "UPDATE webhook_deliveries SET status = $4, attempts = $5, tries = $6, next_at = $7, last_at = $8, "
@@ -88,7 +88,7 @@ async def add_webhook(db: Database, webhook: Webhook, logged: Logged, receipt: R
     times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)
     row = (*webhook.key, webhook.url, _types(webhook), webhook.description, webhook.sealed_secret, *times)
     state = (webhook.enabled, webhook.reason, webhook.failures)
-    await db.insert(f"webhooks ({_WEBHOOK})", [(*row, *state, *await log_end(db, webhook.company_id))])
+    await db.insert(f"webhooks ({WEBHOOK})", [(*row, *state, *await log_end(db, webhook.company_id))])
 
 
 async def put_webhook(db: Database, webhook: Webhook, logged: Logged) -> bool:
@@ -132,7 +132,11 @@ async def webhook_queue(
     A daemon whose lease has ended must not send what another one sends by now.
     """
     key = (company_id, webhook_id)
-    if db.dialect == "postgres" and not await _serves(db, key):
+    if (
+        db.dialect == "postgres"
+        and await db.row(_SERVED, *key, db.epoch) is None
+        and await db.execute(_TAKE, *key, db.epoch) != 1
+    ):
         return None
     found = await webhook(db, *key)
     if found is None:
@@ -141,12 +145,6 @@ async def webhook_queue(
     due = [_delivery(row) for row in await db.rows(due_next, *key, text(at), bounded(limit))]
     pending, next_at = await db.row(_PENDING, *key) or (0, None)
     return DeliveryQueue(found, due, pending, time_or_none(next_at))
-
-
-async def _serves(db: Database, key: Key) -> bool:
-    if await db.row(_SERVED, *key, db.epoch) is not None:
-        return True
-    return await db.execute(_TAKE, *key, db.epoch) == 1
 
 
 async def enqueue(
@@ -161,7 +159,7 @@ async def enqueue(
     for number, one in enumerate(found, last + 1):
         event = (message_id(one.run_id, one.seq), *one.position, one.run_id, one.seq, one.event.type, text(at))
         rows.append((*webhook.key, number, *event, *pending))
-    await db.insert(f"webhook_deliveries ({_DELIVERY})", rows, skip_known=True)
+    await db.insert(f"webhook_deliveries ({DELIVERY})", rows, skip_known=True)
     old = f"DELETE FROM webhook_deliveries {_OF_WEBHOOK} AND number <= $3 AND next_at IS NULL"
     await db.execute(old, *webhook.key, last + len(found) - KEPT_MAX)
 
