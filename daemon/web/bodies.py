@@ -1,4 +1,4 @@
-"""Read and check the bodies, headers and query parameters of requests."""
+"""Read and check the paths, bodies, headers and query parameters of requests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from actors.context import TRACE
 from daemon.contract.base import Request
 from daemon.runtime.json_codec import NotJson, loads
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import company_of
+from daemon.web.middleware.auth import company_of, principal_of
 from daemon.web.middleware.tracing import sent_traceparent
-from daemon.web.parameters import KEY_CHARS_MAX, LIMIT_DEFAULT, LIMIT_MAX
-from daemon.web.problems import ENCODINGS, Problem, invalid, pointer, unsupported_encoding
+from daemon.web.parameters import ID, KEY_CHARS_MAX, LIMIT_DEFAULT, LIMIT_MAX
+from daemon.web.problems import ENCODINGS, Problem, invalid, not_found, pointer, unsupported_encoding
 from daemon.web.services import SERVICES
 
 WAIT_MAX_S = 60.0
@@ -67,6 +67,14 @@ def parse(model: type[B], value: dict[str, Any]) -> B:
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
         raise invalid(*((pointer(*one["loc"]), _sentence(one["msg"])) for one in found[:50])) from None
+
+
+def path_key(request: web.Request, name: str) -> tuple[str, str]:
+    """The company and the id that the path has under this name; 404 for what is no id."""
+    given = request.match_info[name]
+    if not ID.fullmatch(given):
+        raise not_found()
+    return principal_of(request).company_id, given
 
 
 def prefer(request: web.Request, default_s: float) -> float | None:

@@ -13,8 +13,8 @@ LIMIT_DEFAULT = 50
 LIMIT_MAX = 200
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The id of a run or a webhook."""
-TOOL_ID = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
-DIGEST = r"sha256:[0-9a-f]{64}"
+TOOL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NUMBER_MAX = 10**18 - 1
 STRING = {"type": "string"}
 
@@ -29,7 +29,7 @@ def _integer(description: str, least: int, most: int, default: int) -> dict[str,
 
 PATH: Mapping[str, Any] = {
     "run_id": _string("The id of a run", format="uuid"),
-    "tool_id": _string("The tool that a template names", pattern=f"^{TOOL_ID}$"),
+    "tool_id": _string("The tool that a template names", pattern=f"^{TOOL_ID.pattern}$"),
     "vertical": _string("The name of a template", minLength=1),
     "webhook_id": _string("The id of a webhook", format="uuid"),
     "delivery_id": _string("The id of a delivery", format="uuid"),
@@ -40,7 +40,9 @@ QUERY: Mapping[str, Any] = {
         "The id of the event that was seen last; 0 for the beginning", pattern="^(0|[0-9]{1,18}-[0-9]{1,9})$"
     ),
     "cursor": _string("From the Link header of the page before"),
-    "digest": _string("Of the version that a run is pinned to; the current one without it", pattern=f"^{DIGEST}$"),
+    "digest": _string(
+        "Of the version that a run is pinned to; the current one without it", pattern=f"^{DIGEST.pattern}$"
+    ),
     "limit": _integer("How many entries a page has at most", 1, LIMIT_MAX, LIMIT_DEFAULT),
     "parked_at": _string("Only runs parked at this step"),
     "status": _string("Only runs with this status", enum=list(STATUSES)),

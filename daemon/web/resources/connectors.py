@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from aiohttp import web
@@ -21,8 +20,6 @@ from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import existing, invalid, not_found
 from daemon.web.responses import from_cursor, from_number, json_response, page_response
 from daemon.web.services import SERVICES
-
-_TOOL_ID = re.compile(TOOL_ID)
 
 
 @Operation("List connectors", list[contract.Connector], query=PAGED)
@@ -110,7 +107,7 @@ async def test_connector(request: web.Request) -> web.Response:
 
 def _tool_id(request: web.Request) -> str:
     tool_id = request.match_info["tool_id"]
-    if not _TOOL_ID.fullmatch(tool_id):
+    if not TOOL_ID.fullmatch(tool_id):
         raise invalid(("/tool_id", "has 1 to 128 letters, digits, dots, underscores and dashes"))
     return tool_id
 

@@ -14,7 +14,7 @@ from daemon.contract.base import Empty
 from daemon.model import RunQuery
 from daemon.runtime.ids import new_id
 from daemon.runtime.json_codec import dumps
-from daemon.web.bodies import has_already, if_match, page_limit, parse, traceparent
+from daemon.web.bodies import has_already, if_match, page_limit, parse, path_key, traceparent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
@@ -72,7 +72,7 @@ async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     A gate is decided once: of several verdicts the first counts, the others are refused (409). A
     verdict with the gate's `digest` is refused (412) if anything has changed since it was shown.
     """
-    principal, run_key, body = principal_of(request), _run_key(request), parse(contract.ResumeRun, raw)
+    principal, run_key, body = principal_of(request), path_key(request, "run_id"), parse(contract.ResumeRun, raw)
     message = Resume(
         gate=body.gate,
         decision=body.decision,
@@ -94,7 +94,7 @@ async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 @command(optional=True, wait=default_wait)  # a run that is cancelled rests at once
 async def cancel_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """Ends a run where it stands."""
-    principal, run_key, body = principal_of(request), _run_key(request), parse(contract.CancelRun, raw)
+    principal, run_key, body = principal_of(request), path_key(request, "run_id"), parse(contract.CancelRun, raw)
     at, tags = request.app[SERVICES].now(), if_match(request)
     return RunCommand(run_key, Cancel(by=principal.email, via=principal.via, reason=body.reason, tags=tags, at=at))
 
@@ -105,7 +105,7 @@ async def cancel_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 @command(optional=True)
 async def retry_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """Goes on from the failed step."""
-    principal, run_key, _ = principal_of(request), _run_key(request), parse(Empty, raw)
+    principal, run_key, _ = principal_of(request), path_key(request, "run_id"), parse(Empty, raw)
     at, tags = request.app[SERVICES].now(), if_match(request)
     return RunCommand(run_key, Retry(by=principal.email, via=principal.via, tags=tags, at=at))
 
@@ -151,15 +151,7 @@ async def list_runs(request: web.Request) -> web.Response:
 
 async def find(request: web.Request) -> Run:
     """The run that a path names, if it is the company's."""
-    return existing(await current(request.app[SERVICES], _run_key(request)))
-
-
-def _run_key(request: web.Request) -> tuple[str, str]:
-    """The company and the run that the path names."""
-    run_id = request.match_info["run_id"]
-    if not ID.fullmatch(run_id):
-        raise not_found()
-    return principal_of(request).company_id, run_id
+    return existing(await current(request.app[SERVICES], path_key(request, "run_id")))
 
 
 async def as_read(services: Services, run: Run) -> tuple[Run, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from aiohttp import web
@@ -16,8 +15,6 @@ from daemon.web.parameters import DIGEST
 from daemon.web.problems import existing, invalid, not_found
 from daemon.web.responses import from_cursor, json_response, page_response
 from daemon.web.services import SERVICES
-
-_DIGEST = re.compile(DIGEST)
 
 
 @Operation("List templates", list[contract.Template], query=PAGED)
@@ -51,7 +48,7 @@ async def get_canvas(request: web.Request) -> web.Response:
 
 
 async def _pinned(request: web.Request, digest: str) -> Template:
-    if not _DIGEST.fullmatch(digest):
+    if not DIGEST.fullmatch(digest):
         raise invalid(("/digest", "is the digest of a template, as a run names it"))
     try:
         found = await request.app[SERVICES].catalog.pinned(digest)

@@ -13,7 +13,7 @@ from daemon.contract.base import Empty
 from daemon.identity.accounts import Principal
 from daemon.model.webhooks import WEBHOOKS_MAX, Delivery, TooManyWebhooks, Webhook, WebhookDraft
 from daemon.runtime.json_codec import dumps, loads
-from daemon.web.bodies import page_limit, parse, read
+from daemon.web.bodies import page_limit, parse, path_key, read
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
@@ -40,7 +40,19 @@ async def create_webhook(request: web.Request, raw: dict[str, Any], key: Idempot
     """
     services, body = request.app[SERVICES], parse(contract.WebhookDefinition, raw)
     await _check(services, body.url)
-    return await _create(services, _draft(principal_of(request), body), key)
+
+    def receipt(webhook: Webhook) -> Receipt | None:
+        """Keeps the response with the secret sealed."""
+        if key is None:
+            return None
+        sealed = base64.b64encode(webhook.sealed_secret).decode()
+        return key.sealed_receipt(dumps({**_webhook_json(webhook), "sealed": sealed}))
+
+    try:
+        webhook, secret = await services.webhooks.create(_draft(principal_of(request), body), receipt)
+    except TooManyWebhooks:
+        raise invalid(("", f"a company has at most {WEBHOOKS_MAX} webhooks")) from None
+    return _created_response({**_webhook_json(webhook), "secret": secret})
 
 
 @Operation("List webhooks", list[contract.Webhook], query=PAGED)
@@ -111,11 +123,7 @@ async def redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyK
 
 
 def _key(request: web.Request) -> tuple[str, str]:
-    """The company and the webhook that the path names."""
-    webhook_id = request.match_info["webhook_id"]
-    if not ID.fullmatch(webhook_id):
-        raise not_found()
-    return principal_of(request).company_id, webhook_id
+    return path_key(request, "webhook_id")
 
 
 def _draft(principal: Principal, body: contract.WebhookDefinition) -> WebhookDraft:
@@ -127,22 +135,6 @@ async def _check(services: Services, url: str) -> None:
     """422 for what may not be called from here."""
     if (refusal := services.url_policy.mistake(url) or await services.url_policy.refusal(url)) is not None:
         raise invalid(("/url", refusal))
-
-
-async def _create(services: Services, draft: WebhookDraft, key: IdempotencyKey | None) -> StoredResponse:
-    """Make the webhook; the receipt keeps the response with the secret sealed."""
-
-    def made(webhook: Webhook) -> Receipt | None:
-        if key is None:
-            return None
-        sealed = base64.b64encode(webhook.sealed_secret).decode()
-        return key.sealed_receipt(dumps({**_webhook_json(webhook), "sealed": sealed}))
-
-    try:
-        webhook, secret = await services.webhooks.create(draft, made)
-    except TooManyWebhooks:
-        raise invalid(("", f"a company has at most {WEBHOOKS_MAX} webhooks")) from None
-    return _created_response({**_webhook_json(webhook), "secret": secret})
 
 
 def _created_response(webhook: dict[str, Any]) -> StoredResponse:
