@@ -36,7 +36,9 @@ def ahead(graph: Canvas, gate: Gate, decision: str, *, every_step_waits: bool) -
         asks = node.kind != "end" and (node.gate or every_step_waits)
         yield Ahead(node, certain, asks)
         if not asks:
-            edges = [edge for edge in graph.edges if edge.source == node.id and _onward(node, edge)]
+            edges = [edge for edge in graph.edges if edge.source == node.id]
+            if node.flow != "exclusive":
+                edges = [edge for edge in edges if edge.branch != DENIED]
             waiting.extend((nodes[edge.target], certain and node.flow != "exclusive") for edge in edges)
 
 
@@ -45,7 +47,3 @@ def _taken(graph: Canvas, here: Node, decision: str) -> list[Edge]:
     if here.flow == "exclusive" or decision == DENIED:
         return [edge for edge in edges if edge.branch == decision]
     return [edge for edge in edges if edge.branch != DENIED]
-
-
-def _onward(node: Node, edge: Edge) -> bool:
-    return node.flow == "exclusive" or edge.branch != DENIED

@@ -40,11 +40,8 @@ def doctor(data_dir: DataDir = None, as_json: AsJson = False) -> None:
 
 def _as_text(checks: Sequence[Check], settings: dict[str, Any]) -> str:
     values = (f"{'setting':<8} {name} = {value}" for name, value in settings.items())
-    return "\n".join((*values, *map(_line, checks)))
-
-
-def _line(check: Check) -> str:
-    return f"{check.state:<8} {check.name}: {check.text}{f' → {check.hint}' if check.hint else ''}"
+    found = (f"{one.state:<8} {one.name}: {one.text}{f' → {one.hint}' if one.hint else ''}" for one in checks)
+    return "\n".join((*values, *found))
 
 
 def _as_json(checks: Sequence[Check], settings: dict[str, Any], *, well: bool) -> str:

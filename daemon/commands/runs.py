@@ -86,12 +86,10 @@ def resume(
     gate: Annotated[str | None, typer.Option(help="The gate; required if several are open.")] = None,
     comment: Annotated[str | None, typer.Option(help="Comment, stored with the verdict.")] = None,
     output: Annotated[
-        str | None,
-        typer.Option(help="With done: the tool's response as JSON; @FILE reads a file, - standard input."),
+        str | None, typer.Option(help="With done: the tool's response as JSON; @FILE reads a file, - standard input.")
     ] = None,
     inputs: Annotated[
-        str | None,
-        typer.Option(help="Inputs missing at the gate, as JSON; @FILE reads a file, - standard input."),
+        str | None, typer.Option(help="Inputs missing at the gate, as JSON; @FILE reads a file, - standard input.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,

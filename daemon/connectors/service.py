@@ -78,8 +78,9 @@ class ConnectorService:
             earlier = await self.stored(company_id, connector.tool_id)
             number, version = await self._next(company_id, connector.tool_id)
             sealed = await self._sealed(company_id, connector, secret, earlier)
-            if earlier is not None and _same(earlier, connector, sealed):
-                version = earlier.connector.version
+            if earlier is not None and sealed == earlier.sealed_secret:
+                same = replace(connector, version=earlier.connector.version) == earlier.connector
+                version = earlier.connector.version if same else version
             now = self._now()
             stored = StoredConnector(
                 company_id=company_id,
@@ -160,11 +161,6 @@ class ConnectorService:
         self._held[company_id] = held
         self._public[company_id] = {name: one.connector for name, one in held.items()}
         return held
-
-
-def _same(earlier: StoredConnector, connector: Connector, sealed: bytes | None) -> bool:
-    unchanged = replace(connector, version=earlier.connector.version) == earlier.connector
-    return unchanged and sealed == earlier.sealed_secret
 
 
 def _change(

@@ -58,11 +58,10 @@ def _keys(facts: Facts, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
     for purpose, path in files.items():
         with suppress(KeyFileRefused):
             rings[purpose] = read_ring(path)
-    alike = [
-        purpose for purpose, last in facts.keys.items() if purpose in rings and belong_together(rings[purpose], last)
-    ]
+    known = [purpose for purpose in facts.keys if purpose in rings]
+    alike = [purpose for purpose in known if belong_together(rings[purpose], facts.keys[purpose])]
     running = any(left_s > 0 for left_s in facts.daemons.values())
-    for purpose in (purpose for purpose in facts.keys if purpose in rings and purpose not in alike):
+    for purpose in (purpose for purpose in known if purpose not in alike):
         said = problem if running else warning
         yield said("keys", why_stranger(files[purpose], purpose), "as long as they run, no other starts with this file")
     gone = missing(rings["secrets"], facts.wrapping) if "secrets" in rings else []
