@@ -17,7 +17,6 @@ class BatchLoader(Generic[R]):
     """Reads the runs of concurrent requests in groups, up to `at_once` of them side by side."""
 
     def __init__(self, read: Callable[[Sequence[Key]], Awaitable[Mapping[Key, R]]], at_once: int = 1) -> None:
-        """`read` returns the runs of these keys that exist."""
         self._read = read
         self._at_once = at_once
         self._asked: list[tuple[Key, asyncio.Future[R | None]]] = []

@@ -35,7 +35,6 @@ SNAPSHOT_EAGER_EVENTS = 128
 
 
 def shape(kind: Any) -> dict[str, list[str]]:
-    """The fields of a class and of the classes it holds, by class name."""
     found: dict[str, list[str]] = {}
 
     def look(hint: Any) -> None:
@@ -121,7 +120,6 @@ def decode_connector(data: bytes) -> Connector:
 
 
 def decode_state(data: bytes) -> Connector | None:
-    """The connector of these bytes, or None."""
     return _STATE.decode(data)[0]
 
 

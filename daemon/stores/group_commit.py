@@ -86,7 +86,6 @@ class Writer(Generic[W]):
         return self._seen
 
     def noticed(self, state: StoreState) -> None:
-        """Record what was seen of the disk; the next batch replaces it."""
         self._seen = state
 
     async def submit(self, work: W) -> Any:

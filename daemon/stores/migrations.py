@@ -20,8 +20,6 @@ FILE_NAME = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """A migration as a database records it."""
-
     number: int
     name: str
     checksum: str

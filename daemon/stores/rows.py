@@ -44,7 +44,6 @@ def run_row(run: Run) -> tuple[int, bool, str, str, str, str, str]:
 
 
 def run_status(run: Run) -> tuple[str, str, str]:
-    """Status, parked, updated_at."""
     parked = [visit.step_id for visit in run.parked]
     return run.status, "|".join(("", *parked, "")) if parked else "", text(run.updated_at)
 

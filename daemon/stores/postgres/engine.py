@@ -33,8 +33,6 @@ class Work:
 
 
 class PostgresEngine:
-    """Runs batches on one connection for one daemon."""
-
     def __init__(
         self,
         connection: Connection,

@@ -155,7 +155,6 @@ class Lease:
             _log.warning("daemon_gone", epoch=epoch, hint="its outstanding work is taken over")
 
     def fence(self) -> None:
-        """Record that this daemon may do nothing more."""
         if not self._over:
             self._over = True
             _log.error("lease_lost", epoch=self.epoch, hint="this daemon stops; start it again")

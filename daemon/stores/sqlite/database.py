@@ -67,7 +67,6 @@ def run(work: Callable[[SqliteDatabase], Awaitable[T]], db: sqlite3.Connection) 
 
 @lru_cache(maxsize=256)
 def _numbered(statement: str) -> str:
-    """The statement with SQLite's parameter numbers."""
     return re.sub(r"\$(\d)", r"?\1", statement)
 
 
@@ -83,7 +82,6 @@ class Rows:
     after: str = ""
 
     def write(self, db: sqlite3.Connection, rows: Sequence[Row]) -> int:
-        """Run the statement over the rows; returns how many rows it changed."""
         written = 0
         for cursor in self._run(db, rows):
             written += cursor.rowcount
@@ -91,7 +89,6 @@ class Rows:
         return written
 
     def read(self, db: sqlite3.Connection, rows: Sequence[Row]) -> list[Row]:
-        """Run the statement over the rows; returns all that it finds."""
         return [row for cursor in self._run(db, rows) for row in cursor.fetchall()]
 
     def _run(self, db: sqlite3.Connection, rows: Sequence[Row]) -> Iterator[sqlite3.Cursor]:

@@ -45,7 +45,6 @@ def is_broken(error: sqlite3.Error) -> bool:
 
 
 def named(error: sqlite3.Error) -> str:
-    """An error with SQLite's own name for it."""
     return f"{error} ({getattr(error, 'sqlite_errorname', 'unnamed')})"
 
 

@@ -43,7 +43,6 @@ def read_only(database: Path) -> str:
 
 
 def damage(db: sqlite3.Connection) -> Sequence[str]:
-    """The first findings of SQLite's integrity check; none in a sound file."""
     try:
         found = [str(text) for (text,) in db.execute(f"PRAGMA integrity_check({DAMAGE_MAX})")]
     except sqlite3.DatabaseError as error:
@@ -52,7 +51,6 @@ def damage(db: sqlite3.Connection) -> Sequence[str]:
 
 
 def orphans(db: sqlite3.Connection) -> Sequence[str]:
-    """The first rows that refer to missing ones."""
     rows = db.execute("PRAGMA foreign_key_check").fetchmany(DAMAGE_MAX)
     return [f"row {row} of {table} refers to a row of {parent} that is not there" for table, row, parent, _ in rows]
 

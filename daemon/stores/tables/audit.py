@@ -155,7 +155,6 @@ async def _tree(db: Database, company_id: str) -> TreeBuilder:
 
 
 async def _nodes(db: Database, company_id: str, places: Places) -> merkle.Node:
-    """These nodes of a company's tree, read at once."""
     rows = await db.rows(NODES[db.dialect], company_id, json.dumps(sorted(places))) if places else []
     held: Mapping[tuple[int, int], bytes] = {(level, number): digest for level, number, digest in rows}
 

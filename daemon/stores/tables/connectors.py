@@ -55,7 +55,6 @@ async def connectors_of(db: Database, company_id: str) -> Sequence[StoredConnect
 
 
 async def add_change(db: Database, change: ConnectorChange) -> None:
-    """Record a change, also in the company's log."""
     key = (change.company_id, change.tool_id, change.number)
     states = (codec.encode_connector(change.before), codec.encode_connector(change.after))
     row = (*key, change.version, text(change.at), change.by, change.secret, *states, change.via)
