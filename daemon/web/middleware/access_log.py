@@ -45,22 +45,17 @@ def route_of(request: web.Request) -> str:
     return NO_ROUTE if resource is None else resource.canonical.rstrip("/") or "/"
 
 
-def _run_of(request: web.Request, response: web.StreamResponse) -> str | None:
-    """The run that a request is about: the one that it names, or that it has begun."""
-    begun = response.headers.get("Location", "").partition(RUNS)[2]
-    return request.match_info.get("run_id") or begun or None
-
-
 def _write(request: web.Request, response: web.StreamResponse, seconds: float) -> None:
     if request.get(REFUSED):  # a line for each would be too many
         return
-    status, principal, run_id = response.status, request.get(PRINCIPAL), _run_of(request, response)
+    status, principal = response.status, request.get(PRINCIPAL)
+    run_id = request.match_info.get("run_id") or response.headers.get("Location", "").partition(RUNS)[2]
     write = _log.warning if status >= _FAULT else _log.info
     write(
         "request",
         request_id=request_id_of(request),
         **({} if principal is None else {"company_id": principal.company_id}),
-        **({} if run_id is None else {"run_id": run_id}),
+        **({"run_id": run_id} if run_id else {}),
         method=request.method,
         route=route_of(request),
         path=request.path,
