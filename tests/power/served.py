@@ -18,7 +18,7 @@ from actors.core.messages import StepCleared
 from actors.ports import Commit
 from daemon.cli import app
 from daemon.identity import passwords
-from daemon.keys import keyring
+from daemon.runtime import durable_files
 from daemon.stores.sqlite import connection, engine
 from daemon.stores.sqlite.store import SqliteStore
 from tests.power import within
@@ -66,7 +66,7 @@ FAULTS: dict[str, Callable[[], None]] = {
     "synchronous=OFF": partial(synchronous, 0),
     "reply before commit": partial(commit_late, lambda _commit: True),
     "call before commit": partial(commit_late, lets_a_call_go),
-    "keys not synced": lambda: setattr(keyring, "os", Careless()),
+    "keys not synced": lambda: setattr(durable_files, "os", Careless()),
 }
 
 
