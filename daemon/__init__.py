@@ -1,1 +1,1 @@
-"""The shell around the actors: HTTP, stores, connectors, and the process that holds them together."""
+"""The daemon around the actors: HTTP, stores, connectors and the process."""

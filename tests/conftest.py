@@ -1,4 +1,6 @@
-"""What tests of several kinds share: a PostgreSQL for each worker, started when the first test asks for it."""
+"""What tests of several kinds share: a PostgreSQL for each worker, started when the first test asks
+for it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: much of what is tested waits for a disk, a browser or another process."""
+    """One more than there are processors: much of what is tested waits for a disk, a browser or
+    another process.
+    """
     return (os.cpu_count() or 1) + 1
 
 

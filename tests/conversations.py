@@ -118,7 +118,7 @@ class Conversation:
         """What every message is told of the world."""
         return {"at": self.at}
 
-    # ------------------------------------------------------------------------------------------------ what a test asks
+    # ---------------------------------------------------------------------------- what a test asks
 
     @property
     def events(self) -> tuple[str, ...]:

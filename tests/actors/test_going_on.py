@@ -42,7 +42,8 @@ async def test_a_run_that_cannot_be_activated_keeps_no_other_from_going_on(home:
     after.journal.faults_of_loads.append(passing())
     assert await after.directory.recover() == 4
     assert [type(error) for _, error in after.reported] == [StoreFailed, KeyError]
-    # The passing fault is tried again and has passed by then; the run without a template only says so.
+    # The passing fault is tried again and has passed by then; the run without a template only says
+    # so.
     await after.hands.reached(3)
     await after.settled()
     assert len(after.directory) == 3
@@ -123,7 +124,8 @@ async def test_a_drain_answers_everyone_within_its_bound(home: House) -> None:
         await home.directory.drain(0)
         answers = await asyncio.gather(*asked, return_exceptions=True)
     assert len([answer for answer in answers if isinstance(answer, Stopped)]) == 6
-    # Of these three nobody knows yet whether they will be durable, and that is what their senders are told.
+    # Of these three nobody knows yet whether they will be durable, and that is what their senders
+    # are told.
     assert [answer.outcome for answer in answers if isinstance(answer, StoreFailed)] == ["unknown"] * 3
 
 

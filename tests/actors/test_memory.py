@@ -1,4 +1,6 @@
-"""What runs cost in memory: nothing while they are parked and nobody asks, and little while they are live."""
+"""What runs cost in memory: nothing while they are parked and nobody asks, and little while they
+are live.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def measured() -> Iterator[list[int]]:
 
 
 async def park(home: House, runs: int) -> list[str]:
-    """Start so many runs of the shipped template, each with inputs of its own, as from a request."""
+    """Start so many runs of the shipped template, each with inputs of its own, as from a
+    request.
+    """
     entry = home.catalog.current(VERTICAL)
     assert entry is not None
     text, ids = json.dumps(entry.example), [new_id() for _ in range(runs)]

@@ -1,1 +1,3 @@
-"""The attack harness: a running service under slow connections, overload, bad requests, forged tokens and log-ins."""
+"""The attack harness: a running service under slow connections, overload, bad requests, forged
+tokens and log-ins.
+"""

@@ -1,4 +1,6 @@
-"""Attacks a service that it starts, in every way that it knows, and prints what came of it; exit 1 on a missed bar."""
+"""Attacks a service that it starts, in every way that it knows, and prints what came of it; exit 1
+on a missed bar.
+"""
 
 from __future__ import annotations
 

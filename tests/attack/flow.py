@@ -1,7 +1,7 @@
 """An open loop: requests leave at their time, whether or not earlier ones were answered.
 
-It is lean, or it would be the client that is measured: plain sockets, one thread, and that on a processor of its own
-where there is more than one.
+It is lean, or it would be the client that is measured: plain sockets, one thread, and that on a
+processor of its own where there is more than one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ class Flow:
     lines: list[_Line] = field(default_factory=list)
 
     def connect(self) -> None:
-        """Open all connections, some at a time, so that the queue of the listening socket suffices."""
+        """Open all connections, some at a time, so that the queue of the listening socket
+        suffices.
+        """
         for number in range(self.connections):
             if number % CONNECTED_AT_ONCE == CONNECTED_AT_ONCE - 1:
                 time.sleep(0.01)
@@ -99,7 +101,9 @@ class _Line:
         self.wire.setblocking(False)
 
     def send(self) -> bool:
-        """Send the request; False when the connection has ended, which is a reason to use another."""
+        """Send the request; False when the connection has ended, which is a reason to use
+        another.
+        """
         self._sent_at = time.perf_counter()
         try:
             self.wire.send(self._flow.request)
@@ -156,7 +160,9 @@ def drive(seconds: float, *flows: Flow) -> None:
 
 @contextmanager
 def apart() -> Iterator[None]:
-    """Keep this thread, and those that it makes, to the last processor, where there is another for the service."""
+    """Keep this thread, and those that it makes, to the last processor, where there is another for
+    the service.
+    """
     processors = os.sched_getaffinity(0)
     if len(processors) > 1:
         os.sched_setaffinity(0, {max(processors)})

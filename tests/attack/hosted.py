@@ -1,4 +1,6 @@
-"""`python -m tests.attack.hosted FILE`: the service as `penstock serve` runs it, beside a meter of its loop's lag."""
+"""`python -m tests.attack.hosted FILE`: the service as `penstock serve` runs it, beside a meter of
+its loop's lag.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,9 @@ async def crowd(target: Target, report: Report, seconds: float) -> tuple[float, 
 
 
 async def enumeration(target: Target, report: Report, pairs: int) -> None:
-    """Wrong passwords for an account that is there and for ones that are not, in turn: nobody can tell them apart."""
+    """Wrong passwords for an account that is there and for ones that are not, in turn: nobody can
+    tell them apart.
+    """
     await target.register("known", PASSWORD)
     times: dict[bool, list[float]] = {True: [], False: []}
     seen: dict[bool, set[tuple[object, ...]]] = {True: set(), False: set()}
@@ -63,7 +65,9 @@ def _looks(answer: Answer) -> tuple[object, ...]:
 
 
 def rank_z(some: list[float], others: list[float]) -> float:
-    """How far the ranks of some values among all are from chance, in standard deviations (Mann-Whitney)."""
+    """How far the ranks of some values among all are from chance, in standard deviations
+    (Mann-Whitney).
+    """
     ranked = sorted((value, mine) for values, mine in ((some, True), (others, False)) for value in values)
     first, second = len(some), len(others)
     ranks = sum(place for place, (_, mine) in enumerate(ranked, 1) if mine)

@@ -46,7 +46,9 @@ async def _send(port: int, waiting: Iterator[tuple[str, bytes]], found: Found) -
 
 
 async def malformed(target: Target, report: Report, count: int, seed: int) -> None:
-    """Send so many, each on a connection of its own; what is not answered by then is left half-way."""
+    """Send so many, each on a connection of its own; what is not answered by then is left
+    half-way.
+    """
     token, found, before = await target.register("malformed"), Found(), target.memory_mb
     waiting = made(seed, count, token)
     await asyncio.gather(*(_send(target.port, waiting, found) for _ in range(AT_ONCE)))

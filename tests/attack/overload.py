@@ -1,4 +1,6 @@
-"""Overload: at three times what it can do the service goes on doing it, and a company that asks for little gets it."""
+"""Overload: at three times what it can do the service goes on doing it, and a company that asks for
+little gets it.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ class Load:
     pool_s: float = 1.5
 
     def pool(self, best: float) -> int:
-        """So many connections that most requests find a free one, though others wait; the service takes 10,000."""
+        """So many connections that most requests find a free one, though others wait; the service
+        takes 10,000.
+        """
         return min(POOL_MOST, max(POOL_LEAST, int(best * self.pool_s)))
 
 

@@ -1,4 +1,6 @@
-"""Requests that nobody should send, made from a seed: each kind is a function from a source of chance to bytes."""
+"""Requests that nobody should send, made from a seed: each kind is a function from a source of
+chance to bytes.
+"""
 
 from __future__ import annotations
 

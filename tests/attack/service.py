@@ -1,4 +1,6 @@
-"""The service under attack: a process of its own, with a lag meter on its loop, whose log is kept to be looked at."""
+"""The service under attack: a process of its own, with a lag meter on its loop, whose log is kept
+to be looked at.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ class Target:
         return (await self.ask("GET", "/health")).status == 200
 
     def lags_ms(self, since: float, until: float) -> Iterator[float]:
-        """How late the loop was, each time that it was asked between two moments; only once it has stopped."""
+        """How late the loop was, each time that it was asked between two moments; only once it has
+        stopped.
+        """
         for line in (self.folder / "lags").read_text(encoding="ascii").splitlines():
             at, lag_s = map(float, line.split())
             if since <= at <= until:

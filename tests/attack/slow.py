@@ -39,7 +39,9 @@ class Bounds:
 
 @dataclass(slots=True)
 class Seen:
-    """What came of the connections: how long each was open, how the bodies were answered, what the others waited."""
+    """What came of the connections: how long each was open, how the bodies were answered, what the
+    others waited.
+    """
 
     open_s: dict[str, list[float]] = field(default_factory=dict)
     late_answers: Counter[str] = field(default_factory=Counter)
@@ -128,7 +130,9 @@ async def _arrive(target: Target, seen: Seen, bounds: Bounds, number: int, after
 
 
 async def _hold(target: Target, seen: Seen, bounds: Bounds, kind: str, token: str) -> None:
-    """One slow connection until it is ended; how long it took counts from its last sign of life that is no trick."""
+    """One slow connection until it is ended; how long it took counts from its last sign of life
+    that is no trick.
+    """
     kinds: dict[str, Callable[[Line, Bounds], Awaitable[None]]] = {
         "no bytes": _silent,
         "half a head": _half_head,

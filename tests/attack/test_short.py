@@ -1,6 +1,7 @@
 """The short form of each attack: the same code with lower counts and shorter times.
 
-How quick the service is beside all other tests says little, so it is `make attack` that holds those bars.
+How quick the service is beside all other tests says little, so it is `make attack` that holds those
+bars.
 """
 
 from __future__ import annotations

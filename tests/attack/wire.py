@@ -24,7 +24,9 @@ class Answer:
         return json.loads(self.body)
 
     def mistake(self) -> str | None:
-        """What is wrong with it as a refusal in the contract's form; None when nothing is, or it is none."""
+        """What is wrong with it as a refusal in the contract's form; None when nothing is, or it is
+        none.
+        """
         if self.status < 400:
             return None
         if self.status >= 500 and self.status != 503:
@@ -63,7 +65,9 @@ async def read(reader: asyncio.StreamReader, *, head: bool = False) -> Answer | 
 
 
 async def ask(port: int, request: bytes, *, within_s: float = ANSWERED_S) -> Answer | None:
-    """Send bytes on a connection of their own; None when it ends, or nothing is answered within that time."""
+    """Send bytes on a connection of their own; None when it ends, or nothing is answered within
+    that time.
+    """
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=4_194_304)
     try:
         writer.write(request)

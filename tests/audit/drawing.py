@@ -1,4 +1,6 @@
-"""What tamperings are made of: places and values drawn at random and changed, chains and trees put right again."""
+"""What tamperings are made of: places and values drawn at random and changed, chains and trees put
+right again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A past to tamper with: two companies on a real SQLite file, sealed several times, and exported."""
+"""A past to tamper with: two companies on a real SQLite file, sealed several times, and
+exported.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Single tamperings of a stored history, each drawn at random: what is changed, and what a finding has to name."""
+"""Single tamperings of a stored history, each drawn at random: what is changed, and what a finding
+has to name.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from tests.audit.past import Past
 Names = set[str]
 
 
-# ------------------------------------------------------------------------------------------------------------ histories
+# -------------------------------------------------------------------------------------- histories
 
 
 def event_byte(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
@@ -150,7 +152,7 @@ def commit_moved(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
     return {stream or "''", where or "''"}
 
 
-# ------------------------------------------------------------------------------------------------- leaves, nodes, roots
+# --------------------------------------------------------------------------- leaves, nodes, roots
 
 
 def leaf_edited(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
@@ -222,7 +224,7 @@ def signature_swapped(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
     return {one[0] or "''"}
 
 
-# -------------------------------------------------------------------------------------------- what is derived from them
+# ---------------------------------------------------------------------- what is derived from them
 
 
 def run_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:

@@ -1,4 +1,6 @@
-"""Single tamperings of one run's evidence, each drawn at random; hashes are put right as far as a forger could."""
+"""Single tamperings of one run's evidence, each drawn at random; hashes are put right as far as a
+forger could.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ Document = dict[str, Any]
 
 
 def written(document: Document, events: list[Any]) -> bytes:
-    """The evidence of these events, all hashes, the leaf and the form put right: all but proof and signature."""
+    """The evidence of these events, all hashes, the leaf and the form put right: all but proof and
+    signature.
+    """
     top = Checkpoint(**document["checkpoint"])
     lines = [canonical(one).encode() for one in events]
     begun = genesis(top.company, document["run_id"])

@@ -1,4 +1,6 @@
-"""What the chain begins with and what a leaf covers is canonical JSON, though it is not written by its encoder."""
+"""What the chain begins with and what a leaf covers is canonical JSON, though it is not written by
+its encoder.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the service itself does with a history that was changed: it says so, and serves no state of it."""
+"""What the service itself does with a history that was changed: it says so, and serves no state of
+it.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,9 @@ OLDER = ("via", "was")
 
 
 def old_form(commit: Commit) -> bytes:
-    """The events as one JSON array in the order of their fields, without what they did not have then."""
+    """The events as one JSON array in the order of their fields, without what they did not have
+    then.
+    """
     events = [
         {name: value for name, value in json.loads(dumps(one)).items() if name not in OLDER} for one in commit.events
     ]

@@ -1,7 +1,8 @@
-"""Measures the service beside a bare server, on many stored runs and beside other engines, and prints what it finds.
+"""Measures the service beside a bare server, on many stored runs and beside other engines, and
+prints what it finds.
 
-It ends with 1 when a bar was missed. The figures go into `var/bench/figures.json`, and with --write into a guide with
-its chart.
+It ends with 1 when a bar was missed. The figures go into `var/bench/figures.json`, and with --write
+into a guide with its chart.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ FIGURES = PLACE / "figures.json"
 
 
 async def measured(parts: list[str], name_of_plan: str, folder: Path, figures: dict[str, Any]) -> None:
-    """Put the figures of these parts beside those that are there; each is kept as soon as it is measured."""
+    """Put the figures of these parts beside those that are there; each is kept as soon as it is
+    measured.
+    """
     plan, plans = PLANS[name_of_plan], figures.setdefault("plans", {})
     figures["machine"] = machine.described(folder, plan)
     for name in parts:

@@ -1,4 +1,6 @@
-"""A server that answers every piece of bytes with the same answer: what is left is the price of the client."""
+"""A server that answers every piece of bytes with the same answer: what is left is the price of the
+client.
+"""
 
 from __future__ import annotations
 

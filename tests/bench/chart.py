@@ -1,4 +1,6 @@
-"""The chart of the figures: requests beside the echo, cost beside stored runs, loops beside other engines."""
+"""The chart of the figures: requests beside the echo, cost beside stored runs, loops beside other
+engines.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ LINES = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A bar: its name, its length, what stands behind it, and where a mark shows what was aimed at."""
+    """A bar: its name, its length, what stands behind it, and where a mark shows what was aimed
+    at.
+    """
 
     name: str
     value: float

@@ -1,4 +1,6 @@
-"""A sheet of SVG: rectangles, lines and text in the colours of its style, which follows light and dark."""
+"""A sheet of SVG: rectangles, lines and text in the colours of its style, which follows light and
+dark.
+"""
 
 from __future__ import annotations
 

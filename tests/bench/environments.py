@@ -1,4 +1,6 @@
-"""Environments of their own for what the service does not need: made once, from files with hashes, in `var/bench`."""
+"""Environments of their own for what the service does not need: made once, from files with hashes,
+in `var/bench`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class NotInstalled(Exception):
 
 
 async def environment(name: str, *, installs: bool = True, place: Path = PLACE, here: Path = HERE) -> Path:
-    """The `bin` folder of the environment that `<name>.txt` describes, installed unless it is there."""
+    """The `bin` folder of the environment that `<name>.txt` describes, installed unless it is
+    there.
+    """
     if not installs:
         raise NotInstalled("nothing is to be installed")
     wanted = here / f"{name}.txt"
@@ -40,7 +44,9 @@ async def environment(name: str, *, installs: bool = True, place: Path = PLACE, 
 
 
 async def run(*command: str) -> None:
-    """Run a command to its end; NotInstalled with the last of what it said when it fails or takes too long."""
+    """Run a command to its end; NotInstalled with the last of what it said when it fails or takes
+    too long.
+    """
     process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=DEVNULL, stderr=PIPE)
     try:
         async with asyncio.timeout(INSTALLED_S):

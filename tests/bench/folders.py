@@ -1,4 +1,5 @@
-"""Fills a data FOLDER for a COMPANY with so many parked RUNS, by the store's own code in large transactions, sealed.
+"""Fills a data FOLDER for a COMPANY with so many parked RUNS, by the store's own code in large
+transactions, sealed.
 
 Some of their ids, at random, are left in the file `ids` beside the database.
 """
@@ -37,7 +38,8 @@ VERTICAL = "prior-auth"
 AT_ONCE = 2_000
 IDS_MAX = 20_000
 FILLED_S = 480.0
-# Nothing has to survive: a folder that was not finished is made again. The service sets its own when it opens it.
+# Nothing has to survive: a folder that was not finished is made again. The service sets its own
+# when it opens it.
 HURRIED = ("journal_mode = OFF", "synchronous = OFF", "cache_size = -131072", "locking_mode = EXCLUSIVE")
 
 
@@ -48,7 +50,9 @@ async def empty(folder: Path) -> tuple[str, str]:
 
 
 async def filled(source: Path, folder: Path, company_id: str, runs: int) -> float:
-    """A copy of a data folder with so many runs in it, made by a process of its own; returns the seconds it took."""
+    """A copy of a data folder with so many runs in it, made by a process of its own; returns the
+    seconds it took.
+    """
     began = time.perf_counter()
     shutil.copytree(source, folder)
     arguments = (str(folder), company_id, str(runs))

@@ -1,4 +1,6 @@
-"""What stored runs cost: a start-up on many of them, memory, and each kind of request beside ever more of them."""
+"""What stored runs cost: a start-up on many of them, memory, and each kind of request beside ever
+more of them.
+"""
 
 from __future__ import annotations
 
@@ -114,8 +116,9 @@ async def _passivated(service: Served) -> None:
 async def _growth(folder: Path, token: str, plan: Plan) -> dict[str, Any]:
     """All sizes in turns, each time with a service that was begun for it.
 
-    No run stays in memory, so that every read and every verdict finds its run in the store. And none was answered by
-    this process before: of the runs that were answered last it keeps the bytes, which would be most of the few.
+    No run stays in memory, so that every read and every verdict finds its run in the store. And
+    none was answered by this process before: of the runs that were answered last it keeps the
+    bytes, which would be most of the few.
     """
     costs: dict[int, dict[str, list[Cost]]] = {runs: defaultdict(list) for runs in plan.sizes}
     stored = []
@@ -132,7 +135,9 @@ async def _growth(folder: Path, token: str, plan: Plan) -> dict[str, Any]:
 
 
 async def _one(stored: Stored, service: Served, requests: int, seed: int) -> dict[str, Cost]:
-    """Starts, reads of some at random, verdicts on some at random, and verdicts on what was started just now."""
+    """Starts, reads of some at random, verdicts on some at random, and verdicts on what was started
+    just now.
+    """
     token = stored.token
     shots = (shot for shot, _ in zip(starts(token), range(2 * requests), strict=False))
     found: dict[str, Cost] = {}
@@ -151,7 +156,9 @@ async def _one(stored: Stored, service: Served, requests: int, seed: int) -> dic
 
 
 def _told(costs: dict[int, dict[str, list[Cost]]], plan: Plan) -> dict[str, Any]:
-    """The medians by kind and size, and the processor time in that with the fewest runs in the same round."""
+    """The medians by kind and size, and the processor time in that with the fewest runs in the same
+    round.
+    """
     found: dict[str, Any] = {kind: {} for kind in KINDS}
     for kind, by_size in found.items():
         fewest = costs[plan.sizes[0]][kind]

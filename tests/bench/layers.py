@@ -1,4 +1,6 @@
-"""Where the time of a resume goes: py-spy's samples of the service under load, each counted for the layer it was in."""
+"""Where the time of a resume goes: py-spy's samples of the service under load, each counted for the
+layer it was in.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from tests.bench.shooting import Cost, begun, lasting, medians, shoot, starts, v
 SAMPLES_A_SECOND = 250
 PATIENCE_S = 60.0
 DEEPEST_SHOWN = 12
-# The innermost frame that belongs to a layer counts; `file:function` is for files that serve two layers.
+# The innermost frame that belongs to a layer counts; `file:function` is for files that serve two
+# layers.
 LAYERS: dict[str, tuple[str, ...]] = {
     "HTTP": ("aiohttp/", "daemon/web/server/", "uvloop/", "multidict/", "yarl/"),
     "gateway": ("daemon/web/middleware/", "daemon/web/problems.py", "actors/context.py"),
@@ -44,7 +47,9 @@ _HEAD = re.compile(r".*/(?:site-packages/|lib/python3[^/]*/|(?=(?:daemon|actors)
 
 
 async def measured(folder: Path, plan: Plan) -> dict[str, Any]:
-    """The share of each layer in a resume, and what that is in time; why not, where py-spy cannot be had."""
+    """The share of each layer in a resume, and what that is in time; why not, where py-spy cannot
+    be had.
+    """
     try:
         profiler = await environment("profiler", installs=plan.installs) / "py-spy"
         async with serving(folder / "layers") as service:
@@ -99,7 +104,9 @@ def counted(lines: Iterable[str]) -> Counter[str]:
 
 
 def told(stacks: Counter[str], cost: Cost) -> dict[str, Any]:
-    """Each layer's share of the samples and of the processor time of a resume, and the functions seen most."""
+    """Each layer's share of the samples and of the processor time of a resume, and the functions
+    seen most.
+    """
     layers: Counter[str] = Counter()
     functions: Counter[tuple[str, str]] = Counter()
     for stack, count in stacks.items():
@@ -124,7 +131,9 @@ def told(stacks: Counter[str], cost: Cost) -> dict[str, Any]:
 
 
 def layer_of(frames: Sequence[str]) -> str:
-    """The layer of the innermost frame that belongs to one; helpers that serve several belong to none."""
+    """The layer of the innermost frame that belongs to one; helpers that serve several belong to
+    none.
+    """
     for frame in reversed(frames):
         place = _place(frame)
         fitting = {len(part): name for name, parts in LAYERS.items() for part in parts if place.startswith(part)}

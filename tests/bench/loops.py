@@ -1,4 +1,6 @@
-"""The whole loop, from a start over the gate to the end: ours over HTTP, and in process on other engines."""
+"""The whole loop, from a start over the gate to the end: ours over HTTP, and in process on other
+engines.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def _medians(rounds: list[dict[str, float]]) -> dict[str, float]:
 
 
 async def ours(service: Served, token: str, callers: int, seconds: float) -> dict[str, float]:
-    """So many callers, each with a connection of its own: a start, and a verdict on what was started."""
+    """So many callers, each with a connection of its own: a start, and a verdict on what was
+    started.
+    """
     began: dict[str, float] = {}
     took_s: list[float] = []
 

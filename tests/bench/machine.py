@@ -1,4 +1,6 @@
-"""The machine that the figures are of: what it is, how fast its disk syncs, and whether it had something else to do."""
+"""The machine that the figures are of: what it is, how fast its disk syncs, and whether it had
+something else to do.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def synced_ms(folder: Path, count: int) -> dict[str, float]:
 
 
 def paged_us(file: Path, count: int) -> dict[str, float]:
-    """The processor time that it takes to read a page of a file, from the disk and then from the system's memory."""
+    """The processor time that it takes to read a page of a file, from the disk and then from the
+    system's memory.
+    """
     last, found = file.stat().st_size // len(PAGE), {}
     places = [some * len(PAGE) for some in random.Random(count).choices(range(last), k=count)]
     with file.open("rb") as pages:

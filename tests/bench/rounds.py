@@ -1,4 +1,6 @@
-"""Echo, starts, reads and resumes side by side, in rounds that take turns, over several numbers of connections."""
+"""Echo, starts, reads and resumes side by side, in rounds that take turns, over several numbers of
+connections.
+"""
 
 from __future__ import annotations
 
@@ -88,7 +90,9 @@ def _told(rounds: Sequence[tuple[Round, Batches]]) -> dict[str, Any]:
 
 
 def _transactions(batches: Sequence[dict[str, float]], costs: Sequence[Cost], rows: int) -> dict[str, float]:
-    """How many transactions there were a second, how many writes each held, and how long it took."""
+    """How many transactions there were a second, how many writes each held, and how long it
+    took.
+    """
     works = sum(one["store_batch_size_sum"] for one in batches)
     count = sum(one["store_batch_size_count"] for one in batches)
     took_s = sum(cost.requests / cost.rate for cost in costs)

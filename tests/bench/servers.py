@@ -1,4 +1,6 @@
-"""The servers that are measured, each in a process of its own, and what a process has cost so far."""
+"""The servers that are measured, each in a process of its own, and what a process has cost so
+far.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class Served(Server):
 
     @property
     def read_bytes(self) -> int:
-        """What it has had fetched from the disk so far; what the system had in memory does not count."""
+        """What it has had fetched from the disk so far; what the system had in memory does not
+        count.
+        """
         return int(_found(r"\nread_bytes: (\d+)", Path(f"/proc/{self.pid}/io")))
 
     async def get(self, path: str, token: str) -> Answer:
@@ -89,7 +93,9 @@ async def echoing(program: str = "tests.load.echo") -> AsyncIterator[Served]:
 
 @asynccontextmanager
 async def serving(folder: Path, *, figures: bool = True, **settings: str) -> AsyncIterator[Served]:
-    """The service on a data folder, with the settings of somebody who has set none, but for these."""
+    """The service on a data folder, with the settings of somebody who has set none, but for
+    these.
+    """
     port = free_port() if figures else 0
     given = {"DATA_DIR": str(folder), "PORT": "0", "RATE_LIMITS": "off"}
     given |= {"METRICS_PORT": str(port)} if figures else {}

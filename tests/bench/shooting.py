@@ -1,4 +1,6 @@
-"""Requests against a server that is measured: how many a second, how long each, and what they cost."""
+"""Requests against a server that is measured: how many a second, how long each, and what they
+cost.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,9 @@ FIELDS = ("rate", "p50_ms", "p99_ms", "cpu_us", "client_share", "written_kib", "
 class Cost:
     """What one kind of request cost in one round.
 
-    `cpu_us` is the server's processor time for each, `client_share` how much of a processor the client was using;
-    `written_kib` and `read_kib` are what went to the disk and came from it for each.
+    `cpu_us` is the server's processor time for each, `client_share` how much of a processor the
+    client was using; `written_kib` and `read_kib` are what went to the disk and came from it for
+    each.
     """
 
     requests: int

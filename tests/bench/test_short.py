@@ -1,4 +1,6 @@
-"""The short form of each measurement: that every figure is there and the sums are right, and nothing about speed."""
+"""The short form of each measurement: that every figure is there and the sums are right, and
+nothing about speed.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""What it costs to be watched: the same requests against services that log and count more or less, in turns.
+"""What it costs to be watched: the same requests against services that log and count more or less,
+in turns.
 
-What is looked for is smaller than what chance does: two services that are quite alike differ by some hundredths, and
-one differs from itself a second later. So there are several passes, each with services of its own, and short rounds in
-which all ways take turns at each kind of request; and one way is there twice, to show what chance is left.
+What is looked for is smaller than what chance does: two services that are quite alike differ by
+some hundredths, and one differs from itself a second later. So there are several passes, each with
+services of its own, and short rounds in which all ways take turns at each kind of request; and one
+way is there twice, to show what chance is left.
 """
 
 from __future__ import annotations
@@ -27,12 +29,16 @@ WAYS: dict[str, tuple[bool, dict[str, str]]] = {
     "usual": (True, {"access_log": "errors"}),
     "all": (True, {"access_log": "all", "log_level": "info"}),
 }
-"""As the page calls them: `usual` is the access log as it is by default, with figures; `all` writes every request."""
+"""As the page calls them: `usual` is the access log as it is by default, with figures; `all` writes
+every request.
+"""
 Costs = dict[str, dict[str, list[Cost]]]
 
 
 async def measured(folder: Path, plan: Plan) -> dict[str, Any]:
-    """The processor time of each kind of request, each way, and how it compares to neither log nor figures."""
+    """The processor time of each kind of request, each way, and how it compares to neither log nor
+    figures.
+    """
     costs: Costs = {way: defaultdict(list) for way in plan.ways}
     for number in range(plan.watch_passes):
         await _pass(folder / f"watching-{number}", plan, costs)

@@ -1,4 +1,6 @@
-"""`make cluster`: three daemons on one PostgreSQL, killed, frozen and cut off: is everything as it has to be?"""
+"""`make cluster`: three daemons on one PostgreSQL, killed, frozen and cut off: is everything as it
+has to be?
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def complaints(folder: Path) -> str:
 
 
 def arranged(arguments: argparse.Namespace) -> Network | None:
-    """The network that the daemons are in, for which the program begins anew within a namespace; None without one."""
+    """The network that the daemons are in, for which the program begins anew within a namespace;
+    None without one.
+    """
     if arguments.within:
         # The first process of a namespace is not ended by a signal that it does not take.
         signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -1,4 +1,6 @@
-"""Three daemons, a balancer, a crowd at gates, people who pay, and faults in turn; then everything is compared."""
+"""Three daemons, a balancer, a crowd at gates, people who pay, and faults in turn; then everything
+is compared.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,8 @@ CROWD = 12
 PEOPLE = 8
 GATES_AT_ONCE = 30
 GONE_MAX_S = 10.0
-# A statement has 8 s and a connection 5 s; a partition lasts until those limits have made an answer of the silence.
+# A statement has 8 s and a connection 5 s; a partition lasts until those limits have made an answer
+# of the silence.
 SILENT_MAX_S = 20.0
 
 
@@ -190,7 +193,9 @@ class Play:
         daemon.send(signal.SIGCONT)
 
     async def _partition(self) -> None:
-        """Cut a daemon off from the database for longer than its lease, and until it has said so."""
+        """Cut a daemon off from the database for longer than its lease, and until it has said
+        so.
+        """
         daemon = await self._cluster.one()
         asking = asyncio.create_task(self._asked(daemon))
         await self._gone(daemon, daemon.place.cut)
@@ -199,7 +204,9 @@ class Play:
         daemon.place.mend()
 
     async def _asked(self, daemon: Daemon) -> None:
-        """Ask this daemon for what it has to look up, until it is cut off and says that it cannot."""
+        """Ask this daemon for what it has to look up, until it is cut off and says that it
+        cannot.
+        """
         alone, status, asked = Wire(daemon.place.port, self._cluster.token, daemon.place.host), 200, time.monotonic()
         with suppress(TimeoutError):  # the figure says so
             async with asyncio.timeout(2 * SILENT_MAX_S):
@@ -221,7 +228,9 @@ class Play:
         await asyncio.to_thread(self._cluster.server.start)
 
     async def _gone(self, daemon: Daemon, happen: Callable[[], None]) -> None:
-        """Let a daemon go while it has something to do, and wait until others have taken that over."""
+        """Let a daemon go while it has something to do, and wait until others have taken that
+        over.
+        """
         epoch = await self._cluster.watch.epoch(daemon.pid)
         with suppress(TimeoutError):
             async with asyncio.timeout(2.0):
@@ -231,7 +240,9 @@ class Play:
         await self._cluster.watch.taken_over(epoch, time.monotonic())
 
     async def _crowd(self) -> None:
-        """Decide on gates, many at each at once, for as long as it goes on; in the end look at each once more."""
+        """Decide on gates, many at each at once, for as long as it goes on; in the end look at each
+        once more.
+        """
         port, token = self._cluster.balancer.port, self._cluster.token
         crowd = [Caller(port, token, self._record, number, Shares()) for number in range(CROWD)]
         while not self._over:

@@ -38,7 +38,9 @@ class Once:
 
 
 async def closed_once(cluster: Cluster, gates: int, callers: int) -> Once:
-    """Start runs, and decide on each many times at once; each connection ends at one of the daemons."""
+    """Start runs, and decide on each many times at once; each connection ends at one of the
+    daemons.
+    """
     for daemon in cluster.daemons:
         await daemon.ready()
     port, token, once = cluster.balancer.port, cluster.token, Once(gates, callers)

@@ -1,4 +1,6 @@
-"""Daemons on one database, each a process of its own with its own way to it, and started again when it ends."""
+"""Daemons on one database, each a process of its own with its own way to it, and started again when
+it ends.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""A network of the run's own: every daemon in a namespace, with one way to its callers and another to the database.
+"""A network of the run's own: every daemon in a namespace, with one way to its callers and another
+to the database.
 
-All of it is within one namespace that the run begins in, where nothing of the machine's own network is to be seen. It
-ends with the run's processes, however they end, and those end with the run, whose namespace of processes it is.
+All of it is within one namespace that the run begins in, where nothing of the machine's own network
+is to be seen. It ends with the run's processes, however they end, and those end with the run, whose
+namespace of processes it is.
 """
 
 from __future__ import annotations
@@ -79,7 +81,8 @@ class Home:
             f"address add {BACK.ip + 1 + number}/{BACK.network.prefixlen} dev back",
             "link set front up",
             "link set back up",
-            # Known for good: where nobody answers who has the address, a cut would be an error and no silence.
+            # Known for good: where nobody answers who has the address, a cut would be an error and
+            # no silence.
             f"neighbour add {BACK.ip} lladdr {BACK_LINK} dev back nud permanent",
             within=own,
         )
@@ -148,7 +151,9 @@ for patience_s in map(float, sys.stdin):
 
 
 def main() -> int:
-    """Try it: what a daemon sends comes through, is dropped in silence while it is cut off, and comes through then."""
+    """Try it: what a daemon sends comes through, is dropped in silence while it is cut off, and
+    comes through then.
+    """
     home = Network(1).homes[0]
     with socket.create_server((str(BACK.ip), 0)) as door:
         command = home.command(sys.executable, "-c", CALLER, str(BACK.ip), str(door.getsockname()[1]))

@@ -74,7 +74,9 @@ class Person:
         await self.seen_through(run["id"])
 
     async def seen_through(self, run_id: str) -> None:
-        """Look at a run until it has ended; where nobody knows what came of a call, say that it was made."""
+        """Look at a run until it has ended; where nobody knows what came of a call, say that it was
+        made.
+        """
         while True:
             answer = await self.ask("GET", f"/process-runs/{run_id}")
             run = answer.json

@@ -1,4 +1,6 @@
-"""A TCP proxy: the balancer in front of the daemons, and the cable between a daemon and its database."""
+"""A TCP proxy: the balancer in front of the daemons, and the cable between a daemon and its
+database.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ CHUNK = 65_536
 
 
 class Proxy:
-    """Hands each connection on to one of the places behind it; it can be cut, so that nothing comes through."""
+    """Hands each connection on to one of the places behind it; it can be cut, so that nothing comes
+    through.
+    """
 
     def __init__(self, *behind: tuple[str, int], seed: int = 0) -> None:
         self.port = free_port()

@@ -1,4 +1,6 @@
-"""A network of the run's own: where the machine allows one, a cut in it is silence, and nothing of it stays."""
+"""A network of the run's own: where the machine allows one, a cut in it is silence, and nothing of
+it stays.
+"""
 
 from __future__ import annotations
 

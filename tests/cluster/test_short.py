@@ -1,4 +1,6 @@
-"""`make cluster` for a few seconds: a daemon killed, connections cut, and a crowd at a few gates."""
+"""`make cluster` for a few seconds: a daemon killed, connections cut, and a crowd at a few
+gates.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What `make cluster` counts is seen to be counted: a write of a daemon that is gone, where the fence is broken."""
+"""What `make cluster` counts is seen to be counted: a write of a daemon that is gone, where the
+fence is broken.
+"""
 
 from __future__ import annotations
 

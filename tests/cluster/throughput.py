@@ -1,4 +1,6 @@
-"""`make throughput`: starts and verdicts a second of one daemon on SQLite, and of one and two on PostgreSQL."""
+"""`make throughput`: starts and verdicts a second of one daemon on SQLite, and of one and two on
+PostgreSQL.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ async def serving(folder: Path, count: int, url: str | None) -> AsyncIterator[li
 
 
 def cpu_s(pids: list[int]) -> float:
-    """The processor time that these processes have taken; one that has ended meanwhile does not count."""
+    """The processor time that these processes have taken; one that has ended meanwhile does not
+    count.
+    """
     total = 0
     for pid in pids:
         with suppress(FileNotFoundError, ProcessLookupError):
@@ -105,7 +109,9 @@ async def _loop(port: int, count: int, connections: int, token: str) -> Volley:
 
 
 async def compared(folder: Path, database: Server, loops: int, rounds: int) -> None:
-    """Print them in turn, so that whatever else loads the machine loads all of them, and how they compare."""
+    """Print them in turn, so that whatever else loads the machine loads all of them, and how they
+    compare.
+    """
     of_sqlite, of_one = [], []
     make_keys(folder)
     write_templates(folder / "templates")

@@ -1,4 +1,6 @@
-"""What the database itself says: who is alive, what is outstanding for whom, and whether a fenced daemon ever wrote."""
+"""What the database itself says: who is alive, what is outstanding for whom, and whether a fenced
+daemon ever wrote.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ import asyncpg
 
 LOOK_S = 0.1
 PATIENCE_S = 30.0
-# Noted within the transaction of whoever writes, by what is committed at that moment: there must never be a row.
+# Noted within the transaction of whoever writes, by what is committed at that moment: there must
+# never be a row.
 TRAP = """
 CREATE TABLE fenced_writes (epoch bigint NOT NULL);
 CREATE FUNCTION note_fenced() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -49,7 +52,9 @@ class Watch:
         return 0 if found is None else int(found)
 
     async def taken_over(self, epoch: int, since: float) -> None:
-        """Wait until nothing outstanding is that daemon's any more, and keep how long that took since it was gone."""
+        """Wait until nothing outstanding is that daemon's any more, and keep how long that took
+        since it was gone.
+        """
         outstanding = "SELECT count(*) FROM runs WHERE epoch = $1 AND NOT resting"
         with suppress(TimeoutError):  # the figure says so
             async with asyncio.timeout(PATIENCE_S):

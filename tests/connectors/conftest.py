@@ -1,4 +1,6 @@
-"""A far side to call, a clock that only attempts move, and a dispatcher with everything around it."""
+"""A far side to call, a clock that only attempts move, and a dispatcher with everything around
+it.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ class Seen:
 
 
 class FarSide:
-    """A real server on the loopback address that notes what it gets and answers what a test says."""
+    """A real server on the loopback address that notes what it gets and answers what a test
+    says.
+    """
 
     def __init__(self) -> None:
         self.seen: list[Seen] = []

@@ -1,4 +1,6 @@
-"""The breaker: a far side that is unwell is left alone for a while, and a call that was held back was never sent."""
+"""The breaker: a far side that is unwell is left alone for a while, and a call that was held back
+was never sent.
+"""
 
 from __future__ import annotations
 
@@ -198,7 +200,7 @@ async def test_no_more_circuits_are_kept_than_the_bound_says() -> None:
     assert await bench.send(url="https://40.test/") == "circuit_open"
 
 
-# ------------------------------------------------------------------------------------------------- in the dispatcher
+# ------------------------------------------------------------------------------ in the dispatcher
 
 
 FIVE: dict[str, Any] = {"failures_max": 5, "open_s": 30.0}

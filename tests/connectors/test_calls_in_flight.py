@@ -1,4 +1,6 @@
-"""One flight per key, and what becomes of it when its run ends, the service stops, or the store fails."""
+"""One flight per key, and what becomes of it when its run ends, the service stops, or the store
+fails.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The dispatcher: sent as often as it may be, never more, and the run always learns what came of it."""
+"""The dispatcher: sent as often as it may be, never more, and the run always learns what came of
+it.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +86,7 @@ async def test_a_rule_without_a_clear_answer_is_a_hit(house: House, rule: str | 
     assert outcome.signal == signal
 
 
-# ------------------------------------------------------------------------------------------------ what is never sent
+# ----------------------------------------------------------------------------- what is never sent
 
 
 async def test_a_shadowed_call_is_never_sent(house: House) -> None:
@@ -168,7 +170,7 @@ async def test_a_refused_target_fails_at_once_and_for_certain(far: FarSide) -> N
     assert far.seen == []
 
 
-# ------------------------------------------------------------------------------------------------- attempts and ends
+# ------------------------------------------------------------------------------ attempts and ends
 
 
 @pytest.mark.parametrize("trouble", [408, 425, 429, 500, 501, 502, 503, 504, 599, hang_up])

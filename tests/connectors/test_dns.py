@@ -1,4 +1,6 @@
-"""Names are looked up in threads that companies share, so that those of one never hold up another's."""
+"""Names are looked up in threads that companies share, so that those of one never hold up
+another's.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The toolbox: what is in memory is what is on disk, however reads and changes overtake each other."""
+"""The toolbox: what is in memory is what is on disk, however reads and changes overtake each
+other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What an approval covers: what a gate shows, what changes under it, and what may be sent after it."""
+"""What an approval covers: what a gate shows, what changes under it, and what may be sent after
+it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def live(template: Template, *tools: str, **how: Any) -> Conversation:
     return Conversation(template, {tool: connector(tool, **how) for tool in tools}).start({"amount": 12})
 
 
-# ----------------------------------------------------------------------------------------------------- what is shown
+# ---------------------------------------------------------------------------------- what is shown
 
 
 def test_a_plain_gate_shows_every_irreversible_call_that_its_decisions_lead_to() -> None:
@@ -114,7 +116,7 @@ def test_the_call_itself_is_shown_where_nothing_can_change_it_any_more(how: dict
     assert talk.calls == (("run:pay:1",) if how.get("body_map") != {"sum": "inputs.nowhere"} else ())
 
 
-# --------------------------------------------------------------------------------------- what changes under a gate
+# ---------------------------------------------------------------------- what changes under a gate
 
 
 def test_a_connector_behind_a_gate_that_changes_makes_a_bare_verdict_stale_and_the_gate_shows_it() -> None:
@@ -193,7 +195,7 @@ def test_such_a_gate_stands_as_it_opened_where_no_decision_leads_to_an_irreversi
     assert talk.run.status == "completed"
 
 
-# ----------------------------------------------------------------------------------- what changes after an approval
+# ----------------------------------------------------------------- what changes after an approval
 
 
 def approved(**how: Any) -> Conversation:
@@ -270,7 +272,7 @@ def test_a_change_under_a_call_that_may_be_out_already_is_no_reason_to_send_it_a
     assert talk.gate("pay", 2).reason == FAILED_ONCE
 
 
-# --------------------------------------------------------------------------------------------------- doubt is kept
+# ---------------------------------------------------------------------------------- doubt is kept
 
 
 def test_a_call_that_certainly_did_not_leave_is_tried_again_as_it_was_approved() -> None:

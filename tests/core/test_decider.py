@@ -1,4 +1,6 @@
-"""Where a run goes: gates and verdicts, gateways, branches, loops, and what was seen when it was decided."""
+"""Where a run goes: gates and verdicts, gateways, branches, loops, and what was seen when it was
+decided.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ BLOCK = process(
 )  # fmt: skip
 
 
-# ------------------------------------------------------------------------------------------------- start, park, go on
+# ----------------------------------------------------------------------------- start, park, go on
 
 
 def test_a_run_flows_to_its_gate_and_after_the_verdict_to_its_end() -> None:
@@ -86,7 +88,7 @@ def test_nothing_is_said_to_a_run_that_never_started(message: Cancel | Retry) ->
     assert refused.code == "not_found"
 
 
-# ---------------------------------------------------------------------------------- who may decide what, in which order
+# ------------------------------------------------------------ who may decide what, in which order
 
 
 def refusal(talk: Conversation, **verdict: Any) -> str:
@@ -214,7 +216,7 @@ def test_a_task_or_a_fork_that_waits_may_be_denied(step: str) -> None:
     assert talk.run.at("a") is None
 
 
-# ------------------------------------------------------------------------------------------------------------ gateways
+# --------------------------------------------------------------------------------------- gateways
 
 SIZE = process(
     choice("size"), end("large", "large"), end("small", "small"), ways="size -[big]-> large\nsize -[little]-> small",
@@ -258,7 +260,7 @@ def test_a_human_gateway_without_a_denied_branch_cannot_be_denied() -> None:
     assert refusal(talk, gate="a", decision="denied") == "decision_not_allowed"
 
 
-# ------------------------------------------------------------------------------------------------------------ parallel
+# --------------------------------------------------------------------------------------- parallel
 
 
 def test_a_fork_opens_several_gates_and_the_join_waits_for_all() -> None:
@@ -323,7 +325,7 @@ def test_a_block_in_a_loop_joins_anew_each_time() -> None:
     assert talk.run.visits["join"] == 2
 
 
-# --------------------------------------------------------------------------------------- loops, and what was seen there
+# ----------------------------------------------------------------- loops, and what was seen there
 
 
 def test_a_loop_opens_the_same_gate_for_another_visit() -> None:
@@ -419,7 +421,7 @@ def test_the_digest_covers_the_call_that_an_approval_would_send(how: dict[str, A
     assert Conversation(LOOK, {"look": connector("look", version, **how)}).start().gate("look").digest != seen
 
 
-# ------------------------------------------------------------------------ the connector changes while the gate is open
+# --------------------------------------------------- the connector changes while the gate is open
 
 
 def changed(template: Template) -> Conversation:
@@ -477,7 +479,7 @@ def test_without_a_digest_an_irreversible_call_that_did_not_change_goes_out() ->
     assert talk.calls == ("run:pay:1",)
 
 
-# ------------------------------------------------------------------------------------------------------------- signals
+# ---------------------------------------------------------------------------------------- signals
 
 
 def test_a_hit_holds_the_autopilot_until_a_human_has_decided() -> None:
@@ -536,7 +538,7 @@ def test_only_a_true_signal_is_a_hit(signal: Any, status: str) -> None:
     assert talk.run.status == status
 
 
-# ------------------------------------------------------------------------------------------------------ what is missing
+# -------------------------------------------------------------------------------- what is missing
 
 NEEDY = process(task("pay", needs=("iban",)), end(), ways="pay -> end")
 

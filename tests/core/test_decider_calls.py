@@ -1,4 +1,6 @@
-"""What a run asks of the outside, and what it makes of the answers: calls, failures, retries, cancels and limits."""
+"""What a run asks of the outside, and what it makes of the answers: calls, failures, retries,
+cancels and limits.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def unknown(template: Template) -> Conversation:
     return talk
 
 
-# --------------------------------------------------------------------------------------------------------------- calls
+# ------------------------------------------------------------------------------------------ calls
 
 
 def test_a_live_call_is_outstanding_until_it_returned() -> None:
@@ -146,7 +148,7 @@ def test_a_gate_stays_decidable_while_another_branch_has_failed() -> None:
     assert talk.run.status == "completed"
 
 
-# ------------------------------------------------------------------------------------------------------ stale outcomes
+# --------------------------------------------------------------------------------- stale outcomes
 
 
 def silent(talk: Conversation) -> None:
@@ -189,7 +191,7 @@ def test_no_outcome_is_expected_of_a_call_that_waits_at_its_gate() -> None:
     assert talk.parked == ["pay"]
 
 
-# ----------------------------------------------------------------------------------------------------- unknown outcome
+# -------------------------------------------------------------------------------- unknown outcome
 
 
 @pytest.mark.parametrize("template", [PAY, GATED], ids=["behind a gate", "its own gate"])
@@ -281,7 +283,7 @@ def test_other_branches_go_on_while_an_outcome_is_unknown() -> None:
     assert talk.run.status == "completed"
 
 
-# -------------------------------------------------------------------------------------------------------------- cancel
+# ----------------------------------------------------------------------------------------- cancel
 
 
 @pytest.mark.parametrize(
@@ -345,7 +347,7 @@ def test_a_call_that_was_never_approved_has_no_late_outcome() -> None:
     assert talk.steps() == ["pay:1 cancelled"]
 
 
-# -------------------------------------------------------------------------------------------------------------- limits
+# ----------------------------------------------------------------------------------------- limits
 
 SPIN = process(
     choice("a"), choice("b"), end(), ways="a -[b]-> b\na -[x]-> end\nb -[a]-> a\nb -[y]-> end",

@@ -1,4 +1,6 @@
-"""A denial in one of several branches: it ends that branch alone, and the run when no other is left."""
+"""A denial in one of several branches: it ends that branch alone, and the run when no other is
+left.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The answers of tools: each is read by a rule of its template, which judges a live answer as it does a dry run's."""
+"""The answers of tools: each is read by a rule of its template, which judges a live answer as it
+does a dry run's.
+"""
 
 from __future__ import annotations
 

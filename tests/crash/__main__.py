@@ -1,7 +1,8 @@
-"""`make crash`: kills the service under load, again and again, and has a checker say what became of what it answered.
+"""`make crash`: kills the service under load, again and again, and has a checker say what became of
+what it answered.
 
-The service, the ledger that plays every external API, the driver that uses the service and the checker are processes
-of their own; this one only starts and ends them.
+The service, the ledger that plays every external API, the driver that uses the service and the
+checker are processes of their own; this one only starts and ends them.
 """
 
 from __future__ import annotations

@@ -41,7 +41,9 @@ def _told(case: Case) -> defaultdict[int, list[Line]]:
 
 
 def verdicts_kept(case: Case) -> Iterator[str]:
-    """Every verdict that was acknowledged is in the history as it was given, and none that was refused."""
+    """Every verdict that was acknowledged is in the history as it was given, and none that was
+    refused.
+    """
     given: defaultdict[str, list[Line]] = defaultdict(list)
     for event in case.verdicts:
         given[event["comment"]].append(event)
@@ -112,7 +114,9 @@ def keys_stable(case: Case) -> Iterator[str]:
 
 
 def reads_fresh(case: Case) -> Iterator[str]:
-    """A read that was asked after an answer shows no earlier state; a client reads when nothing else is under way."""
+    """A read that was asked after an answer shows no earlier state; a client reads when nothing
+    else is under way.
+    """
     shown = [line for one in case.said.values() for line in one.answers if "run" in line]
     latest = 0
     for line in sorted(shown, key=lambda line: float(line["at"])):

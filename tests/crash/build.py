@@ -1,4 +1,5 @@
-"""The test build: `penstock` with one failpoint armed, at which the process kills itself as SIGKILL would.
+"""The test build: `penstock` with one failpoint armed, at which the process kills itself as SIGKILL
+would.
 
     FAILPOINT=name[:nth] python -m tests.crash.build serve …
     python -m tests.crash.build --list

@@ -1,7 +1,8 @@
-"""Holds the driver's log, the ledger and the exported history against each other, and names what does not fit.
+"""Holds the driver's log, the ledger and the exported history against each other, and names what
+does not fit.
 
-`python -m tests.crash.checker DRIVER LEDGER HISTORY` prints what it found and ends with 1 if that is anything. It
-knows nothing else: no table of the service, and no code of it.
+`python -m tests.crash.checker DRIVER LEDGER HISTORY` prints what it found and ends with 1 if that
+is anything. It knows nothing else: no table of the service, and no code of it.
 """
 
 from __future__ import annotations

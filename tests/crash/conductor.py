@@ -1,4 +1,6 @@
-"""Starts and ends the processes of the rig: a ledger, a driver, one life of the service after the other, a checker."""
+"""Starts and ends the processes of the rig: a ledger, a driver, one life of the service after the
+other, a checker.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ POLL_S = 0.25
 
 @dataclass
 class Outcome:
-    """How often the service ended in which way, at which failpoints, and what the checker has found."""
+    """How often the service ended in which way, at which failpoints, and what the checker has
+    found.
+    """
 
     ends: Counter[str] = field(default_factory=Counter)
     reached: set[str] = field(default_factory=set)
@@ -43,7 +47,9 @@ class Outcome:
         return self.ends.total()
 
     def take(self, report: str, *, sound: bool) -> None:
-        """Add what a checker has printed: figures under their names, then examples of what does not fit."""
+        """Add what a checker has printed: figures under their names, then examples of what does not
+        fit.
+        """
         self.sound = self.sound and sound
         for line in report.splitlines():
             name, gap, value = line.rpartition("  ")
@@ -160,7 +166,9 @@ class Conductor:
         self.outcome.ends[ending.label if by_itself else "at random"] += 1
 
     async def _at_rest(self, token: str) -> None:
-        """Wait until no run executes any more, or for as long as anything that is pending may take."""
+        """Wait until no run executes any more, or for as long as anything that is pending may
+        take.
+        """
         wire, end = Wire(self._port, token), time.monotonic() + REST_S
         while time.monotonic() < end:
             answer = await wire.ask("GET", "/process-runs/?status=executing&limit=1")

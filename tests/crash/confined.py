@@ -1,6 +1,8 @@
-"""`python -m tests.crash.confined COMMAND…`: run a command within what the unit lets the service ask of the kernel.
+"""`python -m tests.crash.confined COMMAND…`: run a command within what the unit lets the service
+ask of the kernel.
 
-The filters are those that systemd makes of SystemCallFilter, MemoryDenyWriteExecute and RestrictAddressFamilies.
+The filters are those that systemd makes of SystemCallFilter, MemoryDenyWriteExecute and
+RestrictAddressFamilies.
 """
 
 from __future__ import annotations
@@ -103,7 +105,9 @@ def confine() -> None:
 
 
 def check() -> None:
-    """See that the filters hold: a process may not even be nicer, nor ask the kernel about routes."""
+    """See that the filters hold: a process may not even be nicer, nor ask the kernel about
+    routes.
+    """
     for refused in (lambda: os.nice(1), lambda: socket.socket(socket.AF_NETLINK)):
         try:
             refused()

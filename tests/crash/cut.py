@@ -1,4 +1,6 @@
-"""Restores a copy in a child that is killed at its first touch of the data folder, its second, and so on."""
+"""Restores a copy in a child that is killed at its first touch of the data folder, its second, and
+so on.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Everybody who uses the service, in a process of its own: 64 clients whose every request and answer is logged durably.
+"""Everybody who uses the service, in a process of its own: 64 clients whose every request and
+answer is logged durably.
 
-`python -m tests.crash.driver PORT TOKEN FILE SEED [CLIENTS]` works until its standard input ends, and then goes on
-until each client's run is at its end. Each request has a number, which its comment carries into the run's history.
+`python -m tests.crash.driver PORT TOKEN FILE SEED [CLIENTS]` works until its standard input ends,
+and then goes on until each client's run is at its end. Each request has a number, which its comment
+carries into the run's history.
 """
 
 from __future__ import annotations
@@ -57,7 +59,9 @@ class Ask:
 
 
 class Client:
-    """One of the clients: it takes one run after the other through its life, over two connections."""
+    """One of the clients: it takes one run after the other through its life, over two
+    connections.
+    """
 
     def __init__(self, port: int, token: str, notes: Notes, numbers: count[int], seed: str) -> None:
         self._wires = Wire(port, token), Wire(port, token)
@@ -118,7 +122,9 @@ class Client:
         return await self._answered(ask)
 
     async def _decide(self, run: View, gate: View) -> View | None:
-        """Give a verdict: alone, against another one at the same time, or the same one twice at once."""
+        """Give a verdict: alone, against another one at the same time, or the same one twice at
+        once.
+        """
         first = self._verdict(run, gate)
         if self._chance(0.25):
             second = self._verdict(run, gate, but=first.body["decision"])
@@ -154,7 +160,9 @@ class Client:
         return Ask(number, do, method, path, body, {"Idempotency-Key": f"key-{number}"} if keyed else {})
 
     async def _answered(self, ask: Ask, wire: int = 0) -> View | None:
-        """The run in the answer; one with a key is asked until it is answered, one without only once."""
+        """The run in the answer; one with a key is asked until it is answered, one without only
+        once.
+        """
         if ask.keyed:
             self._kept.append(ask)
             return await self._until_answered(ask, wire)

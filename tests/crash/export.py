@@ -17,7 +17,9 @@ PAGE = 200
 
 
 async def export(port: int, token: str, file: Path) -> int:
-    """Write a line for each run, with what is shown of it and its events; returns how many there are."""
+    """Write a line for each run, with what is shown of it and its events; returns how many there
+    are.
+    """
     wires, written = [Wire(port, token) for _ in range(AT_ONCE)], 0
     with file.open("wb") as out:
         async for page in _pages(Wire(port, token), f"/process-runs/?limit={PAGE}"):

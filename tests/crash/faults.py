@@ -1,4 +1,6 @@
-"""Faults of the disk, ordered while the service runs: a library that stands between it and the C library."""
+"""Faults of the disk, ordered while the service runs: a library that stands between it and the C
+library.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ class Faults:
             self._shared = mmap.mmap(file.fileno(), _ORDERS.size)
 
     def write(self, nth: int, code: int, *, short_bytes: int = 0, stay: bool = True) -> None:
-        """The nth write fails, and all later ones unless they need not `stay` so; some bytes of it may be written."""
+        """The nth write fails, and all later ones unless they need not `stay` so; some bytes of it
+        may be written.
+        """
         self._order(nth, code, 0, 0, int(stay), short_bytes, 0, 0)
 
     def sync(self, nth: int, code: int, *, stay: bool = True) -> None:

@@ -1,7 +1,8 @@
-"""The test build in processes that are forked from one that has loaded everything: a start costs next to nothing.
+"""The test build in processes that are forked from one that has loaded everything: a start costs
+next to nothing.
 
-What is the same at every start is done once, as in tests/web: templates are read, and passwords are hashed as cheaply
-as argon2 allows.
+What is the same at every start is done once, as in tests/web: templates are read, and passwords are
+hashed as cheaply as argon2 allows.
 """
 
 from __future__ import annotations

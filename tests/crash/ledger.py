@@ -1,7 +1,9 @@
-"""Every external API in a process of its own: it logs each call durably before it answers, and misbehaves by its seed.
+"""Every external API in a process of its own: it logs each call durably before it answers, and
+misbehaves by its seed.
 
-`python -m tests.crash.ledger FILE SEED` listens on a free port of the loopback address, prints the port, and ends when
-its standard input does. Tools that honour keys take effect once per key, the others each time that they say so.
+`python -m tests.crash.ledger FILE SEED` listens on a free port of the loopback address, prints the
+port, and ends when its standard input does. Tools that honour keys take effect once per key, the
+others each time that they say so.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from aiohttp import web
 from tests.crash.notes import Notes
 from tests.crash.world import KEYED
 
-# How a call goes: whether it takes effect, how it is answered (0: the connection breaks), and how often that is so.
+# How a call goes: whether it takes effect, how it is answered (0: the connection breaks), and how
+# often that is so.
 WAYS = {
     "ok": (True, 200, 86),
     "slow": (True, 200, 4),

@@ -1,4 +1,6 @@
-"""One life of the service after the other, on one folder and one port: how each is started, and how it ends."""
+"""One life of the service after the other, on one folder and one port: how each is started, and how
+it ends.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ TRACED = ("fdatasync", "pwrite64")
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a life is to end: by a kill from outside, at a failpoint, or at the nth of a system call."""
+    """How a life is to end: by a kill from outside, at a failpoint, or at the nth of a system
+    call.
+    """
 
     kind: str
     name: str = ""
@@ -100,7 +104,9 @@ class Lifecycle:
 
 
 class Endings:
-    """Which end the next life takes: plain kills, failpoints in turn until all were reached, and system calls."""
+    """Which end the next life takes: plain kills, failpoints in turn until all were reached, and
+    system calls.
+    """
 
     def __init__(self, names: Sequence[str], seed: str, reached: set[str], *, traced: bool) -> None:
         self._random = random.Random(seed)

@@ -1,4 +1,6 @@
-"""A log that is on disk before anybody goes on: one JSON object a line, many writers to one fsync."""
+"""A log that is on disk before anybody goes on: one JSON object a line, many writers to one
+fsync.
+"""
 
 from __future__ import annotations
 

@@ -48,7 +48,9 @@ def _allowed(case: Case, step_id: str, calls: list[Line]) -> Iterator[str]:
 
 
 def allowance(case: Case, step_id: str) -> Allowed:
-    """The visits of an irreversible step that a human has allowed, and when: each takes a verdict of its own."""
+    """The visits of an irreversible step that a human has allowed, and when: each takes a verdict
+    of its own.
+    """
     guard = GUARDED[case.vertical, step_id]
     allowed: Allowed = {}
     verdict: str | None = None
@@ -70,7 +72,9 @@ def allowance(case: Case, step_id: str) -> Allowed:
 
 
 def calls_known(case: Case) -> Iterator[str]:
-    """Every call belongs to a visit of the run, a repeated one was the same, and shadowed tools are quiet."""
+    """Every call belongs to a visit of the run, a repeated one was the same, and shadowed tools are
+    quiet.
+    """
     entered = {(e["step_id"], e["visit"]) for e in case.events if e["type"] == "step_entered"}
     bodies: defaultdict[str, set[str]] = defaultdict(set)
     effects = Counter(line["key"] for line in case.calls if line["effect"])

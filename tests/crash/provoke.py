@@ -33,7 +33,9 @@ async def new_secret(stage: Stage) -> None:
 
 
 async def new_vault_key(stage: Stage) -> None:
-    """An operator gives the vault a new key while the service runs, by which it wraps all companies' keys anew."""
+    """An operator gives the vault a new key while the service runs, by which it wraps all
+    companies' keys anew.
+    """
     await new_secret(stage)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "daemon", "secrets", "rotate"),

@@ -1,4 +1,6 @@
-"""What the checker goes by: the driver's log, the ledger and the exported history, put together run by run."""
+"""What the checker goes by: the driver's log, the ledger and the exported history, put together run
+by run.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ ACKNOWLEDGED = 300
 
 @dataclass(slots=True)
 class Said:
-    """One request of the driver, however often it was sent, and every answer to it, in the order of the log."""
+    """One request of the driver, however often it was sent, and every answer to it, in the order of
+    the log.
+    """
 
     n: int
     asked: Line | None = None
@@ -66,7 +70,9 @@ class Case:
 
 
 class Plans:
-    """The driver's log by the run that it is about; a plan is what the driver calls a run before it has an id."""
+    """The driver's log by the run that it is about; a plan is what the driver calls a run before it
+    has an id.
+    """
 
     def __init__(self, file: Path) -> None:
         self._lines: defaultdict[int, list[bytes]] = defaultdict(list)

@@ -1,4 +1,6 @@
-"""The real service in a process of its own, somebody who uses it, and a far side that answers when it is told to."""
+"""The real service in a process of its own, somebody who uses it, and a far side that answers when
+it is told to.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ class Service:
             return response.status, json.loads(text) if text else None
 
     async def run(self, method: str, path: str, body: Any = None, **headers: str) -> dict[str, Any]:
-        """A request that has to be answered with a run; the answer is remembered as acknowledged."""
+        """A request that has to be answered with a run; the answer is remembered as
+        acknowledged.
+        """
         status, run = await self.send(method, path, body, **headers)
         assert status < 300, (status, run, self.log.read_text(encoding="utf-8")[-2_000:])
         self.answered[run["id"]] = run
@@ -170,7 +174,9 @@ async def together(requests: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def environment(folder: Path, **settings: str) -> dict[str, str]:
-    """The settings of a service on a folder; what the tester's own environment says of Penstock does not count."""
+    """The settings of a service on a folder; what the tester's own environment says of Penstock
+    does not count.
+    """
     own = {name: value for name, value in os.environ.items() if not name.startswith("PENSTOCK_")}
     return {
         **own,
@@ -186,7 +192,9 @@ def environment(folder: Path, **settings: str) -> dict[str, str]:
 async def serving(
     folder: Path, token: str = "", program: tuple[str, ...] = PROGRAM, **settings: str
 ) -> AsyncIterator[Service]:
-    """A service on the folder's data and templates; it is killed on the way out unless it has ended by itself."""
+    """A service on the folder's data and templates; it is killed on the way out unless it has ended
+    by itself.
+    """
     log = folder / "service.log"
     with log.open("ab") as errors:
         process = await asyncio.create_subprocess_exec(

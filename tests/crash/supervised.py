@@ -1,4 +1,6 @@
-"""The service as systemd starts it: with a socket that listens already, and somebody who hears how it is."""
+"""The service as systemd starts it: with a socket that listens already, and somebody who hears how
+it is.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,8 @@ from pathlib import Path
 
 from tests.crash.service import PATIENCE_S, environment
 
-# What systemd does between fork and exec: the socket becomes descriptor 3, and the variables name this very process.
+# What systemd does between fork and exec: the socket becomes descriptor 3, and the variables name
+# this very process.
 LAUNCHER = """
 import os, sys
 handed, *command = sys.argv[1:]
@@ -67,7 +70,9 @@ async def supervised(
     command: Sequence[str] = SERVE,
     **variables: str,
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """A service that is started as systemd would do it, killed on the way out unless it has ended by itself."""
+    """A service that is started as systemd would do it, killed on the way out unless it has ended
+    by itself.
+    """
     number = "" if handed is None else str(handed.fileno())
     with (folder / "service.log").open("ab") as errors:
         process = await asyncio.create_subprocess_exec(

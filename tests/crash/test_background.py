@@ -1,4 +1,6 @@
-"""Loops without which a promise is void: when one cannot go on the process says so and ends, to be started again."""
+"""Loops without which a promise is void: when one cannot go on the process says so and ends, to be
+started again.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from tests.crash.forked import LONG
 from tests.crash.service import PATIENCE_S, Service, serving
 
 EXIT_STORE_FAILED = 74
-# As `penstock`, but that it waits for a second only, seals at once, and meets a fault that nobody foresaw.
+# As `penstock`, but that it waits for a second only, seals at once, and meets a fault that nobody
+# foresaw.
 SOURCE = """
 import errno, os
 from actors import failpoints
@@ -38,7 +41,9 @@ PROGRAM = (sys.executable, "-c", SOURCE)
 
 @pytest.fixture
 def long(folder: Path) -> Path:
-    """The folder with a template of more steps than one turn takes, so that its runs wake themselves."""
+    """The folder with a template of more steps than one turn takes, so that its runs wake
+    themselves.
+    """
     (folder / "templates" / "long.yaml").write_text(LONG, encoding="utf-8")
     return folder
 
@@ -56,7 +61,9 @@ def logged(service: Service, event: str) -> list[Any]:
 
 
 async def ends(service: Service, loop: str) -> None:
-    """The process ends by itself with the code that has it started again, and says which loop it was."""
+    """The process ends by itself with the code that has it started again, and says which loop it
+    was.
+    """
     async with asyncio.timeout(PATIENCE_S):
         assert await service.process.wait() == EXIT_STORE_FAILED
     assert [one["loop"] for one in logged(service, "background_loop_gave_up")][:1] == [loop]

@@ -1,4 +1,6 @@
-"""The checker finds nothing in logs that were recorded from a sound service, and names each fault planted in them."""
+"""The checker finds nothing in logs that were recorded from a sound service, and names each fault
+planted in them.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def place(run: Line, fits: Callable[[Line], bool]) -> int:
 
 
 def retold(run: Line, events: list[Line]) -> None:
-    """Give a run another history, numbered as it has to be, and have it shown as that history says."""
+    """Give a run another history, numbered as it has to be, and have it shown as that history
+    says.
+    """
     fold = Fold()
     for seq, event in enumerate(events, 1):
         event["seq"] = seq

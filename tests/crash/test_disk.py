@@ -1,4 +1,6 @@
-"""The disk fails or is full under a running service: nobody waits for ever, and every key has one stable answer."""
+"""The disk fails or is full under a running service: nobody waits for ever, and every key has one
+stable answer.
+"""
 
 from __future__ import annotations
 
@@ -104,7 +106,9 @@ async def one_stable_answer(folder: Path, token: str, run_ids: list[str]) -> Non
 
 
 async def breaks(service: Service, run_ids: list[str]) -> None:
-    """Verdicts meet a disk that has broken: some may have happened, none is acknowledged, and the process ends."""
+    """Verdicts meet a disk that has broken: some may have happened, none is acknowledged, and the
+    process ends.
+    """
     answers = await refuses_all(service, run_ids)
     assert {said.outcome for said in answers} in ({"unknown"}, {"unknown", "not_applied"})
     await changes_nothing_more(service, run_ids[0])
@@ -113,7 +117,9 @@ async def breaks(service: Service, run_ids: list[str]) -> None:
 
 
 async def changes_nothing_more(service: Service, run_id: str) -> None:
-    """As long as the process answers at all, no change is acknowledged; this ends with the process."""
+    """As long as the process answers at all, no change is acknowledged; this ends with the
+    process.
+    """
     try:
         while True:
             assert (await verdict(service, run_id)).status == 503
@@ -203,7 +209,9 @@ async def test_what_was_refused_for_want_of_room_has_not_happened_after_a_kill(
 
 
 async def reads_go_on(service: Service, run_ids: list[str]) -> None:
-    """All that changes nothing is answered as ever; the health says what is wrong. A log-in is a write."""
+    """All that changes nothing is answered as ever; the health says what is wrong. A log-in is a
+    write.
+    """
     assert {run["status"] for run in await together(service.read(run_id) for run_id in run_ids)} == {"parked"}
     status, runs = await service.send("GET", "/process-runs/?limit=100")
     assert (status, len(runs)) == (200, HELD + 1)
@@ -216,7 +224,9 @@ async def reads_go_on(service: Service, run_ids: list[str]) -> None:
 
 
 async def starts_full_and_goes_on(folder: Path, token: str, run_ids: list[str], make_room: Callable[[], None]) -> None:
-    """A service that finds no room serves reads, refuses writes as not applied, and writes as soon as there is."""
+    """A service that finds no room serves reads, refuses writes as not applied, and writes as soon
+    as there is.
+    """
     async with serving(folder, token) as service:
         assert {run["status"] for run in await together(service.read(run_id) for run_id in run_ids)} == {"parked"}
         status, health = await service.send("GET", "/health")

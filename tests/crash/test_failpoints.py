@@ -1,4 +1,6 @@
-"""Killed at every named place of the code: what was acknowledged is there, and whoever asks again is answered alike."""
+"""Killed at every named place of the code: what was acknowledged is there, and whoever asks again
+is answered alike.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,8 @@ WHILE_STARTING = (
     *("key-file-written:1", "key-file-written:2", "templates-kept:1", "before-commit:1"),
 )
 AT_RECOVERY = ("recovery-half-way:2", "before-activation:2", "before-rewrap:1", "after-rewrap:1", "before-commit:6")
-# The calls that may be repeated come first, the one that may not second; commits count from the registration on.
+# The calls that may be repeated come first, the one that may not second; commits count from the
+# registration on.
 IN_THE_DAY = (
     *(f"{name}:{nth}" for name in ("before-intent", "after-intent", "before-perform") for nth in (1, 2)),
     *(f"{name}:{nth}" for name in ("before-send", "request-leaving", "after-send") for nth in (1, 2)),
@@ -129,7 +132,9 @@ class Died(Exception):
 
 @dataclass
 class Day:
-    """Somebody's day: each request has a key, so that all of it can be said again, and is then answered alike."""
+    """Somebody's day: each request has a key, so that all of it can be said again, and is then
+    answered alike.
+    """
 
     far_side: FarSide
     big: int = 0
@@ -219,7 +224,9 @@ async def dies(service: Service, day: Day) -> None:
 
 
 async def lives_on(folder: Path, day: Day) -> None:
-    """After a restart the day can be said again, twice alike, and all that began has ended or asks a human."""
+    """After a restart the day can be said again, twice alike, and all that began has ended or asks
+    a human.
+    """
     async with forked(folder) as service:
         await day.live(service)
         await day.live(service)
@@ -243,7 +250,9 @@ async def check_run(service: Service, then: dict[str, Any]) -> None:
 
 
 async def check_payment(service: Service, day: Day) -> None:
-    """It was made once, or nobody knows and a human is asked; never twice. Work may be done again, once per life."""
+    """It was made once, or nobody knows and a human is asked; never twice. Work may be done again,
+    once per life.
+    """
     paid = await service.read(day.answers["pay"][1]["id"])
     made = day.far_side.seen[f"{paid['id']}:pay:1"]
     if paid["status"] == "completed":

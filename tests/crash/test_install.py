@@ -52,7 +52,9 @@ def commands() -> set[str]:
 
 
 class Machine:
-    """A folder with the guide's paths in it; what would install packages or speak to systemd is only noted."""
+    """A folder with the guide's paths in it; what would install packages or speak to systemd is
+    only noted.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -78,7 +80,9 @@ class Machine:
         }
 
     async def lend_packages(self) -> None:
-        """Begin /opt/penstock with the packages of these tests, so that nothing has to be downloaded."""
+        """Begin /opt/penstock with the packages of these tests, so that nothing has to be
+        downloaded.
+        """
         prefix = self.root / "opt" / "penstock"
         made = await asyncio.create_subprocess_exec(sys.executable, "-m", "venv", "--without-pip", prefix)
         assert await made.wait() == 0
@@ -123,7 +127,9 @@ class Machine:
         return dict(line.split("=", 1) for line in lines if not line.startswith("#"))
 
     def hand_over(self) -> str:
-        """The credentials as the unit asks for them: those that are there, under the names that it gives them."""
+        """The credentials as the unit asks for them: those that are there, under the names that it
+        gives them.
+        """
         folder = self.root / "run" / "credentials"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

@@ -1,4 +1,6 @@
-"""A backup beside the running service, the way back from it, and the doctor, as an operator has them."""
+"""A backup beside the running service, the way back from it, and the doctor, as an operator has
+them.
+"""
 
 from __future__ import annotations
 

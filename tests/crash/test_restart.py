@@ -1,4 +1,6 @@
-"""Killed under load, stopped under load: what was acknowledged is there, and what executed goes on."""
+"""Killed under load, stopped under load: what was acknowledged is there, and what executed goes
+on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The rig in short: the service is killed a few times under load, and nothing that it answered is lost."""
+"""The rig in short: the service is killed a few times under load, and nothing that it answered is
+lost.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The keys of stored secrets are rotated under a running service and a stopped one; no call fails meanwhile."""
+"""The keys of stored secrets are rotated under a running service and a stopped one; no call fails
+meanwhile.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A busy service in trouble: whatever it writes, sends or hands out, none of the secrets that it was given is in it."""
+"""A busy service in trouble: whatever it writes, sends or hands out, none of the secrets that it
+was given is in it.
+"""
 
 from __future__ import annotations
 
@@ -89,7 +91,9 @@ async def collector() -> AsyncIterator[Collector]:
 
 
 async def use(service: Service, echo: Echo) -> dict[str, str]:
-    """Work with every kind of secret, and get most of it wrong; returns those that the service gave."""
+    """Work with every kind of secret, and get most of it wrong; returns those that the service
+    gave.
+    """
     status, session = await service.send("POST", "/auth/register", {**PERSON, "password": PASSWORD})
     assert status == 201
     service.token = session["token"]

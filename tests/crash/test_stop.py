@@ -1,4 +1,6 @@
-"""SIGTERM with every kind of caller there: ten seconds at most, and each of them knows where they are."""
+"""SIGTERM with every kind of caller there: ten seconds at most, and each of them knows where they
+are.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ import pytest
 from tests.crash.service import FarSide, Service, serving, together
 
 STOPPED_WITHIN_S = 10.0
-# A name that no server answers for is looked up by a thread that cannot be called off; this one is as deaf.
+# A name that no server answers for is looked up by a thread that cannot be called off; this one is
+# as deaf.
 DEAF = """
 import threading, time
 threading.Thread(target=time.sleep, args=(120,)).start()
@@ -98,7 +101,9 @@ async def resuming(service: Service, run_ids: list[str], statuses: Counter[int])
 
 
 async def prepared(service: Service, far_side: FarSide, hole: Hole) -> tuple[list[str], list[asyncio.Task[Any]]]:
-    """Parked runs, callers who wait for calls that hang, and one who tries a connector that hangs."""
+    """Parked runs, callers who wait for calls that hang, and one who tries a connector that
+    hangs.
+    """
     await service.register()
     await service.connect(far_side, "slow-work")
     how = {"base_url": hole.address, "path": "/", "method": "POST", "reversible": True, "timeout_s": 60}

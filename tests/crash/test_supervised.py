@@ -1,4 +1,6 @@
-"""Under systemd: it says when it is ready, that it is alive and that it stops, and nobody is refused meanwhile."""
+"""Under systemd: it says when it is ready, that it is alive and that it stops, and nobody is
+refused meanwhile.
+"""
 
 from __future__ import annotations
 

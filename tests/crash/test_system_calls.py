@@ -1,4 +1,6 @@
-"""Killed as it enters a system call that writes or syncs: strace counts them and sends the signal."""
+"""Killed as it enters a system call that writes or syncs: strace counts them and sends the
+signal.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Bytes of the files are flipped, torn or lost after a kill: a prefix of the history is served, or nothing is."""
+"""Bytes of the files are flipped, torn or lost after a kill: a prefix of the history is served, or
+nothing is.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ LAST_FRAMES = 150
 
 @dataclass(frozen=True)
 class Left:
-    """What a killed service left behind: its folder, its runs, and the history of each as it was acknowledged."""
+    """What a killed service left behind: its folder, its runs, and the history of each as it was
+    acknowledged.
+    """
 
     folder: Path
     company_id: str
@@ -48,7 +52,9 @@ async def worked(service: Service, number: int) -> list[str]:
 
 @pytest.fixture(scope="session")
 def left(tmp_path_factory: pytest.TempPathFactory) -> Left:
-    """A database, and a log with the later half of what happened, as a kill under load leaves them."""
+    """A database, and a log with the later half of what happened, as a kill under load leaves
+    them.
+    """
     folder = tmp_path_factory.mktemp("left")
     write_templates(folder / "templates")
 
@@ -184,7 +190,9 @@ async def names_what_is_wrong(service: Service) -> None:
 
 
 async def check_shown(folder: Path, left: Left, shown: dict[str, Any]) -> None:
-    """Each run that was shown is what its history makes of it, and that history is the beginning of the true one."""
+    """Each run that was shown is what its history makes of it, and that history is the beginning of
+    the true one.
+    """
     async with SqliteStore.open(folder / "data" / "penstock.db") as store:
         for run_id, run in shown.items():
             try:

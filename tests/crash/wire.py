@@ -1,4 +1,6 @@
-"""A lean HTTP client for loopback that asks and waits, and says whether what it asked may have arrived."""
+"""A lean HTTP client for loopback that asks and waits, and says whether what it asked may have
+arrived.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the rig's runs consist of: their templates, their tools, and the verdict that each irreversible step needs."""
+"""What the rig's runs consist of: their templates, their tools, and the verdict that each
+irreversible step needs.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +77,9 @@ WEIGHTS = {"shadowed": 60, "repeatable": 30, "pay": 10, "two-gates": 20, "parall
 
 @dataclass(frozen=True)
 class Irreversible:
-    """An irreversible step, and the verdict that a way to it leads past; `keyed` when the far side honours keys."""
+    """An irreversible step, and the verdict that a way to it leads past; `keyed` when the far side
+    honours keys.
+    """
 
     tool: str
     gate: str

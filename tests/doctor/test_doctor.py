@@ -1,4 +1,6 @@
-"""The doctor: each thing that can be wrong is found, by name, with what to do; nothing is changed."""
+"""The doctor: each thing that can be wrong is found, by name, with what to do; nothing is
+changed.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ class Told:
 
     @property
     def problems(self) -> list[tuple[str, str]]:
-        """What is wrong but for the chain of evidence, which notices whatever a test does to the database."""
+        """What is wrong but for the chain of evidence, which notices whatever a test does to the
+        database.
+        """
         return [one for one in self.of("problem") if one[0] != "chain"]
 
 

@@ -1,4 +1,6 @@
-"""People who drive runs at random and turn tools from shadow to live and back, while the service comes and goes."""
+"""People who drive runs at random and turn tools from shadow to live and back, while the service
+comes and goes.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +130,9 @@ class Switchboard:
 async def wave(
     service: Service, errands: Sequence[Errand], board: Switchboard, ends: int, number: signal.Signals | None
 ) -> list[Errand]:
-    """Have errands run until so many have ended, and then end the service, or else all; returns the ended ones."""
+    """Have errands run until so many have ended, and then end the service, or else all; returns the
+    ended ones.
+    """
     waiting, ended, enough = deque(errands), list[Errand](), asyncio.Event()
 
     async def work() -> None:

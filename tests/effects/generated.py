@@ -1,4 +1,6 @@
-"""Templates at random that the catalog takes: blocks of one way in, each built in front of what follows it."""
+"""Templates at random that the catalog takes: blocks of one way in, each built in front of what
+follows it.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ class Maker:
         return self.add("verdict", kind="gateway", flow="exclusive", tier="high", branches=branches)
 
     def fork(self, onward: str, depth: int) -> str:
-        """Two branches at once; each comes to the join, and all else to the fork, over a step of one way on."""
+        """Two branches at once; each comes to the join, and all else to the fork, over a step of
+        one way on.
+        """
         join = self.add("join", kind="gateway", flow="parallel", next=onward)
         ways = [self.block(self._look(join), depth - 1) for _ in range(2)]
         return self._look(self.add("fork", kind="gateway", flow="parallel", next=ways))

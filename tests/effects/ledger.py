@@ -1,10 +1,12 @@
-"""A far side in a process of its own: it notes each call before it does anything, and fails in the ways that hurt.
+"""A far side in a process of its own: it notes each call before it does anything, and fails in the
+ways that hurt.
 
-`python -m tests.effects.ledger PORT FILE` listens on the loopback address, at a free port where PORT is 0, prints the
-port, and ends when its standard input does. The path of a call, `/<first>/<later>/…`, says how the first call of a
-run's step goes, and how each later one; a `way` in the query takes the place of `<first>`. Calls that do something do
-it once per Idempotency-Key. It has many addresses, each an origin of its own, because a service that sees an origin
-fail again and again leaves it alone for a while.
+`python -m tests.effects.ledger PORT FILE` listens on the loopback address, at a free port where
+PORT is 0, prints the port, and ends when its standard input does. The path of a call,
+`/<first>/<later>/…`, says how the first call of a run's step goes, and how each later one; a `way`
+in the query takes the place of `<first>`. Calls that do something do it once per Idempotency-Key.
+It has many addresses, each an origin of its own, because a service that sees an origin fail again
+and again leaves it alone for a while.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""What may change between what a gate showed and the verdict, each with what it means for the call."""
+"""What may change between what a gate showed and the verdict, each with what it means for the
+call.
+"""
 
 from __future__ import annotations
 
@@ -83,8 +85,8 @@ def base(books: Books) -> JSON:
     }
 
 
-# What a mutation does: the connector is another one; the facts are, so that the gate has opened again by itself; or
-# nothing that the gate covers.
+# What a mutation does: the connector is another one; the facts are, so that the gate has opened
+# again by itself; or nothing that the gate covers.
 CONNECTOR, FACTS, NOTHING = "connector", "facts", "nothing"
 Act = Callable[[Scene], Awaitable[Any]]
 

@@ -1,4 +1,6 @@
-"""A far side that says back whatever credential it was given, in every form it knows, and the forms themselves."""
+"""A far side that says back whatever credential it was given, in every form it knows, and the forms
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -18,17 +20,22 @@ TOO_LONG = 300 * 1024
 
 
 def forms(secret: str) -> Iterator[str]:
-    """What gives a secret away: it in clear, in JSON, in hex, URL-encoded, and in base64 at each place of three."""
+    """What gives a secret away: it in clear, in JSON, in hex, URL-encoded, and in base64 at each
+    place of three.
+    """
     yield from _plain(secret)
     for encode in (b64encode, urlsafe_b64encode):
         for before in range(3):
             digits = encode(b"\0" * before + secret.encode()).decode().rstrip("=")
-            # The first digit or two hold bits of what stands before, the last one may hold bits of what comes after.
+            # The first digit or two hold bits of what stands before, the last one may hold bits of
+            # what comes after.
             yield digits[before + 1 if before else 0 : -1]
 
 
 def _whole(secret: str) -> Iterator[str]:
-    """A secret as a far side may write it: in each of these ways, in base64 among other bytes too."""
+    """A secret as a far side may write it: in each of these ways, in base64 among other bytes
+    too.
+    """
     yield from _plain(secret)
     for encode in (b64encode, urlsafe_b64encode):
         for before in range(3):

@@ -1,4 +1,6 @@
-"""How large the counts are: small in `make test`, whole in `make effects`; and the figures that come of them."""
+"""How large the counts are: small in `make test`, whole in `make effects`; and the figures that
+come of them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An irreversible call is sent at most once, unless a human says otherwise or the far side knows its key."""
+"""An irreversible call is sent at most once, unless a human says otherwise or the far side knows
+its key.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from tests.effects.world import JSON, Books, ledger, put, rests, start, write_te
 UNKNOWN = ("reset", "hang", "502", "effect-then-reset")
 REPEATED = (*UNKNOWN, "429")
 OUTCOMES = {"retry": "paid", "done": "paid", "denied": "denied"}
-# No company sees more failures in a row of one origin than this: far from what opens a circuit, so that none waits.
+# No company sees more failures in a row of one origin than this: far from what opens a circuit, so
+# that none waits.
 ROW = 4
 PER_COMPANY = ROW * len(HOSTS)
 

@@ -1,4 +1,6 @@
-"""Secrets go through every path there is; then all that was answered, logged or kept is searched for each of them."""
+"""Secrets go through every path there is; then all that was answered, logged or kept is searched
+for each of them.
+"""
 
 from __future__ import annotations
 
@@ -152,7 +154,9 @@ async def recover(caller: Caller, canary: Canary) -> None:
 
 
 async def tried_out(caller: Caller, canary: Canary) -> None:
-    """Try the connector with the stored secret and with a given one, where it answers and where it cannot."""
+    """Try the connector with the stored secret and with a given one, where it answers and where it
+    cannot.
+    """
     tried = {"base_url": caller.parrot.url, "method": "POST", **canary.auth, "retries": 0, "timeout_s": 0.3}
     for path in (*ANSWERED, *FAILING):
         for given in ({}, {"auth_token": canary.token}):
@@ -179,7 +183,9 @@ def canaries(number: int) -> list[Canary]:
 
 
 def hits(birds: list[Canary], place: Path, patterns: Path) -> list[str]:
-    """Where in a folder a secret is found, in whichever form: `grep` looks for all of them in one pass."""
+    """Where in a folder a secret is found, in whichever form: `grep` looks for all of them in one
+    pass.
+    """
     patterns.write_text("".join(f"{form}\n" for one in birds for form in forms(one.secret)), encoding="utf-8")
     command = ["grep", "-raoF", "-f", str(patterns), str(place)]
     found = subprocess.run(command, env={"LC_ALL": "C", "PATH": os.defpath}, capture_output=True, check=False)

@@ -1,4 +1,6 @@
-"""What is in shadow never reaches the outside, and nothing irreversible does without a human in front of it."""
+"""What is in shadow never reaches the outside, and nothing irreversible does without a human in
+front of it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ def clearing(events: list[JSON], step_id: str, visit: int) -> JSON:
 
 
 def approved(events: list[JSON], cleared: JSON) -> bool:
-    """Whether a human allowed it: somebody approved, and somebody did since the step last made a call."""
+    """Whether a human allowed it: somebody approved, and somebody did since the step last made a
+    call.
+    """
     before = [e for e in events if e["seq"] <= cleared["seq"]]
     verdicts = [e["seq"] for e in before if e["type"] == "verdict_given" and e["decision"] != "denied"]
     again = [e["seq"] for e in before if e["type"] == "step_entered" and e["by"] is not None]
@@ -50,7 +54,9 @@ def live(event: JSON) -> bool:
 
 
 def check(line: Line, events: list[JSON], steps: dict[str, JSON], board: Switchboard) -> str:
-    """A call that the ledger got was live, by the very connector that was in force; returns its effect."""
+    """A call that the ledger got was live, by the very connector that was in force; returns its
+    effect.
+    """
     _, step_id, visit = line.key.split(":")
     cleared = clearing(events, step_id, int(visit))
     request = cleared["request"]
@@ -66,7 +72,9 @@ def check(line: Line, events: list[JSON], steps: dict[str, JSON], board: Switchb
 
 
 async def lived_through(folder: Path, errands: list[Errand], board: Switchboard) -> list[list[JSON]]:
-    """See all errands through, the service being killed or stopped now and then; returns their histories."""
+    """See all errands through, the service being killed or stopped now and then; returns their
+    histories.
+    """
     restarts, token = scale.RESTARTS.now, ""
     share = len(errands) // (restarts + 1)
     ended: list[Errand] = []
@@ -126,7 +134,9 @@ def check_once(lines: list[Line], steps: dict[str, dict[str, JSON]]) -> None:
 
 
 class Watch:
-    """What this process does to the outside while it is watched: names it resolves, connections, secrets opened."""
+    """What this process does to the outside while it is watched: names it resolves, connections,
+    secrets opened.
+    """
 
     def __init__(self) -> None:
         self.on = False

@@ -1,4 +1,6 @@
-"""Where connectors may not go: every way to write a target inside, and nothing inside is ever connected to."""
+"""Where connectors may not go: every way to write a target inside, and nothing inside is ever
+connected to.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ Opened = Callable[..., Awaitable[Person]]
 
 
 class Outside:
-    """The network: a canary that counts who comes, names in place of the system's, and a note of each connect."""
+    """The network: a canary that counts who comes, names in place of the system's, and a note of
+    each connect.
+    """
 
     def __init__(self) -> None:
         self.port = 0
@@ -47,7 +51,9 @@ class Outside:
         writer.close()
 
     def resolve(self, host: str, port: int, family: int = 0, *_: Any, **__: Any) -> list[Any]:
-        """What getaddrinfo gives; addresses are read as the C library reads them, 127.1 and 0x7f000001 too."""
+        """What getaddrinfo gives; addresses are read as the C library reads them, 127.1 and
+        0x7f000001 too.
+        """
         name = str(host).lower().removesuffix(".")
         name.encode("idna")
         if name not in NAMES:
@@ -88,7 +94,9 @@ async def outside(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Outside]:
 
 @pytest.fixture
 async def opened(tmp_path: Path, aiohttp_client: Clients, outside: Outside) -> AsyncIterator[Opened]:
-    """Opens a service with an allow list, and registers somebody; connects to the service itself are not noted."""
+    """Opens a service with an allow list, and registers somebody; connects to the service itself
+    are not noted.
+    """
     houses: list[House] = []
 
     async def open_one(egress_allow: str = "") -> Person:

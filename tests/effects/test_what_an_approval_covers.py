@@ -1,4 +1,6 @@
-"""A gate in front of irreversible calls that come later: what it shows, and what becomes of what changes."""
+"""A gate in front of irreversible calls that come later: what it shows, and what becomes of what
+changes.
+"""
 
 from __future__ import annotations
 

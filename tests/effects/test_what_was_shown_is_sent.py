@@ -1,4 +1,6 @@
-"""Whatever changes between what a gate showed and the verdict: what is sent is what a human saw, or nothing is."""
+"""Whatever changes between what a gate showed and the verdict: what is sent is what a human saw, or
+nothing is.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +78,9 @@ def sent(books: Books, run: JSON) -> list[Line]:
 
 
 async def check_performed(scene: Scene, effect: JSON | None) -> None:
-    """What was decided on last is what happened: the call was sent as it stood, was shadowed, or could not be made."""
+    """What was decided on last is what happened: the call was sent as it stood, was shadowed, or
+    could not be made.
+    """
     run, lines = await rests(scene.service, scene.run["id"]), sent(scene.books, scene.run)
     step = next(visit for visit in reversed(run["trace"]) if visit["step_id"] == "send")
     if effect is None:
@@ -89,7 +93,9 @@ async def check_performed(scene: Scene, effect: JSON | None) -> None:
 
 
 async def play(scene: Scene, mutation: Mutation, way: str) -> None:
-    """Show, change, decide; after a refusal the gate shows what stands now, and an approval of that is what is sent."""
+    """Show, change, decide; after a refusal the gate shows what stands now, and an approval of that
+    is what is sent.
+    """
     run, gate = await shown(scene.service, scene.run["id"])
     await mutation.act(scene)
     if mutation.kind == FACTS:

@@ -148,7 +148,9 @@ def gate_at(run: JSON, step_id: str) -> JSON:
 
 
 def digest_of(run: JSON, gate: JSON) -> str:
-    """The digest of what a gate asks to allow, worked out from the answer alone and with another RFC 8785."""
+    """The digest of what a gate asks to allow, worked out from the answer alone and with another
+    RFC 8785.
+    """
     covered = {
         "run": run["id"],
         "template": run["template"]["digest"],
@@ -175,7 +177,9 @@ def shown_digest(effect: JSON) -> str:
 
 
 def assert_sent(line: Line, effect: JSON) -> None:
-    """What the ledger got is what was shown: method, URL, body, and which header carried the credential."""
+    """What the ledger got is what was shown: method, URL, body, and which header carried the
+    credential.
+    """
     assert line.sha256 == hashlib.sha256(line.body.encode()).hexdigest()
     assert call_digest(line.method, line.url, line.body.encode()) == shown_digest(effect), (line, effect)
     got = {name.lower() for name in line.headers} | (set() if line.authorization is None else {"authorization"})

@@ -1,4 +1,6 @@
-"""Housekeeping: the garbage collector leaves alone what was made at the start, and finds rings of garbage soon."""
+"""Housekeeping: the garbage collector leaves alone what was made at the start, and finds rings of
+garbage soon.
+"""
 
 from __future__ import annotations
 

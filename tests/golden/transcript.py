@@ -1,4 +1,6 @@
-"""A scenario is read, played to the core, and written down again with everything that the core answered."""
+"""A scenario is read, played to the core, and written down again with everything that the core
+answered.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ def transcript(scenario: str) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
-# ------------------------------------------------------------------------------------------------------------- reading
+# ---------------------------------------------------------------------------------------- reading
 
 
 def words(text: str) -> tuple[list[str], dict[str, Any]]:
@@ -79,7 +81,9 @@ def bind(talk: Conversation, text: str) -> None:
 
 
 def answered(talk: Conversation, text: str) -> Iterator[str]:
-    """Say it to the run; the events that followed, a refusal, how the run stands and what it wants."""
+    """Say it to the run; the events that followed, a refusal, how the run stands and what it
+    wants.
+    """
     done = said(talk, text)
     if isinstance(done, Rejected):
         yield f"    refused: {done.code}. {done.detail}"
@@ -119,7 +123,7 @@ def said(talk: Conversation, text: str) -> Any:
             raise AssertionError(f"nobody says {verb} to a run")
 
 
-# ------------------------------------------------------------------------------------------------------------- writing
+# ---------------------------------------------------------------------------------------- writing
 
 
 def drawn(template: Template) -> Iterator[str]:

@@ -1,7 +1,9 @@
-"""The hops of a resume: the functions of ours that hand it on, from the first middleware to the commit and back.
+"""The hops of a resume: the functions of ours that hand it on, from the first middleware to the
+commit and back.
 
-Measured on a running service. A hop is a function of ours on the stack when the body is parsed, when the command is in
-the actor's mailbox, when the turn reaches the journal, or when the run is rendered for the response.
+Measured on a running service. A hop is a function of ours on the stack when the body is parsed,
+when the command is in the actor's mailbox, when the turn reaches the journal, or when the run is
+rendered for the response.
 """
 
 from __future__ import annotations

@@ -29,7 +29,9 @@ PUBLIC = {"_asdict", "_exit", "_field_defaults", "_fields", "_make", "_replace"}
 
 @dataclass(frozen=True)
 class Measure:
-    """One figure; `bound` is the most that it may be, and `gate` whether the check fails above it."""
+    """One figure; `bound` is the most that it may be, and `gate` whether the check fails above
+    it.
+    """
 
     name: str
     found: float | None
@@ -83,7 +85,9 @@ def imports() -> Iterator[Measure]:
 
 
 def knots(edges: dict[str, set[str]]) -> list[list[str]]:
-    """Groups of nodes that lead to each other (Tarjan's strongly connected components of more than one node)."""
+    """Groups of nodes that lead to each other (Tarjan's strongly connected components of more than
+    one node).
+    """
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -110,7 +114,9 @@ def knots(edges: dict[str, set[str]]) -> list[list[str]]:
 
 
 def private_names() -> Measure:
-    """Names with an underscore that are read here and defined nowhere here: they belong to other packages."""
+    """Names with an underscore that are read here and defined nowhere here: they belong to other
+    packages.
+    """
     read: dict[str, str] = {}
     ours: set[str] = set()
     for path in modules(*CODE):

@@ -23,7 +23,9 @@ def said(name: str) -> dict[str, list[str]]:
 
 
 def tool(name: str, capfd: pytest.CaptureFixture[str]) -> str | None:
-    """The path of a tool; where it is not on this machine that is said, for what it would judge is not judged here."""
+    """The path of a tool; where it is not on this machine that is said, for what it would judge is
+    not judged here.
+    """
     path = shutil.which(name)
     if path is None:
         with capfd.disabled():

@@ -1,4 +1,6 @@
-"""The vault: a sealed secret opens where it was sealed for, and nowhere else; no data key is kept unwrapped."""
+"""The vault: a sealed secret opens where it was sealed for, and nowhere else; no data key is kept
+unwrapped.
+"""
 
 from __future__ import annotations
 

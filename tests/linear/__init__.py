@@ -1,1 +1,3 @@
-"""One verdict per gate: concurrent verdicts are recorded, and the record is checked for linearizability."""
+"""One verdict per gate: concurrent verdicts are recorded, and the record is checked for
+linearizability.
+"""

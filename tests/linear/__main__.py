@@ -1,4 +1,6 @@
-"""`make linear`: many gates, many callers who decide on each at once, kills in between: is every record sound?"""
+"""`make linear`: many gates, many callers who decide on each at once, kills in between: is every
+record sound?
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Many callers who all decide on the same gates at the same time, and the record of what each was told."""
+"""Many callers who all decide on the same gates at the same time, and the record of what each was
+told.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Shares:
 
 @dataclass
 class Record:
-    """What happened at each gate; moments are drawn from one counter, so that their order is the order in time."""
+    """What happened at each gate; moments are drawn from one counter, so that their order is the
+    order in time.
+    """
 
     moments: count[int] = field(default_factory=count)
     ops: dict[str, list[Op]] = field(default_factory=dict)
@@ -111,7 +115,9 @@ class Caller:
         self._record.note(run_id, Op(invoked, returned, decision, result, stamp))
 
     async def _asked(self, request: bytes, patience_s: float) -> Answer | None:
-        """The answer; None when none came. While there is no service nothing is sent, and so nothing happens."""
+        """The answer; None when none came. While there is no service nothing is sent, and so
+        nothing happens.
+        """
         while True:
             try:
                 answer = await self._wire.send(request, patience_s)

@@ -1,4 +1,6 @@
-"""Has a crowd decide on many gates while the service is killed in between, and checks the record of each gate."""
+"""Has a crowd decide on many gates while the service is killed in between, and checks the record of
+each gate.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ class Harness:
     outcome: Outcome = field(default_factory=Outcome)
 
     async def perform(self) -> Outcome:
-        """Decide on all gates, or on as many as there is time for; read each once more at the end; check."""
+        """Decide on all gates, or on as many as there is time for; read each once more at the end;
+        check.
+        """
         write_templates(self.folder / "templates")
         port, began = free_port(), time.monotonic()
         life = await _up(self.folder, port)

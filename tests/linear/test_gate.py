@@ -1,4 +1,6 @@
-"""The check agrees with a search over all orders, and finds each kind of fault that a gate could have."""
+"""The check agrees with a search over all orders, and finds each kind of fault that a gate could
+have.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ STAMPS = (None, APPROVED, DENIED, Stamp("approved", "3"))
 
 
 def search(ops: Sequence[Op], state: Stamp | None = None) -> bool:
-    """Wing and Gong: try every operation that may come first, then the rest, until an order fits."""
+    """Wing and Gong: try every operation that may come first, then the rest, until an order
+    fits.
+    """
     if all(op.result == "unknown" for op in ops):
         return True
     first_return = min(op.returned for op in ops)
@@ -43,7 +47,8 @@ def happens(op: Op, state: Stamp | None) -> list[Stamp | None]:
             assert state is not None
             if op.stamp is None or op.stamp == state:
                 return [state]
-            # Nobody was told yet when the verdict without an answer was given: this is the first to say so.
+            # Nobody was told yet when the verdict without an answer was given: this is the first to
+            # say so.
             return [op.stamp] if (state.at, state.decision) == ("?", op.stamp.decision) else []
         case "unknown":
             return [state, *([written] if state is None else [])]
@@ -86,7 +91,9 @@ def test_the_check_agrees_with_a_search_over_all_orders(ops: list[Op]) -> None:
 
 
 def sound() -> list[Op]:
-    """Five callers and two readers of one gate: one wins, one is never answered, the others are told who won."""
+    """Five callers and two readers of one gate: one wins, one is never answered, the others are
+    told who won.
+    """
     moment = count()
     reads_open = Op(next(moment), next(moment), None, "open")
     begun = [next(moment) for _ in range(5)]

@@ -1,4 +1,6 @@
-"""The harness in short: concurrent verdicts, callers without patience and a kill leave every record linearizable."""
+"""The harness in short: concurrent verdicts, callers without patience and a kill leave every record
+linearizable.
+"""
 
 from __future__ import annotations
 

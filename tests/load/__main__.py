@@ -1,4 +1,6 @@
-"""Fires concurrent resumes at a service that it starts, beside a bare echo server, and prints what came of it."""
+"""Fires concurrent resumes at a service that it starts, beside a bare echo server, and prints what
+came of it.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ class Server:
 
     @property
     def cpu_s(self) -> float:
-        """The processor time that all its threads have taken so far, whatever else loads the machine."""
+        """The processor time that all its threads have taken so far, whatever else loads the
+        machine.
+        """
         return time.clock_gettime(~self.pid << 3 | 2)  # what clock_getcpuclockid(3) makes on Linux
 
 

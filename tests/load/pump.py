@@ -1,4 +1,6 @@
-"""A lean HTTP/1.1 client for loopback: so many connections, each sending its next request when the last is answered."""
+"""A lean HTTP/1.1 client for loopback: so many connections, each sending its next request when the
+last is answered.
+"""
 
 from __future__ import annotations
 
@@ -109,9 +111,11 @@ class _Connection(asyncio.Protocol):
 
 
 async def fire(port: int, shots: Iterable[Shot], connections: int, follow: Follow | None = None) -> Volley:
-    """Send all shots to a port of this machine over so many connections at once, and wait for the answers.
+    """Send all shots to a port of this machine over so many connections at once, and wait for the
+    answers.
 
-    `follow` may have the connection that got an answer send something else before it takes the next shot.
+    `follow` may have the connection that got an answer send something else before it takes the next
+    shot.
     """
     loop, volley, waiting = asyncio.get_running_loop(), Volley(), iter(shots)
     began = time.perf_counter()

@@ -1,4 +1,6 @@
-"""The fence: a daemon whose lease was ended writes, claims and serves nothing, and none is ended under a commit."""
+"""The fence: a daemon whose lease was ended writes, claims and serves nothing, and none is ended
+under a commit.
+"""
 
 from __future__ import annotations
 

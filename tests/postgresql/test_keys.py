@@ -1,4 +1,6 @@
-"""Daemons on one database have keys in common, or do not start; a rotation may reach them in any order."""
+"""Daemons on one database have keys in common, or do not start; a rotation may reach them in any
+order.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ PURPOSES: tuple[KeyPurpose, ...] = get_args(KeyPurpose)
 
 
 class Site:
-    """Daemons on one database, each with a data folder of its own and the first one's keys in it."""
+    """Daemons on one database, each with a data folder of its own and the first one's keys in
+    it.
+    """
 
     def __init__(self, url: str, folder: Path, stack: AsyncExitStack) -> None:
         self.url, self.folder, self.stack = url, folder, stack

@@ -1,4 +1,6 @@
-"""How PostgreSQL finds things, whatever it knows of the tables: by key, since one plan is kept for long."""
+"""How PostgreSQL finds things, whatever it knows of the tables: by key, since one plan is kept for
+long.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Cuts the power at thousands of places, proves that it would notice a loss, and prints what came of it."""
+"""Cuts the power at thousands of places, proves that it would notice a loss, and prints what came
+of it.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,8 @@ def recorded(folder: Path, plan: Plan, by: dict[str, str]) -> Recording:
     here = folder / "record"
     shutil.rmtree(here, ignore_errors=True)
     recording = asyncio.run(record(here, plan, by))
-    # What recorder.c does not see it cannot lose, and what is within sees keys only when they are synced.
+    # What recorder.c does not see it cannot lose, and what is within sees keys only when they are
+    # synced.
     if not plan.fault and not is_complete(recording):
         raise SystemExit("the record is not what the folder holds: something writes that is not seen")
     return recording
@@ -65,7 +68,9 @@ def blind(folder: Path, by: dict[str, str], seed: int) -> list[str]:
 
 
 def main() -> int:
-    """Cut, and say what was lost; the exit code is 0 when nothing was, and every planted fault was noticed."""
+    """Cut, and say what was lost; the exit code is 0 when nothing was, and every planted fault was
+    noticed.
+    """
     parser = argparse.ArgumentParser(prog="make power", description=__doc__)
     parser.add_argument("--images", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=random.randrange(2**32))

@@ -1,4 +1,6 @@
-"""Whether an image opens, is sound, and has in it whatever somebody was told before the power went."""
+"""Whether an image opens, is sound, and has in it whatever somebody was told before the power
+went.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""A disk that loses its power: what was synced it has kept, of everything else it may have kept any part.
+"""A disk that loses its power: what was synced it has kept, of everything else it may have kept any
+part.
 
-A sector is written whole or not at all. Of the writes to a sector since the last sync, the disk has kept all up to any
-one of them, and each sector decides for itself. Names in a folder are kept once the folder was synced.
+A sector is written whole or not at all. Of the writes to a sector since the last sync, the disk has
+kept all up to any one of them, and each sector decides for itself. Names in a folder are kept once
+the folder was synced.
 """
 
 from __future__ import annotations
@@ -80,7 +82,9 @@ class File:
         return self._in_pieces(chance, whole=manner == "some")
 
     def _in_pieces(self, chance: random.Random, *, whole: bool) -> bytes:
-        """Some of the changes, or of their sectors, or of their pages as a cache writes them; a size that it had."""
+        """Some of the changes, or of their sectors, or of their pages as a cache writes them; a
+        size that it had.
+        """
         likely = chance.choice((0.1, 0.5, 0.9))
         unit = SECTOR_BYTES if whole else chance.choice((SECTOR_BYTES, PAGE_BYTES))
         state, content, sizes = bytearray(self.safe), self._with_room(chance), [len(self.safe)]
@@ -98,7 +102,9 @@ class File:
         return bytes(content[: sizes[-1] if chance.random() < 0.5 else chance.choice(sizes)])
 
     def _with_room(self, chance: random.Random) -> bytearray:
-        """What is safe, and behind it zeros or anything, as space is that was given but never written."""
+        """What is safe, and behind it zeros or anything, as space is that was given but never
+        written.
+        """
         ends = [change.at + len(change.data or b"") for change in self.since]
         room = max(len(self.safe), *ends) - len(self.safe) + PAGE_BYTES
         return self.safe + (chance.randbytes(room) if chance.random() < 0.5 else bytes(room))

@@ -47,7 +47,9 @@ def scratch() -> Path:
 
 
 def is_complete(recording: Recording) -> bool:
-    """Whether the record tells the whole story: played back, it gives what really is in the folder."""
+    """Whether the record tells the whole story: played back, it gives what really is in the
+    folder.
+    """
     disk = Disk(str(recording.root))
     for record in recording.records:
         disk.apply(record)
@@ -55,7 +57,9 @@ def is_complete(recording: Recording) -> bool:
 
 
 def cuts(records: list[Record], number: int, chance: random.Random) -> list[int]:
-    """Where to cut: anywhere, just before a sync, just after an answer, and wherever names come and go."""
+    """Where to cut: anywhere, just before a sync, just after an answer, and wherever names come and
+    go.
+    """
     places: list[list[int]] = [
         list(range(1, len(records) + 1)),
         [at for at, record in enumerate(records) if record.kind is Kind.SYNC],
@@ -67,7 +71,9 @@ def cuts(records: list[Record], number: int, chance: random.Random) -> list[int]
 
 
 def after_answers(records: list[Record], number: int, chance: random.Random) -> list[int]:
-    """So many places just after somebody was told something, and all those just after a call arrived outside."""
+    """So many places just after somebody was told something, and all those just after a call
+    arrived outside.
+    """
     told = [at + 1 for at, record in enumerate(records) if record.kind is Kind.TOLD]
     called = [at for at in told if b'"called"' in records[at - 1].data]
     return sorted(called + chance.choices(told, k=number))

@@ -1,4 +1,6 @@
-"""The record of a folder: what was written, synced, made, renamed, removed there, and what callers were told."""
+"""The record of a folder: what was written, synced, made, renamed, removed there, and what callers
+were told.
+"""
 
 from __future__ import annotations
 
@@ -40,8 +42,8 @@ class Kind(IntEnum):
 class Record:
     """One operation on a file, or what a caller was told (`data` is JSON then).
 
-    `number` is the offset of a WRITE, the size of a TRUNCATE, whether an OPEN or CREATE is of a folder; the new path
-    of a RENAME is its `data`.
+    `number` is the offset of a WRITE, the size of a TRUNCATE, whether an OPEN or CREATE is of a
+    folder; the new path of a RENAME is its `data`.
     """
 
     kind: Kind

@@ -1,4 +1,5 @@
-"""`penstock`, with checkpoints as often as a test wants them and, where one is asked for, a fault planted.
+"""`penstock`, with checkpoints as often as a test wants them and, where one is asked for, a fault
+planted.
 
 The faults live here and nowhere else: no switch of the service turns them on.
 """
@@ -33,7 +34,9 @@ def synchronous(level: int) -> None:
 
 
 def commit_late(some: Callable[[Commit], bool]) -> None:
-    """Go on at once where some things were to be committed, and commit them with what comes next of their run."""
+    """Go on at once where some things were to be committed, and commit them with what comes next of
+    their run.
+    """
     append, waiting = SqliteStore.append, dict[str, Commit]()
 
     async def late(store: SqliteStore, commit: Commit) -> None:

@@ -1,4 +1,6 @@
-"""The disk that loses its power keeps what was synced, and of the rest whatever a real one could."""
+"""The disk that loses its power keeps what was synced, and of the rest whatever a real one
+could.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Whenever the power goes, the disk has whatever was acknowledged; and whoever syncs too little is caught."""
+"""Whenever the power goes, the disk has whatever was acknowledged; and whoever syncs too little is
+caught.
+"""
 
 from __future__ import annotations
 

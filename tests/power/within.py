@@ -1,7 +1,9 @@
-"""A recorder for a machine without a C compiler: it sits within the process, between SQLite and its file system.
+"""A recorder for a machine without a C compiler: it sits within the process, between SQLite and its
+file system.
 
-It sees what SQLite writes and syncs, and what Python opens, renames, makes and syncs by the module `os`. It does not
-see the single writes of Python's own files: their content comes with their sync. recorder.c sees everything.
+It sees what SQLite writes and syncs, and what Python opens, renames, makes and syncs by the module
+`os`. It does not see the single writes of Python's own files: their content comes with their sync.
+recorder.c sees everything.
 """
 
 from __future__ import annotations
@@ -64,7 +66,9 @@ def absolute(path: Any) -> str:
 
 
 def library() -> Any:
-    """The SQLite that Python's own module uses; None when its functions cannot be called from here."""
+    """The SQLite that Python's own module uses; None when its functions cannot be called from
+    here.
+    """
     try:
         found = ctypes.CDLL(getattr(_sqlite3, "__file__", None))
         found.sqlite3_vfs_find.restype = ctypes.POINTER(FileSystem)
@@ -114,7 +118,7 @@ class Recorder:
                 self.note(Kind.OPEN if there else Kind.CREATE, Path(path).stat().st_ino, path=path)
             return answer
 
-    # ------------------------------------------------------------------------------------------------ SQLite
+    # -------------------------------------------------------------------------------------- SQLite
 
     def watch_sqlite(self) -> None:
         """Stand between SQLite and its file system, for the rest of the process."""
@@ -202,7 +206,7 @@ class Recorder:
 
         return deleted
 
-    # ------------------------------------------------------------------------------------------------ Python
+    # -------------------------------------------------------------------------------------- Python
 
     def watch_python(self) -> None:
         """Stand between Python and what the service uses of `os`, for the rest of the process."""

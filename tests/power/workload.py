@@ -42,7 +42,9 @@ TOOLS = ("look", "note", "file")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is recorded: how many runs in each life, how long the write-ahead log may grow, which fault is planted."""
+    """What is recorded: how many runs in each life, how long the write-ahead log may grow, which
+    fault is planted.
+    """
 
     runs: int = 100
     lives: int = 2
@@ -115,7 +117,9 @@ class Caller:
         return company
 
     async def log_in_and_out(self, company: Company) -> None:
-        """A second token, which then no longer counts; from the request to the answer, nobody knows whether it does."""
+        """A second token, which then no longer counts; from the request to the answer, nobody knows
+        whether it does.
+        """
         who = {"email": company.email, "password": PERSON["password"]}
         token = (await self.send("POST", "/auth/login", who, None))["token"]
         self.log.told("token", token=token)
@@ -232,7 +236,9 @@ class Scene:
             self.log.told("key", file=file, id=key)
 
     async def prune(self) -> None:
-        """Drop the keys that nothing needs any more, which nobody may count on then; refused while some are needed."""
+        """Drop the keys that nothing needs any more, which nobody may count on then; refused while
+        some are needed.
+        """
         self.log.told("pruning")
         found = re.search(r"; (\S+) is kept", await self.command("secrets", "prune"))
         if found:
@@ -240,7 +246,9 @@ class Scene:
 
 
 async def live(scene: Scene, number: int) -> None:
-    """One life: a registration, load, then a kill under load; or, every other time, fresh keys and an orderly end."""
+    """One life: a registration, load, then a kill under load; or, every other time, fresh keys and
+    an orderly end.
+    """
     runs = range(number * scene.plan.runs, (number + 1) * scene.plan.runs)
     middle = runs.start + len(runs) // 2
     async with scene.life() as (process, caller):
@@ -273,7 +281,9 @@ def far_side(log: Log) -> web.Application:
 
 
 def recorder(folder: Path, *, compiled: bool = True) -> dict[str, str] | None:
-    """What makes a process record: the compiled recorder where it can be had, else the one within, if that can."""
+    """What makes a process record: the compiled recorder where it can be had, else the one within,
+    if that can.
+    """
     library = build(folder) if compiled else None
     if library is not None and sees({"LD_PRELOAD": str(library)}, folder / "probe"):
         return {"LD_PRELOAD": str(library)}
@@ -281,7 +291,9 @@ def recorder(folder: Path, *, compiled: bool = True) -> dict[str, str] | None:
 
 
 def sees(by: dict[str, str], folder: Path) -> bool:
-    """Whether a recorder sees what this Python's SQLite does; a SQLite that is linked in another way may hide it."""
+    """Whether a recorder sees what this Python's SQLite does; a SQLite that is linked in another
+    way may hide it.
+    """
     folder.mkdir()
     env = {**os.environ, **by, "POWER_ROOT": str(folder), "POWER_LOG": str(folder.with_suffix(".record"))}
     subprocess.run([sys.executable, "-c", PROBE], env=env, check=False, timeout=PATIENCE_S)

@@ -39,7 +39,9 @@ def check(talk: Conversation) -> None:
 
 
 def check_history(history: list[Event]) -> None:
-    """A visit is entered, judged and settled once, asked about before it is judged, and settled only after that."""
+    """A visit is entered, judged and settled once, asked about before it is judged, and settled
+    only after that.
+    """
     verdicts = keys(history, VerdictGiven)
     settled = keys(history, CallSettled)
     entered = Counter((e.step_id, e.visit, e.source) for e in history if isinstance(e, StepEntered))
@@ -66,7 +68,9 @@ def keys(history: list[Event], kind: type[VerdictGiven | CallSettled]) -> list[K
 
 
 def check_open(talk: Conversation) -> None:
-    """A run that goes on stands somewhere, and something or somebody can move it; one that ended wants nothing."""
+    """A run that goes on stands somewhere, and something or somebody can move it; one that ended
+    wants nothing.
+    """
     run, effects = talk.run, outstanding(talk.run, talk.template)
     assert run.resting == (effects == ())
     if run.ended is not None:
@@ -85,7 +89,9 @@ def check_open(talk: Conversation) -> None:
 
 
 def check_effects(talk: Conversation) -> None:
-    """No call is asked for twice, none that is settled; an irreversible one is what a human allowed."""
+    """No call is asked for twice, none that is settled; an irreversible one is what a human
+    allowed.
+    """
     effects = outstanding(talk.run, talk.template)
     assert len({effect.key for effect in effects}) == len(effects)
     settled, verdicts = keys(talk.history, CallSettled), keys(talk.history, VerdictGiven)
@@ -104,7 +110,9 @@ def check_effects(talk: Conversation) -> None:
 
 
 def check_seen(history: list[Event], call: Call) -> None:
-    """The latest verdict that leads to an irreversible call was given on its connector, and on all that was known."""
+    """The latest verdict that leads to an irreversible call was given on its connector, and on all
+    that was known.
+    """
     gates: dict[Key, GateOpened] = {}
     seen: tuple[PlannedCall, Request | None] | None = None
     for event in history:
@@ -133,7 +141,9 @@ def check_doubt(talk: Conversation, events: tuple[Event, ...]) -> None:
 
 
 def check_autopilot(talk: Conversation, run: Run | None, events: tuple[Event, ...]) -> None:
-    """The autopilot clears nothing that is a gate, nothing while a hit is undecided, nothing unless it is on."""
+    """The autopilot clears nothing that is a gate, nothing while a hit is undecided, nothing unless
+    it is on.
+    """
     for event in events:
         if run is not None and isinstance(event, StepCleared) and event.by == AUTOPILOT:
             assert run.auto_resolve
@@ -165,7 +175,9 @@ def check_turn(talk: Conversation, before: Run | None, message: Message) -> None
 
 
 def check_others(talk: Conversation, before: Run, message: Resume) -> None:
-    """A denial that no edge takes up leaves each other gate open, where no other branch moves in the same turn."""
+    """A denial that no edge takes up leaves each other gate open, where no other branch moves in
+    the same turn.
+    """
     if (
         before.ready is not None
     ):  # it may open a gate, come to an end of the process, or enter more steps than are allowed

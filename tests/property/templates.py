@@ -175,7 +175,9 @@ def templates(draw: DrawFn) -> Template:
 
 @st.composite
 def bent_templates(draw: DrawFn) -> Template:
-    """A sound template with a parallel block, and one way more, bent, or in from outside: it may be sound still."""
+    """A sound template with a parallel block, and one way more, bent, or in from outside: it may be
+    sound still.
+    """
     plan = Plan(draw)
     start, way = plan.one((a_fork, a_forked_loop))(plan, DEPTH - 1)
     template = finished(plan, start, way)

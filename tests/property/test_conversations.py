@@ -1,4 +1,6 @@
-"""Any conversation with any template: whatever is said in whatever order, the invariants hold and the run can end."""
+"""Any conversation with any template: whatever is said in whatever order, the invariants hold and
+the run can end.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ bindings = st.dictionaries(st.sampled_from(TOOLS), st.integers(0, 3))
 
 
 def bound(tool: str, version: int, how: int) -> Connector:
-    """One of the ways to bind a tool: live, live with a key, live with a key that is nowhere, or shadowed."""
+    """One of the ways to bind a tool: live, live with a key, live with a key that is nowhere, or
+    shadowed.
+    """
     kinds: tuple[dict[str, Any], ...] = (
         {},
         {"idempotent": True},
@@ -116,7 +120,9 @@ def chosen(talk: Talk, say: Say) -> tuple[str, int]:
 
 
 def verdict(talk: Talk, say: Say) -> Resume:
-    """Mostly for a gate that is open, now and then for any step; mostly a decision that it offers."""
+    """Mostly for a gate that is open, now and then for any step; mostly a decision that it
+    offers.
+    """
     gates = [*talk.parked * 4, *talk.run.visits, "ghost"]
     gate = gates[say.which % len(gates)]
     visit = talk.run.at(gate)
@@ -138,7 +144,9 @@ def verdict(talk: Talk, say: Say) -> Resume:
 
 
 def finish(talk: Talk) -> None:
-    """Say yes at every gate and answer every call until the run ends; loops are left by their last branch."""
+    """Say yes at every gate and answer every call until the run ends; loops are left by their last
+    branch.
+    """
     talk.checked = False
     talk.connectors = {tool: connector(tool, 1_000) for tool in TOOLS}
     for _ in range(ROUNDS_MAX):

@@ -40,7 +40,8 @@ class Counted(Talk):
 
 
 def calls_settled(done: Step) -> Iterator[tuple[str, str]]:
-    """The mode and the outcome of each call that a turn has settled, as its visit has them after the turn.
+    """The mode and the outcome of each call that a turn has settled, as its visit has them after
+    the turn.
 
     What a human says came of a call was counted when nobody knew.
     """

@@ -1,4 +1,6 @@
-"""A real nginx or HAProxy with the configuration of docs/guides/install.md, in front of a service."""
+"""A real nginx or HAProxy with the configuration of docs/guides/install.md, in front of a
+service.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def guided(language: str) -> str:
 
 
 def changed(text: str, **changes: tuple[str, str]) -> str:
-    """The configuration with what differs on this machine; each change has to be found in it once."""
+    """The configuration with what differs on this machine; each change has to be found in it
+    once.
+    """
     for what, (old, new) in changes.items():
         assert text.count(old) == 1, what
         text = text.replace(old, new)

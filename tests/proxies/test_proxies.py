@@ -1,4 +1,6 @@
-"""Behind nginx and HAProxy, configured as docs/guides/install.md says: streams, limits, slow clients and overload."""
+"""Behind nginx and HAProxy, configured as docs/guides/install.md says: streams, limits, slow
+clients and overload.
+"""
 
 from __future__ import annotations
 

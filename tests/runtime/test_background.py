@@ -1,4 +1,6 @@
-"""Background loops: one that fails is started again, is known to be down meanwhile, and some stop the process."""
+"""Background loops: one that fails is started again, is known to be down meanwhile, and some stop
+the process.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,8 @@ from daemon.runtime.clock import utc_now
 
 DAEMON = Path(__file__).parents[2] / "daemon"
 PATIENCE_S = 10.0
-# Who makes tasks, and why each of them is looked after: short pieces of work end in answers, the writer in the process.
+# Who makes tasks, and why each of them is looked after: short pieces of work end in answers, the
+# writer in the process.
 OWNERS = {
     "engine/dispatcher.py",
     "runtime/background.py",

@@ -1,4 +1,6 @@
-"""Fills FOLDER for COMPANY with so many parked RUNS and a log of LOG_BYTES, and dies as by a kill."""
+"""Fills FOLDER for COMPANY with so many parked RUNS and a log of LOG_BYTES, and dies as by a
+kill.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ async def together(works: list[Any]) -> None:
 
 
 async def fill(folder: Path, company_id: str, runs: int, log_bytes: int) -> None:
-    """Write until both are reached, the second half without folding the log, and die without a word."""
+    """Write until both are reached, the second half without folding the log, and die without a
+    word.
+    """
     log = folder / "penstock.db-wal"
     (entry,) = (one for one in shipped() if one.template.vertical == VERTICAL)
     async with SqliteStore.open(folder / "penstock.db") as store:

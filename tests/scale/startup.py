@@ -1,4 +1,6 @@
-"""Starts the service on many parked runs and a long log that a kill has left, up to the first answered request."""
+"""Starts the service on many parked runs and a long log that a kill has left, up to the first
+answered request.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ class Started:
 
 
 async def filled(folder: Path, runs: int, log_mib: int) -> tuple[str, Cost]:
-    """A data folder as a kill leaves it; returns a token of the runs' company, and what a start without runs cost."""
+    """A data folder as a kill leaves it; returns a token of the runs' company, and what a start
+    without runs cost.
+    """
     write_templates(folder / "templates")
     async with serving(folder) as service:
         await service.register()
@@ -62,7 +66,9 @@ async def filled(folder: Path, runs: int, log_mib: int) -> tuple[str, Cost]:
 
 
 async def started(folder: Path, token: str) -> Started:
-    """Start the service, ask it once, and let it take one verdict, after which it has folded the log."""
+    """Start the service, ask it once, and let it take one verdict, after which it has folded the
+    log.
+    """
     log_mib = log_of(folder).stat().st_size / MIB
     (folder / "service.log").unlink()
     began = time.perf_counter()

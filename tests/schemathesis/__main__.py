@@ -1,6 +1,8 @@
-"""`make schemathesis`: start a service on throw-away data, have schemathesis try every operation, stop the service.
+"""`make schemathesis`: start a service on throw-away data, have schemathesis try every operation,
+stop the service.
 
-Every operation is tried as somebody with a token; the log-out by itself and last, for the rest needs that token.
+Every operation is tried as somebody with a token; the log-out by itself and last, for the rest
+needs that token.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ SEED = 20_260_101
 
 
 async def tried(program: Path, folder: Path, service: Service, examples: int, which: Sequence[str]) -> int:
-    """The exit code of schemathesis, once it has tried some of the operations; its words go to the terminal."""
+    """The exit code of schemathesis, once it has tried some of the operations; its words go to the
+    terminal.
+    """
     words = [
         *("--config-file", str(CONFIG), "--no-color", "run", f"{service.address}/openapi.json"),
         *("--header", f"Authorization: Bearer {service.token}"),

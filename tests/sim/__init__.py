@@ -1,1 +1,3 @@
-"""The service's own moving parts on a virtual clock, with a scheduler, a store and far sides that obey a seed."""
+"""The service's own moving parts on a virtual clock, with a scheduler, a store and far sides that
+obey a seed.
+"""

@@ -1,4 +1,6 @@
-"""Plays seeds and says which of them break an invariant; or plants faults and says how soon they are found."""
+"""Plays seeds and says which of them break an invariant; or plants faults and says how soon they
+are found.
+"""
 
 from __future__ import annotations
 

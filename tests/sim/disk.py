@@ -1,4 +1,6 @@
-"""The store of the simulation: a disk that outlives processes, and the journal that each process opens on it."""
+"""The store of the simulation: a disk that outlives processes, and the journal that each process
+opens on it.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +104,8 @@ class SimEngine:
             world.note(f"{self._process.name} store: unknown, and lost")
             raise StoreFailed("The disk has gone.", "unknown")
         await world.pause(world.write_s())
-        # In one breath, so that of two processes one comes after the other, as with the lock of a database.
+        # In one breath, so that of two processes one comes after the other, as with the lock of a
+        # database.
         transaction = Transaction(world.disk)
         settled = [_settled(work, transaction) for work in works]
         transaction.keep()
@@ -128,7 +131,9 @@ def _settled(work: Work, transaction: Transaction) -> tuple[Any, Exception | Non
 
 
 class SimStore:
-    """The journal of one process, over the service's own group commit; it notices when two actors share a run."""
+    """The journal of one process, over the service's own group commit; it notices when two actors
+    share a run.
+    """
 
     shared = False
 
@@ -193,7 +198,9 @@ class Shelf(MemoryRepositories):
         return found
 
     async def put_connector(self, stored: StoredConnector, change: ConnectorChange) -> None:
-        """Keep a connector in place of any earlier one, and its change; StoreFailed when the number is taken."""
+        """Keep a connector in place of any earlier one, and its change; StoreFailed when the number
+        is taken.
+        """
         await self._world.pause(WRITE_S)
         await super().put_connector(stored, change)
         await self._world.pause(WRITE_S)

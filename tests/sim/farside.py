@@ -1,4 +1,6 @@
-"""The far sides of the simulation, in the place of the HTTP client: they answer well, late, wrongly, or never."""
+"""The far sides of the simulation, in the place of the HTTP client: they answer well, late,
+wrongly, or never.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""An event loop without IO: time jumps to the next timer, and the seed says which of the ready callbacks comes next."""
+"""An event loop without IO: time jumps to the next timer, and the seed says which of the ready
+callbacks comes next.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Stuck(Exception):
 
 
 class SimTask(asyncio.Task[Any]):
-    """A task whose place in a set depends on when it was made, and not on where it lies in memory."""
+    """A task whose place in a set depends on when it was made, and not on where it lies in
+    memory.
+    """
 
     def __init__(self, coro: Any, *, number: int, **how: Any) -> None:
         self.number = number
@@ -41,7 +45,9 @@ class SimTask(asyncio.Task[Any]):
 
 
 class SimLoop(asyncio.BaseEventLoop):
-    """Deterministic: the same seed and the same work give the same order; `disorder` is how often it is not FIFO."""
+    """Deterministic: the same seed and the same work give the same order; `disorder` is how often
+    it is not FIFO.
+    """
 
     def __init__(self, rng: Random, disorder: float) -> None:
         super().__init__()

@@ -1,4 +1,6 @@
-"""The people of the simulation: they start, decide, cancel, give up, ask again, and now and then pull the plug."""
+"""The people of the simulation: they start, decide, cancel, give up, ask again, and now and then
+pull the plug.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,7 @@ class People:
         for guard in guards:
             guard.cancel()
 
-    # ------------------------------------------------------------------------------------------------- what they say
+    # ------------------------------------------------------------------------------- what they say
 
     def name(self) -> str:
         self._names += 1
@@ -152,7 +154,7 @@ class People:
         key = self.rng.choice((*asking * 4, *self.runs))
         return key, shadows[key].run if key in shadows else None
 
-    # ---------------------------------------------------------------------------------------------- how they say it
+    # ----------------------------------------------------------------------------- how they say it
 
     def say(self, order: Order) -> None:
         """Send it, and see to it that it is answered, as far as this person cares."""
@@ -168,7 +170,9 @@ class People:
             await asyncio.sleep(self.rng.choice((0.0, 0.2, 3.0)))
 
     async def _ask(self, process: Process, order: Order, *, once: bool) -> bool:
-        """One request: whether it was answered; it may break off, when its process dies or its sender gives up."""
+        """One request: whether it was answered; it may break off, when its process dies or its
+        sender gives up.
+        """
         handling = process.spawn(self._handle(process, order, once=once))
         patience_s, cut = self.rng.choice(PATIENCE_S), not once and self.rng.random() < 0.5
         await asyncio.wait((handling, process.gone), timeout=patience_s, return_when=asyncio.FIRST_COMPLETED)
@@ -226,7 +230,7 @@ class People:
         self.world.witness.must(known or receipt.status != 200, f"{receipt.key} is answered as done and was not")
         return f"{receipt.status} version {version}, kept"
 
-    # ---------------------------------------------------------------------------------------------- what else happens
+    # --------------------------------------------------------------------------- what else happens
 
     async def begin(self) -> None:
         """Another run is started, as long as there are few."""

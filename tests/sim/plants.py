@@ -1,4 +1,6 @@
-"""Faults to be planted into the service, each as one patch, so that the simulation can be seen to find them."""
+"""Faults to be planted into the service, each as one patch, so that the simulation can be seen to
+find them.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ Planting = Callable[[], Sequence[Plant]]
 
 
 def double_accept() -> Sequence[Plant]:
-    """The directory looks, waits, and then takes what it had seen: two make an actor for the same run."""
+    """The directory looks, waits, and then takes what it had seen: two make an actor for the same
+    run.
+    """
     ask = Directory.ask
 
     async def check_then_await(self: Directory, key: Key, *args: Any, **how: Any) -> Any:

@@ -1,4 +1,6 @@
-"""One process of the service: its real parts, wired as the composition root wires them, on the simulation's loop."""
+"""One process of the service: its real parts, wired as the composition root wires them, on the
+simulation's loop.
+"""
 
 from __future__ import annotations
 
@@ -139,7 +141,7 @@ class Process:
         self.directory = WatchedDirectory(context, idle_s=mix.idle_s, report=self._report, repeat_s=REPEAT_S)
         self.directory.process = self
 
-    # ------------------------------------------------------------------------------------------------- life and death
+    # ------------------------------------------------------------------------------ life and death
 
     def do(self, what: Callable[..., T], *args: Any) -> T:
         """Do something as this process."""
@@ -199,7 +201,7 @@ class Process:
         if not self.gone.done():
             self.gone.set_result(how)
 
-    # ------------------------------------------------------------------------------------------------------ at work
+    # ------------------------------------------------------------------------------------- at work
 
     async def ask(self, key: Key, message: Command, template: Template | None, receipt: ReceiptMaker | None) -> Answer:
         """Have a command decided, under the eyes of the witness."""

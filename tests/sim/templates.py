@@ -1,4 +1,6 @@
-"""The templates of the simulation: any that can be built of sound blocks, and a few in which most can go wrong."""
+"""The templates of the simulation: any that can be built of sound blocks, and a few in which most
+can go wrong.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The short form of the simulation: no seed breaks an invariant, and every planted fault is found."""
+"""The short form of the simulation: no seed breaks an invariant, and every planted fault is
+found.
+"""
 
 from __future__ import annotations
 

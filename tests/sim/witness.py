@@ -1,4 +1,6 @@
-"""The witness: it sees everything that is durable, sent, shown and answered, and says what must never have been."""
+"""The witness: it sees everything that is durable, sent, shown and answered, and says what must
+never have been.
+"""
 
 from __future__ import annotations
 
@@ -58,10 +60,12 @@ class Witness:
         if not holds:
             self.broke(what)
 
-    # ------------------------------------------------------------------------------------------------------- durable
+    # ------------------------------------------------------------------------------------- durable
 
     def durable(self, commit: Commit) -> None:
-        """A commit reached the disk: the history goes on without a gap, and folds to the run that was kept."""
+        """A commit reached the disk: the history goes on without a gap, and folds to the run that
+        was kept.
+        """
         run, self.turns = commit.run, self.turns + 1
         shadow = self._shadow(run)
         self.must(commit.expected_version == len(shadow.history), f"{run.id} has a gap or a fork at {run.version}")
@@ -170,7 +174,7 @@ class Witness:
             self.must(name not in self.told_no, f"the command {name} counted after its sender was told that it did not")
         shadow.spoke |= names
 
-    # ------------------------------------------------------------------------------------------------------- visible
+    # ------------------------------------------------------------------------------------- visible
 
     def loaded(self, key: Key, run: Run | None) -> None:
         """A run was read: it is one of its durable states."""
@@ -200,7 +204,9 @@ class Witness:
             self.must(wanted, f"{where}: {effect.key} was asked for before it was durable")
 
     def answered(self, process: Process, key: Key, answer: Step | Rejected) -> None:
-        """Somebody was told that something happened: it is durable, and a visit is closed for one of them only."""
+        """Somebody was told that something happened: it is durable, and a visit is closed for one
+        of them only.
+        """
         if isinstance(answer, Rejected):
             return
         self.acks += 1
@@ -219,7 +225,9 @@ class Witness:
         self.told_no.discard(name)
 
     def doubted(self, process: Process, name: str) -> None:
-        """Somebody was told that nobody knows: what this process then says to a repeat is of the repeat alone."""
+        """Somebody was told that nobody knows: what this process then says to a repeat is of the
+        repeat alone.
+        """
         self.in_doubt[name] = process.name
 
     def refused(self, process: Process, key: Key, name: str) -> None:
@@ -230,10 +238,12 @@ class Witness:
             self.must(not counted, f"{name} was told that nothing happened to {key[1]}, and it did")
             self.told_no.add(name)
 
-    # ------------------------------------------------------------------------------------------------------ the wire
+    # ------------------------------------------------------------------------------------ the wire
 
     def sent(self, process: Process, key: str, request: Request) -> None:
-        """A call left: it is durable, allowed, as it was shown, and not a second one that must not be."""
+        """A call left: it is durable, allowed, as it was shown, and not a second one that must not
+        be.
+        """
         self.sends += 1
         run_id, step_id, number = key.rsplit(":", 2)
         shadow = next((one for (_, name), one in self.shadows.items() if name == run_id), None)
@@ -264,10 +274,12 @@ class Witness:
             allowed = any(one.decision not in ("denied", RETRY) for one in shadow.verdicts.values())
             self.must(allowed or approved, f"{key} is irreversible and was sent before anybody allowed anything")
 
-    # --------------------------------------------------------------------------------------------------------- rest
+    # ---------------------------------------------------------------------------------------- rest
 
     def left(self, process: Process, actor: Actor) -> None:
-        """An actor has nothing in its mailbox: it knows what is durable, and what it waits for is under way."""
+        """An actor has nothing in its mailbox: it knows what is durable, and what it waits for is
+        under way.
+        """
         shadow, run = self.shadows.get(actor.key), actor.run
         if shadow is None:
             return
@@ -295,7 +307,9 @@ class Witness:
             self.must(not flying or not self.alone, f"{actor.key[1]} was let go with a call under way")
 
     def finished(self) -> None:
-        """All faults are over and time has passed: every run stands still, and its whole history holds."""
+        """All faults are over and time has passed: every run stands still, and its whole history
+        holds.
+        """
         for (_, run_id), shadow in self.shadows.items():
             self.must(shadow.run.resting, f"{run_id} is stuck: {[(v.step_id, v.status) for v in shadow.run.open]}")
             self._checked(shadow, partial(check_history, shadow.history))

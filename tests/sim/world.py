@@ -1,4 +1,6 @@
-"""The world of one seed: the disk, the far sides, the processes, the people, and all that can go wrong with them."""
+"""The world of one seed: the disk, the far sides, the processes, the people, and all that can go
+wrong with them.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,7 @@ class World:
         self._jumped_s = 0.0
         self.bound: dict[tuple[str, str], int] = {}
 
-    # ------------------------------------------------------------------------------------------------------ the clock
+    # ----------------------------------------------------------------------------------- the clock
 
     def now(self) -> datetime:
         """The time of day, which people may set; the loop's own time never jumps."""
@@ -119,7 +121,7 @@ class World:
         text = "\n".join((*self.trace, *self.witness.wrong, f"{self.loop.steps} steps"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    # --------------------------------------------------------------------------------------------------- the seed's say
+    # ------------------------------------------------------------------------------ the seed's say
 
     async def pause(self, most_s: float) -> None:
         """Take a moment, or only let others go first, or not even that."""
@@ -140,7 +142,9 @@ class World:
         return None
 
     def write_s(self) -> float:
-        """How long a write takes at most: mostly little, now and then longer than anybody wants to wait."""
+        """How long a write takes at most: mostly little, now and then longer than anybody wants to
+        wait.
+        """
         return self.rng.choice((0.5, 9.0, 9.0)) if self._happens(self.mix.slow) else WRITE_S
 
     def load_fails(self) -> bool:
@@ -162,7 +166,7 @@ class World:
         while self._happens(self.mix.echo):
             yield self.rng.choice((0.0, 0.05, 0.3, 1.0, 10.0))
 
-    # ---------------------------------------------------------------------------------------------------- the tools
+    # ----------------------------------------------------------------------------------- the tools
 
     def connector(self, company: str, tool: str) -> Connector:
         """One of the ways to bind a tool."""
@@ -195,7 +199,7 @@ class World:
             version = self.bound[company, tool] = stored.connector.version
             self.note(f"{company} binds {tool}, version {version}")
 
-    # -------------------------------------------------------------------------------------------------- the processes
+    # ------------------------------------------------------------------------------- the processes
 
     async def keep_alive(self, slot: int) -> None:
         """Start a process, and another one whenever it is gone."""

@@ -1,4 +1,6 @@
-"""Copies of a database: whole, of one moment, never in anybody's way, and put back without a gap."""
+"""Copies of a database: whole, of one moment, never in anybody's way, and put back without a
+gap.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +99,9 @@ def test_a_copy_is_one_file_for_its_owner_alone(database: Path, file: Path) -> N
 
 
 async def test_a_copy_is_of_one_moment_while_others_write(database: Path, file: Path) -> None:
-    """Each write adds two runs or none; a copy that mixed moments would hold an odd number or be damaged."""
+    """Each write adds two runs or none; a copy that mixed moments would hold an odd number or be
+    damaged.
+    """
     async with SqliteStore.open(database) as store:
 
         async def pair(number: int) -> None:

@@ -1,4 +1,6 @@
-"""The codec: what is read back is what was written, for every run, event and connector there can be."""
+"""The codec: what is read back is what was written, for every run, event and connector there can
+be.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The group-commit writer: batches without waiting, failures without bystanders, and an answer for everybody."""
+"""The group-commit writer: batches without waiting, failures without bystanders, and an answer for
+everybody.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A store that an earlier version wrote is opened, goes on and verifies.
 
-`fixtures/version_0_1` was written by the last version with snapshots by position (schema 5), and killed while the call
-of the run `pending` was on its way.
+`fixtures/version_0_1` was written by the last version with snapshots by position (schema 5), and
+killed while the call of the run `pending` was on its way.
 """
 
 from __future__ import annotations

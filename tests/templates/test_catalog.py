@@ -1,4 +1,6 @@
-"""The catalog: what a template document may say, what is refused and in which words, and which version counts."""
+"""The catalog: what a template document may say, what is refused and in which words, and which
+version counts.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What of a schema counts while members may still be missing, and what a step needs of an object."""
+"""What of a schema counts while members may still be missing, and what a step needs of an
+object.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The shipped templates, driven through the pure core: every journey, every branch, and nobody's inputs wasted."""
+"""The shipped templates, driven through the pure core: every journey, every branch, and nobody's
+inputs wasted.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Per module, because Playwright's event loop keeps other tests of the worker from having one."""
+    """Per module, because Playwright's event loop keeps other tests of the worker from having
+    one.
+    """
     with sync_playwright() as playwright:
         one = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield one

@@ -137,7 +137,9 @@ def _places(runs: dict[str, Any]) -> list[tuple[str, tuple[str, ...], str]]:
 
 
 def _states(page: Page, take: Any, window: Window, runs: dict[str, Any]) -> None:
-    """What is seen in passing: a question, a gate that is decided already, a connection that is lost."""
+    """What is seen in passing: a question, a gate that is decided already, a connection that is
+    lost.
+    """
     window.open("connectors", "chart-fetch")
     page.get_by_label("Base URL").fill("https://records.example.com")
     page.get_by_label("Live: send calls").check()

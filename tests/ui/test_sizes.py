@@ -15,7 +15,8 @@ READY_MS_MAX = 1_000
 TRIES = 5
 GATES = 500
 LAYOUT_MS_MAX = 1_000
-# Of frames 400 pixels apart, half and nearly all; drawn without a graphics card, on cores that other tests use as well.
+# Of frames 400 pixels apart, half and nearly all; drawn without a graphics card, on cores that
+# other tests use as well.
 FRAME_MS_MAX, FRAMES_MS_MAX = 50, 200
 
 LOADED_BYTES = """[...performance.getEntriesByType('navigation'), ...performance.getEntriesByType('resource')]

@@ -1,4 +1,6 @@
-"""A line between a client and the service that fails in the ways that lines do, when a test says so."""
+"""A line between a client and the service that fails in the ways that lines do, when a test says
+so.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ DROPPED = frozenset({"host", "content-length", "transfer-encoding", "connection"
 
 @dataclass
 class Fault:
-    """What happens to one request: it never arrives, its answer is lost, or somebody else answers."""
+    """What happens to one request: it never arrives, its answer is lost, or somebody else
+    answers.
+    """
 
     kind: str
     status: int = 0

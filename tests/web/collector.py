@@ -1,4 +1,6 @@
-"""A collector of traces: a real receiver of OTLP over HTTP, and what arrived there as spans that can be asked."""
+"""A collector of traces: a real receiver of OTLP over HTTP, and what arrived there as spans that
+can be asked.
+"""
 
 from __future__ import annotations
 

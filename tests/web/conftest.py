@@ -1,4 +1,6 @@
-"""One service for each test, on a SQLite file of its own; passwords are hashed as cheaply as argon2 allows."""
+"""One service for each test, on a SQLite file of its own; passwords are hashed as cheaply as argon2
+allows.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from tests.web.operators import Operator
 from tests.web.support import Clients, FarSide, House, Person
 
 TEMPLATES = Path(__file__).parent / "templates"
-# Where the service keeps everything: in SQLite, or with `make test-postgres` in PostgreSQL; and how many daemons serve.
+# Where the service keeps everything: in SQLite, or with `make test-postgres` in PostgreSQL; and how
+# many daemons serve.
 ON_POSTGRES = os.environ.get("TESTS_ON") == "postgres"
 DAEMONS = int(os.environ.get("TESTS_DAEMONS", "1"))
 
@@ -51,7 +54,9 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The data folder of a service that was opened once and never used; to make it takes longer than most tests."""
+    """The data folder of a service that was opened once and never used; to make it takes longer
+    than most tests.
+    """
     folder = tmp_path_factory.mktemp("blank") / "data"
 
     async def make() -> None:

@@ -239,7 +239,9 @@ class Seen:
 
 
 class FarSide(Listener):
-    """A real server on the loopback address; while it is `held` it takes requests and does not answer."""
+    """A real server on the loopback address; while it is `held` it takes requests and does not
+    answer.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -284,7 +286,9 @@ def assert_invalid(answer: Answer, *pointers: str) -> None:
 
 
 async def contest(ann: Person, run: Any, decision: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Have another process decide on a run at its gate between our decision and our commit; returns its version."""
+    """Have another process decide on a run at its gate between our decision and our commit; returns
+    its version.
+    """
     services = ann.house.services
     before = await services.store.load(ann.session["company"]["id"], run["id"])
     assert before is not None

@@ -1,4 +1,6 @@
-"""The evidence over HTTP: who may see it, and that a stranger can check it with a hash function and the public key."""
+"""The evidence over HTTP: who may see it, and that a stranger can check it with a hash function and
+the public key.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Each loop of a running service meets a fault that nobody foresaw: it is said, and the loop goes on."""
+"""Each loop of a running service meets a fault that nobody foresaw: it is said, and the loop goes
+on.
+"""
 
 from __future__ import annotations
 

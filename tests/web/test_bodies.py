@@ -1,4 +1,6 @@
-"""Section 1: what is refused about a body before anybody acts on it, and how the refusal says so."""
+"""Section 1: what is refused about a body before anybody acts on it, and how the refusal says
+so.
+"""
 
 from __future__ import annotations
 

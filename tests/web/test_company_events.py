@@ -1,4 +1,6 @@
-"""What happens in all runs of a company, read and streamed: in order, without a gap, and nothing twice."""
+"""What happens in all runs of a company, read and streamed: in order, without a gap, and nothing
+twice.
+"""
 
 from __future__ import annotations
 

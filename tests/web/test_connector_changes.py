@@ -1,4 +1,6 @@
-"""Section 5: every change of a connector stays: who, when, from what, to what, and never its secret."""
+"""Section 5: every change of a connector stays: who, when, from what, to what, and never its
+secret.
+"""
 
 from __future__ import annotations
 

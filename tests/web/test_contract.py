@@ -1,4 +1,5 @@
-"""Requests near the contract, and far from it: what the document allows is taken, all else is refused as it says.
+"""Requests near the contract, and far from it: what the document allows is taken, all else is
+refused as it says.
 
 `make schemathesis` asks the same of the running service, at length and with other people's checks.
 """
@@ -27,7 +28,8 @@ OPERATIONS = [
     if path != "/auth/logout"  # the rest needs the token
 ]
 SYNTAX = frozenset({400, 415, 422})
-# What no schema can say: rules of URLs and CEL, the inputs of a template, integers beyond 64 bits, whose cursor it is.
+# What no schema can say: rules of URLs and CEL, the inputs of a template, integers beyond 64 bits,
+# whose cursor it is.
 STRICTER = frozenset(
     {
         "/connectors/{tool_id}",

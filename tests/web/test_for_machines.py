@@ -1,4 +1,6 @@
-"""Every command says with --json what it has to say, as JSON alone; and the commands of webhooks."""
+"""Every command says with --json what it has to say, as JSON alone; and the commands of
+webhooks.
+"""
 
 from __future__ import annotations
 

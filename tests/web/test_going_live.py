@@ -1,4 +1,6 @@
-"""Going live disarms no stop: what a tool answers leads a live run the way that it leads a shadowed one."""
+"""Going live disarms no stop: what a tool answers leads a live run the way that it leads a shadowed
+one.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +96,9 @@ def answers(run: Run) -> dict[tuple[str, int], Any]:
 
 
 def variants(entry: CatalogEntry) -> Iterator[dict[str, Any]]:
-    """The inputs of the journeys, with each yes or no the other way round, and without what may be missing."""
+    """The inputs of the journeys, with each yes or no the other way round, and without what may be
+    missing.
+    """
     told = [journey.inputs for journey in JOURNEYS if journey.vertical == entry.template.vertical]
     yield from (*told, *MORE.get(entry.template.vertical, []))
     yield {name: told[0][name] for name in entry.inputs_schema.get("required", [])}

@@ -1,4 +1,6 @@
-"""What /health says, and that it costs nothing: it writes nothing, waits for nothing, and is right all the same."""
+"""What /health says, and that it costs nothing: it writes nothing, waits for nothing, and is right
+all the same.
+"""
 
 from __future__ import annotations
 

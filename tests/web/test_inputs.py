@@ -1,4 +1,6 @@
-"""Section 4: inputs are optional and free-form, and what is missing is asked for where it is needed."""
+"""Section 4: inputs are optional and free-form, and what is missing is asked for where it is
+needed.
+"""
 
 from __future__ import annotations
 

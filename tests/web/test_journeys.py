@@ -1,4 +1,6 @@
-"""Every shipped template over HTTP, along its clean and its escalated path, with and without the autopilot."""
+"""Every shipped template over HTTP, along its clean and its escalated path, with and without the
+autopilot.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A verdict counts once: many gates, many callers at each, in the short form of what `make load` does at length."""
+"""A verdict counts once: many gates, many callers at each, in the short form of what `make load`
+does at length.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the service counts and measures, read as Prometheus reads it while real requests go through it."""
+"""What the service counts and measures, read as Prometheus reads it while real requests go through
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Section 1: what was answered once is answered again, whatever has become of templates, roles and forms meanwhile."""
+"""Section 1: what was answered once is answered again, whatever has become of templates, roles and
+forms meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ def template(name: str) -> str:
 
 
 async def one_of_each(ann: Person) -> list[tuple[str, Any, Answer]]:
-    """A start, a verdict, a refused verdict, a retry and a cancellation under keys: path, body, answer."""
+    """A start, a verdict, a refused verdict, a retry and a cancellation under keys: path, body,
+    answer.
+    """
     first = await ann.post("/process-runs/", LINE, Idempotency_Key="k")
     other = await ann.start("line", {"amount": 5})
     one, two = (f"/process-runs/{run['id']}" for run in (first.json, other))
@@ -126,7 +130,9 @@ async def test_a_webhook_is_answered_again_when_it_and_its_address_are_no_longer
 async def test_every_post_that_changes_something_looks_at_its_receipt_before_anything_else(
     ann: Person, path: str
 ) -> None:
-    """A receipt of an earlier version, whose body this one refuses, of a run or webhook that nobody knows."""
+    """A receipt of an earlier version, whose body this one refuses, of a run or webhook that nobody
+    knows.
+    """
     assert (await ann.post(path, FORGOTTEN, Idempotency_Key="other")).status in {404, 422}
     place, kept = (ann.session["company"]["id"], path, "k"), b'{"said":"by an earlier version"}'
     if path == "/webhooks":  # its receipts hold a sealed secret

@@ -1,4 +1,6 @@
-"""Two daemons on one PostgreSQL: what is done at one is so at the other, at once or within a second."""
+"""Two daemons on one PostgreSQL: what is done at one is so at the other, at once or within a
+second.
+"""
 
 from __future__ import annotations
 

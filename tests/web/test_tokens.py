@@ -29,7 +29,9 @@ def claims_of(person: Person) -> dict[str, Any]:
 
 
 def forged(person: Person, *, key: bytes | None = None, headers: dict[str, Any] | None = None, **claims: Any) -> str:
-    """The person's token with other claims (None leaves one out), signed with the service's own key."""
+    """The person's token with other claims (None leaves one out), signed with the service's own
+    key.
+    """
     ring = ring_of(person.house)
     merged = {name: value for name, value in {**claims_of(person), **claims}.items() if value is not None}
     header = {"kid": ring.current, **(headers or {})}

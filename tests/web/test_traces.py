@@ -1,4 +1,6 @@
-"""Traces as a collector gets them: one from the request through turn and commit to the call, and none unasked."""
+"""Traces as a collector gets them: one from the request through turn and commit to the call, and
+none unasked.
+"""
 
 from __future__ import annotations
 

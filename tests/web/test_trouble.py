@@ -1,4 +1,6 @@
-"""Sections 1 and 6: what callers are told when the service cannot do what they ask, and whether it is well."""
+"""Sections 1 and 6: what callers are told when the service cannot do what they ask, and whether it
+is well.
+"""
 
 from __future__ import annotations
 

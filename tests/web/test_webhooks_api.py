@@ -1,4 +1,6 @@
-"""Webhooks over HTTP: made, read, changed, forgotten, tried; what was delivered, and whose it is."""
+"""Webhooks over HTTP: made, read, changed, forgotten, tried; what was delivered, and whose it
+is.
+"""
 
 from __future__ import annotations
 

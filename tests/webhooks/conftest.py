@@ -1,4 +1,6 @@
-"""A real receiver on the loopback address, a real database, and a clock that goes only when told to."""
+"""A real receiver on the loopback address, a real database, and a clock that goes only when told
+to.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +93,9 @@ class Receiver:
         return web.Response(status=status, headers=self.headers)
 
     async def holding(self, number: int, post: Post) -> int:
-        """How many requests are held, once there are so many and whoever could send more has had the time to."""
+        """How many requests are held, once there are so many and whoever could send more has had
+        the time to.
+        """
         async with asyncio.timeout(PATIENCE_S):
             while self.inside < number:
                 self.arrived.clear()

@@ -1,4 +1,6 @@
-"""What a receiver gets: every event at least once, signed, in spite of failures, restarts and other receivers."""
+"""What a receiver gets: every event at least once, signed, in spite of failures, restarts and other
+receivers.
+"""
 
 from __future__ import annotations
 

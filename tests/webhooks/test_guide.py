@@ -1,4 +1,6 @@
-"""The guide is true: its example tells genuine messages from others, and what it promises is what is set."""
+"""The guide is true: its example tells genuine messages from others, and what it promises is what
+is set.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The service is killed with signal 9 again and again: no event is lost on its way to a webhook or to a reader."""
+"""The service is killed with signal 9 again and again: no event is lost on its way to a webhook or
+to a reader.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ async def work(service: Service) -> None:
 
 
 async def read(service: Service, seen: list[str], number: int = 10**9) -> None:
-    """Follow the company's events from where the reader is, until there are so many or the service is gone."""
+    """Follow the company's events from where the reader is, until there are so many or the service
+    is gone.
+    """
     headers = {"Authorization": f"Bearer {service.token}", "Accept": "text/event-stream"}
     headers["Last-Event-ID"] = seen[-1] if seen else "0"
     async with service.session.get(f"{service.address}/events", headers=headers) as stream:

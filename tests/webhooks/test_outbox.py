@@ -1,4 +1,6 @@
-"""The outbox is the journal: a commit writes nothing for webhooks, and what one run does wrong holds up no other."""
+"""The outbox is the journal: a commit writes nothing for webhooks, and what one run does wrong
+holds up no other.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ KEPT = {
 
 
 async def changes(post: Post, run_id: str) -> int:
-    """How many rows two commits write: a start three, and an end two, since it leaves the snapshot as it was."""
+    """How many rows two commits write: a start three, and an end two, since it leaves the snapshot
+    as it was.
+    """
 
     async def total(db: Any) -> int:
         changes: int = db.connection.total_changes

@@ -41,7 +41,9 @@ def process(run_id: str, inputs: dict[str, Any]) -> dict[str, Any]:
 
 
 def loop(run_id: str) -> None:
-    """One run from its start to its end; that it is parked is told within the process, which costs nothing."""
+    """One run from its start to its end; that it is parked is told within the process, which costs
+    nothing.
+    """
     parked = _parked[run_id] = threading.Event()
     with SetWorkflowID(run_id):
         handle = DBOS.start_workflow(process, run_id, INPUTS)
@@ -52,7 +54,9 @@ def loop(run_id: str) -> None:
 
 
 def main(folder: Path, way: str, callers: int, seconds: float) -> None:
-    """Drive it as it comes, or with a write-ahead log and messages that are looked for as often as can be set."""
+    """Drive it as it comes, or with a write-ahead log and messages that are looked for as often as
+    can be set.
+    """
     path = folder / "dbos.db"
     config: DBOSConfig = {"name": "bench", "system_database_url": f"sqlite:///{path}", "log_level": "ERROR"}
     with closing(sqlite3.connect(path)) as connection:

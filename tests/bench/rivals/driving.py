@@ -1,4 +1,6 @@
-"""Callers in threads, each taking one run after the other from its start to its end; the standard library alone."""
+"""Callers in threads, each taking one run after the other from its start to its end; the standard
+library alone.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from contextlib import ExitStack
 from typing import Any
 
 INPUTS = {"member_id": "M-1", "procedure_code": "70551", "diagnosis": "G43.909"}
-# The steps of the process `prior-auth` on these inputs, before the gate and behind it, with what they answer.
+# The steps of the process `prior-auth` on these inputs, before the gate and behind it, with what
+# they answer.
 BEFORE: dict[str, dict[str, Any]] = {
     "pull-chart": {"documents": 4},
     "check-eligibility": {"active": True},

@@ -1,4 +1,6 @@
-"""LangGraph with its SQLite saver, in FOLDER, with that DURABILITY: CALLERS that start, park, resume, for SECONDS."""
+"""LangGraph with its SQLite saver, in FOLDER, with that DURABILITY: CALLERS that start, park,
+resume, for SECONDS.
+"""
 
 from __future__ import annotations
 

@@ -25,7 +25,9 @@ def clock() -> Clock:
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def shared(request: pytest.FixtureRequest) -> tuple[str, tuple[Server, str] | None]:
-    """Which store, and for the last one the server and the database to begin with; nobody else waits for a server."""
+    """Which store, and for the last one the server and the database to begin with; nobody else
+    waits for a server.
+    """
     if request.param != "postgres":
         return request.param, None
     return request.param, (request.getfixturevalue("postgres"), request.getfixturevalue("template"))

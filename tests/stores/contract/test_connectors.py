@@ -1,4 +1,6 @@
-"""Connectors with all their changes, and the companies' wrapped keys: for their company alone, and never half."""
+"""Connectors with all their changes, and the companies' wrapped keys: for their company alone, and
+never half.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A company's events in the order of their commits, webhooks and their deliveries: alike in every store."""
+"""A company's events in the order of their commits, webhooks and their deliveries: alike in every
+store.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoi
 
 
 async def three_runs(store: Store, sealed: int = 0) -> None:
-    """Two runs of a company in turn, one of another, somebody who logs out in between; the first turns are sealed."""
+    """Two runs of a company in turn, one of another, somebody who logs out in between; the first
+    turns are sealed.
+    """
     one, two, other = start("run-1"), start("run-2"), start("run-3", OTHER)
     for number, turn in enumerate((one, other, two, work(one.run), decide(two.run)), 1):
         await store.append(turn)
