@@ -114,10 +114,11 @@ def knots(edges: dict[str, set[str]]) -> list[list[str]]:
 
 
 def private_names() -> Measure:
-    """Names with an underscore that are read here and defined nowhere here: they belong to other
-    packages.
+    """Names with an underscore that are read here and defined nowhere here, and methods that are
+    defined here and used nowhere here: other packages own the first and call the second.
     """
     read: dict[str, str] = {}
+    methods: dict[str, str] = {}
     ours: set[str] = set()
     for path in modules(*CODE):
         for node in ast.walk(tree(path)):
@@ -126,15 +127,22 @@ def private_names() -> Measure:
                     read.setdefault(name, f"{path.name}:{node.lineno}")
                 case ast.Attribute(attr=name) | ast.Name(id=name, ctx=ast.Store()):
                     ours.add(name)
-                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    ours.add(name)
+                    if not node.decorator_list:  # a decorator may keep and call it
+                        methods[name] = f"{path.name}:{node.lineno}"
+                case ast.Name(id=name):
+                    read.setdefault(name, f"{path.name}:{node.lineno}")
+                case ast.ClassDef(name=name):
                     ours.add(name)
                 case ast.ImportFrom(module=str(module), names=names) if not module.startswith(CODE):
                     read.update({alias.name: f"{path.name}:{node.lineno}" for alias in names})
                 case _:
                     pass
-    private = sorted(name for name in read if name.startswith("_") and not name.endswith("__") and name not in PUBLIC)
-    foreign = [f"{name} ({read[name]})" for name in private if name not in ours]
-    return Measure("private names of other packages", len(foreign), 3, gate=True, detail=", ".join(foreign))
+    names = {name for name in read.keys() | methods.keys() if name.startswith("_") and not name.endswith("__")}
+    foreign = sorted(name for name in names - PUBLIC if name not in ours or (name in methods and name not in read))
+    detail = ", ".join(f"{name} ({read.get(name) or methods[name]})" for name in foreign)
+    return Measure("private names of other packages", len(foreign), 3, gate=True, detail=detail)
 
 
 def texts() -> Iterator[Measure]:
