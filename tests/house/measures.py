@@ -139,8 +139,8 @@ def private_names() -> Measure:
                     read.update({alias.name: f"{path.name}:{node.lineno}" for alias in names})
                 case _:
                     pass
-    names = {name for name in read.keys() | methods.keys() if name.startswith("_") and not name.endswith("__")}
-    foreign = sorted(name for name in names - PUBLIC if name not in ours or (name in methods and name not in read))
+    private = {name for name in read.keys() | methods.keys() if name.startswith("_") and not name.endswith("__")}
+    foreign = sorted(name for name in private - PUBLIC if name not in ours or (name in methods and name not in read))
     detail = ", ".join(f"{name} ({read.get(name) or methods[name]})" for name in foreign)
     return Measure("private names of other packages", len(foreign), 3, gate=True, detail=detail)
 
