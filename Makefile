@@ -9,11 +9,15 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 PREFIX_PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 "$(PREFIX)/bin/python" -m pip install --quiet
 COMPILE := .venv/lock/bin/uv pip compile pyproject.toml --extra speed --quiet --universal --generate-hashes \
 	--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command 'make lock'
+COMPILE_SUPPLY := .venv/lock/bin/uv pip compile --group pyproject.toml:supply --quiet --universal --generate-hashes \
+	--python-version 3.11 --no-emit-index-url --no-annotate --custom-compile-command 'make lock' \
+	--output-file requirements-supply.txt
+SUPPLY := .venv/supply/bin
 PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster throughput effects sim power startup linear tamper attack prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster throughput effects sim power startup linear tamper attack wheel sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -92,8 +96,24 @@ startup: .venv/developed ## start on 10,000 parked runs and a log of 64 MiB afte
 tamper: .venv/developed ## tamper with a stored history, and count what verification finds and names: COUNT=1000
 	@$(BIN)/python -m tests.audit --count $(COUNT)
 
-attack: .venv/developed ## attack a service: slow connections, overload, malformed requests, tokens, log-ins: ONLY=
+attack: .venv/developed ## attack a service in every way known, alone and all at once, in 10 minutes: ONLY=
 	@$(BIN)/python -m tests.attack $(if $(ONLY),--only $(ONLY))
+
+wheel: .venv/installed ## build the wheel and the source distribution into dist/, the same bytes from the same commit
+	@$(BIN)/python -m tests.house.packages dist
+
+sbom: .venv/supply/made ## write CycloneDX documents of what the service and the page consist of into build/sbom/
+	@mkdir -p build/sbom
+	@$(SUPPLY)/cyclonedx-py requirements requirements.txt --pyproject pyproject.toml --output-reproducible --validate \
+		--short-PURLs --output-file build/sbom/service.cdx.json 2>/dev/null
+	@cd daemon/ui && npm sbom --silent --package-lock-only --omit dev --sbom-format cyclonedx > ../../build/sbom/page.cdx.json
+	@ls -l build/sbom
+
+audit: .venv/supply/made ## look for known vulnerabilities in what is locked; exit 2 where no database of them can be reached
+	@$(SUPPLY)/python tests/house/advisories.py
+
+fuzz: .venv/developed ## send whatever strangers may send, to the service and its parsers: SECONDS=600 SEED=
+	@$(BIN)/python -m tests.fuzz $(if $(filter command line,$(origin SECONDS)),--seconds $(SECONDS)) $(if $(SEED),--seed $(SEED))
 
 docs: .venv/developed reference ## build the site of the docs into build/docs, and fail on a dead link
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --config-file docs/site/mkdocs.yml
@@ -111,10 +131,11 @@ schemathesis: .venv/developed .venv/schemathesis/made ## have schemathesis try t
 # The locks of what is installed take their versions from the widest one, so that all agree.
 lock: .venv/made ## write the lock files anew from pyproject.toml
 	@rm -rf .venv/lock && $(PYTHON) -m venv .venv/lock
-	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/lock/bin/python -m pip install --quiet uv
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/lock/bin/python -m pip install --quiet --only-binary :all: uv
 	@$(COMPILE) --extra tracing --group dev --upgrade --output-file requirements-dev.txt
 	@$(COMPILE) --extra tracing --group build --constraint requirements-dev.txt --upgrade --output-file requirements-tracing.txt
 	@$(COMPILE) --group build --constraint requirements-dev.txt --upgrade --output-file requirements.txt
+	@$(COMPILE_SUPPLY) --upgrade
 	@rm -rf .venv/lock
 
 clean: ## remove what was made: .venv and caches; ./var stays
@@ -125,7 +146,7 @@ clean: ## remove what was made: .venv and caches; ./var stays
 prefix:
 	@case "$(PREFIX)" in /*) ;; *) echo "PREFIX names a folder from the root on, such as /opt/penstock, and not $(PREFIX)" >&2; exit 1 ;; esac
 	@test -x "$(PREFIX)/bin/python" || "$(PYTHON)" -m venv "$(PREFIX)"
-	@$(PREFIX_PIP) --require-hashes --requirement requirements$(if $(TRACING),-tracing).txt
+	@$(PREFIX_PIP) --require-hashes --only-binary :all: --requirement requirements$(if $(TRACING),-tracing).txt
 	@$(PREFIX_PIP) --no-build-isolation --no-deps --force-reinstall .
 	@sed -i 's|/opt/penstock|$(PREFIX)|g' "$(PREFIX)"/lib/systemd/system/penstock.*
 	@echo "penstock $$("$(PREFIX)/bin/penstock" version) is in $(PREFIX); docs/guides/install.md says how to go on"
@@ -139,18 +160,25 @@ prefix:
 	@touch $@
 
 .venv/installed: .venv/made requirements.txt pyproject.toml
-	@$(PIP) --require-hashes --requirement requirements.txt
+	@$(PIP) --require-hashes --only-binary :all: --requirement requirements.txt
 	@$(PIP) --no-build-isolation --no-deps --editable .
 	@touch $@
 
 .venv/traced: .venv/installed requirements-tracing.txt
-	@$(PIP) --require-hashes --requirement requirements-tracing.txt
+	@$(PIP) --require-hashes --only-binary :all: --requirement requirements-tracing.txt
 	@touch $@
 
 # In an environment of its own: what it needs is nothing that the service or its tests do.
 .venv/schemathesis/made: .venv/made
 	@"$(PYTHON)" -m venv --clear .venv/schemathesis
-	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/schemathesis/bin/python -m pip install --quiet 'schemathesis>=4,<5'
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/schemathesis/bin/python -m pip install --quiet --only-binary :all: 'schemathesis>=4,<5'
+	@touch $@
+
+# In an environment of its own, too.
+.venv/supply/made: .venv/made requirements-supply.txt
+	@"$(PYTHON)" -m venv --clear .venv/supply
+	@PIP_DISABLE_PIP_VERSION_CHECK=1 .venv/supply/bin/python -m pip install --quiet --require-hashes --only-binary :all: \
+		--requirement requirements-supply.txt
 	@touch $@
 
 daemon/ui/node_modules/installed: daemon/ui/package.json daemon/ui/package-lock.json
@@ -159,5 +187,5 @@ daemon/ui/node_modules/installed: daemon/ui/package.json daemon/ui/package-lock.
 	@touch $@
 
 .venv/developed: .venv/installed requirements-dev.txt
-	@$(PIP) --require-hashes --requirement requirements-dev.txt
+	@$(PIP) --require-hashes --only-binary :all: --requirement requirements-dev.txt
 	@touch $@

@@ -6,19 +6,22 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from functools import partial
 from typing import Protocol
 
-from msgspec.structs import replace
-
 from actors.context import TRACE, set_log_context
+from actors.core.canonical import weigh
 from actors.core.decider import Step, outstanding, step
 from actors.core.messages import Message, Rejected, Start
-from actors.core.run import Run, Visit
+from actors.core.run import Run
 from actors.core.template import Template
 from actors.failpoints import reach
+from actors.loaded import interned
 from actors.ports import (
+    INLINE,
+    LIGHT_BYTES_MAX,
     Commit,
+    Compute,
     Effects,
     Feed,
     Journal,
@@ -88,6 +91,7 @@ class ActorContext:
     mailbox_max: int
     steps_max: int
     traced: Callable[[TakeTurn], TakeTurn] | None = None
+    compute: Compute = INLINE
 
 
 class Supervisor(Protocol):
@@ -214,7 +218,9 @@ class Actor:
             return
         connectors = await self._context.tools.connectors(self.key[0])
         for _ in range(CONFLICTS_MAX):
-            done = step(self.run, message, template, connectors, self._context.steps_max)
+            decide = partial(step, self.run, message, template, connectors, self._context.steps_max)
+            weight = weigh(message) + (0 if self.run is None else self.run.weight)
+            done = await self._context.compute.sized(self.key[0], weight, decide)
             if isinstance(done, Rejected) or not done.events:
                 if self._context.journal.shared and envelope.number > self._covered:
                     await self._load()  # what is refused may be right after others' commits
@@ -236,7 +242,11 @@ class Actor:
 
     async def _append(self, done: Step, envelope: Envelope) -> None:
         self._covered = self._delivered
-        receipt = None if envelope.receipt is None else envelope.receipt(done.run, done.rejected)
+        receipt = None
+        if envelope.receipt is not None:
+            make = partial(envelope.receipt, done.run, done.rejected)
+            light = done.run.weight <= LIGHT_BYTES_MAX
+            receipt = make() if light else await self._context.compute.sized(self.key[0], done.run.weight, make)
         if done.effects:
             reach("before-intent")
         try:
@@ -279,30 +289,8 @@ class Actor:
             self.run = self._template = None
             return
         self._template = await self._context.templates.pinned(run.template_digest)
-        self.run = _interned(run, self._template)
+        intern = partial(interned, run, self._template)
+        self.run = await self._context.compute.sized(self.key[0], run.weight, intern)
         effects = outstanding(self.run, self._template)
         if effects:
             self._context.effects.perform(effects, recovered=True)
-
-
-def _interned(run: Run, template: Template) -> Run:
-    """A loaded run in which equal names, times and outputs are one object each, to save memory."""
-    times: dict[datetime, datetime] = {}
-
-    def moment(at: datetime) -> datetime:
-        return times.setdefault(at, at)
-
-    def lean(visit: Visit) -> Visit:
-        fact, ended_at = run.facts.get(visit.step_id), visit.ended_at
-        latest = run.ended is None and visit.visit == run.visits[visit.step_id]
-        return replace(
-            visit,
-            step_id=template.node(visit.step_id).id,
-            started_at=moment(visit.started_at),
-            ended_at=None if ended_at is None else moment(ended_at),
-            output=fact if latest and fact == visit.output else visit.output,
-        )
-
-    visits = {"open": tuple(map(lean, run.open)), "trace": tuple(map(lean, run.trace))}
-    times_at = {"created_at": moment(run.created_at), "updated_at": moment(run.updated_at)}
-    return replace(run, template_digest=template.digest, **times_at, **visits)

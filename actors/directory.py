@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 RECOVER_MAX = 64
 REPEAT_S = 1.0
 FAULTS_MAX = 5
+HEAVY_BYTES = 256 * 1024
+HEAVY_IDLE_S = 1.0
+"""A larger run takes up to thirty times its bytes in memory, and is let go sooner."""
 
 
 class Directory:
@@ -44,6 +47,7 @@ class Directory:
         self._report = report
         self._actors: dict[tuple[str, str], Actor] = {}
         self._resting: dict[tuple[str, str], Actor] = {}
+        self._heavy: dict[tuple[str, str], Actor] = {}
         self._repeat_s = repeat_s
         self._repeats: dict[tuple[str, str], int] = {}
         self._stopping = False
@@ -73,6 +77,7 @@ class Directory:
         if not self.under_way(key):
             self._actors.pop(key, None)
             self._resting.pop(key, None)
+            self._heavy.pop(key, None)
             await self._wake(key)
 
     async def ask(
@@ -111,16 +116,20 @@ class Directory:
 
         One that works again stands no longer among them: it comes back when it is left.
         """
-        before = asyncio.get_running_loop().time() - self._idle_s
+        now = asyncio.get_running_loop().time()
+        gone = self._release(self._resting, now - self._idle_s, at_most)
+        return gone + self._release(self._heavy, now - min(self._idle_s, HEAVY_IDLE_S), at_most)
+
+    def _release(self, resting: dict[tuple[str, str], Actor], before: float, at_most: int | None) -> int:
         gone = 0
-        for actor in [*islice(self._resting.values(), at_most)]:
+        for actor in [*islice(resting.values(), at_most)]:
             if actor.touched > before:
                 break
             if actor.idle:
                 reach("before-passivation")
                 del self._actors[actor.key]
                 gone += 1
-            del self._resting[actor.key]
+            del resting[actor.key]
         return gone
 
     def refuse(self) -> None:
@@ -140,6 +149,7 @@ class Directory:
         )
         self._actors.clear()
         self._resting.clear()
+        self._heavy.clear()
         self._stopped = True
 
     def on_idle(self, actor: Actor) -> None:
@@ -151,10 +161,12 @@ class Directory:
         actor.touched = asyncio.get_running_loop().time()
         if self._actors.get(actor.key) is actor:
             self._resting.pop(actor.key, None)
+            self._heavy.pop(actor.key, None)
             if actor.run is None:
                 del self._actors[actor.key]
             elif actor.idle:
-                self._resting[actor.key] = actor
+                resting = self._heavy if actor.run.weight > HEAVY_BYTES else self._resting
+                resting[actor.key] = actor
 
     def on_undelivered(self, key: tuple[str, str], envelope: Envelope, error: Exception) -> None:
         """What nobody waits for was not applied: it is reported and comes again.

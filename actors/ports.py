@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -14,6 +14,7 @@ from actors.core.template import Condition, Template
 
 __all__ = [
     "Commit",
+    "Compute",
     "Condition",
     "Effects",
     "Feed",
@@ -25,6 +26,8 @@ __all__ = [
     "Tools",
     "VersionConflict",
 ]
+
+T = TypeVar("T")
 
 
 class VersionConflict(Exception):
@@ -86,6 +89,27 @@ class Journal(Protocol):
 
     async def claim(self) -> Sequence[tuple[str, str]]:
         """Claim the runs that need recovery; returns the (company_id, run_id) of each."""
+
+
+LIGHT_BYTES_MAX = 32 * 1024
+"""Work on so many bytes of input may stay on the event loop, if it is linear in them."""
+
+
+class Compute(Protocol):
+    """Where long work of the processor is done beside the event loop."""
+
+    async def sized(self, company_id: str, size: int, work: Callable[[], T]) -> T:
+        """The value of `work()`: done at once where its input has few bytes."""
+
+
+class Inline:
+    """Does all work on the event loop."""
+
+    async def sized(self, _company_id: str, _size: int, work: Callable[[], T]) -> T:
+        return work()
+
+
+INLINE = Inline()
 
 
 class Templates(Protocol):

@@ -6,37 +6,43 @@ import asyncio
 import importlib.metadata
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
 import structlog
 
-from daemon.audit.sealer import LOOK_S, Sealer
+from daemon.audit.sealer import LOOK_S, open_sealer
 from daemon.audit.signer import PUBLIC, Signer
-from daemon.connectors.egress import EgressGuard, parse_hosts, parse_networks
+from daemon.connectors.egress import egress_guard
 from daemon.connectors.service import ConnectorService
 from daemon.connectors.traced import open_client
 from daemon.connectors.url_policy import UrlPolicy
 from daemon.engine import passivation
 from daemon.engine.assembly import Engine, build_engine
 from daemon.engine.change_poller import ChangePoller
+from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
+from daemon.engine.stored_budgets import StoredBudgets
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
 from daemon.identity.accounts import open_identity
+from daemon.identity.sessions import USED_S
 from daemon.keys.change_log import LOOKED_S, KeyFileWatcher
 from daemon.keys.opening import open_key_files
 from daemon.keys.rotation import KEYS_CHECKED_S, KeyRotation
 from daemon.keys.vault import Vault
-from daemon.model import SharedStore
+from daemon.model import SharedStore, Store
+from daemon.observability.loop_watchdog import BEAT_S, LoopWatchdog
 from daemon.observability.tracing import traced
 from daemon.runtime import exit_codes
 from daemon.runtime.background import Background, Loop
 from daemon.runtime.clock import utc_now
+from daemon.runtime.offload import Offload
 from daemon.runtime.systemd import SystemdEnvironment, SystemdNotifier
 from daemon.settings import Settings, key_files
 from daemon.stores.factory import open_store
 from daemon.templates.catalog import open_catalog
+from daemon.templates.input_checks import open_input_checks
 from daemon.web.server.listen import listening
 from daemon.web.server.metrics_endpoint import open_metrics, serve_metrics
 from daemon.web.services import Services
@@ -79,7 +85,8 @@ async def serve(settings: Settings, announce: Callable[[str], None] = lambda _: 
             announce(server.address)
         notifier.ready(server.address)
         _log.info("serving", address=server.address, data_dir=str(settings.data_dir))
-        await lifecycle.stopping.wait()
+        with _watched(services, stack):
+            await lifecycle.stopping.wait()
         notifier.notify("STOPPING=1", "STATUS=Draining: requests in flight are answered")
         _log.info("draining")
         lifecycle.draining = True
@@ -95,7 +102,8 @@ async def opened(settings: Settings, lifecycle: Lifecycle) -> AsyncIterator[Serv
     """All parts of the service without its listening socket; drains on exit."""
     async with AsyncExitStack() as stack:
         services, engine = await _open(settings, lifecycle, stack)
-        yield services
+        with _watched(services, stack):
+            yield services
         lifecycle.draining = True
         await engine.drain(settings.drain_timeout_s)
 
@@ -103,21 +111,22 @@ async def opened(settings: Settings, lifecycle: Lifecycle) -> AsyncIterator[Serv
 async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack) -> tuple[Services, Engine]:
     enter, files, version = stack.enter_async_context, key_files(settings), importlib.metadata.version("penstock")
     stop, metrics = partial(lifecycle.stop, exit_codes.STORE_FAILED), open_metrics(settings, version)
+    offload = Offload()
+    stack.callback(offload.close)
     background = Background(stop=stop, count=metrics.loop_failed if metrics else None)
     tracer = await enter(traced(settings.otlp_endpoint, version=version))
-    opening = open_store(settings, on_failed=stop, metrics=metrics, background=background)
+    opening = open_store(settings, on_failed=stop, metrics=metrics, background=background, compute=offload)
     store, shared = await enter(opening)
     key_rings, key_watcher = await open_key_files(settings, store, shared)
     signer = Signer(files["audit"], settings.data_dir / PUBLIC, utc_now)
-    sealer = Sealer(store, signer, metrics.sealed if metrics else None)
-    stack.push_async_callback(sealer.close)
+    sealer = await enter(open_sealer(store, signer, metrics.sealed if metrics else None))
     catalog = await open_catalog(settings.templates_dir, store)
     vault = Vault(key_rings["secrets"], store, utc_now)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
-    guard = EgressGuard(parse_networks(settings.egress_allow), parse_hosts(settings.egress_hosts))
-    http, resolver = await enter(open_client(guard, settings.response_bytes_max, tracer))
+    guard = egress_guard(settings.egress_allow, settings.egress_hosts, settings.egress_ports)
+    http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
     engine = build_engine(
-        settings, store, shared, catalog, connector_service=connectors, http=http, vault=vault, tracer=tracer
+        settings, store, shared, catalog, connectors, http=http, vault=vault, offload=offload, tracer=tracer
     )
     services = Services(
         settings=settings,
@@ -128,12 +137,15 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         catalog=catalog,
         connector_service=connectors,
         dispatcher=engine.dispatcher,
-        url_policy=UrlPolicy(guard, resolver),
-        webhooks=WebhookService(store, vault, engine.dispatcher.send_webhook, engine.deliverer.look, utc_now),
+        url_policy=UrlPolicy(guard),
+        webhooks=_webhooks(settings, store, vault, engine),
         identity=await enter(open_identity(settings, files["tokens"], store)),
         feed=engine.feed,
         sealer=sealer,
         background=background,
+        offload=offload,
+        input_checks=await enter(open_input_checks(offload)),
+        stored=_stored(settings, store, engine),
         draining=lambda: lifecycle.draining,
         metrics=metrics,
         tracer=tracer,
@@ -143,32 +155,55 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         await enter(serve_metrics(metrics, services))
     _log.info("recovered", runs=await engine.directory.recover())
     stack.push_async_callback(engine.deliverer.drain, 0)
-    rotation = KeyRotation(files["secrets"], vault)
-    for loop in _background(services, engine, shared, rotation, key_watcher):
+    for loop in _background(services, engine, shared, KeyRotation(files["secrets"], vault), key_watcher):
         background.start(stack, loop)
     return services, engine
+
+
+def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) -> WebhookService:
+    send, look, most = engine.dispatcher.send_webhook, engine.deliverer.look, settings.company_webhooks_max
+    return WebhookService(store, vault, send, look, utc_now, most)
+
+
+def _stored(settings: Settings, store: Store, engine: Engine) -> StoredBudgets:
+    stored = StoredBudgets(store, settings.company_runs_max, settings.company_stored_bytes_max)
+    engine.feed.subscribe(stored.committed)
+    return stored
+
+
+def _watched(services: Services, stack: AsyncExitStack) -> AbstractContextManager[None]:
+    """Count the stalls of the event loop while the service serves."""
+    metrics = services.metrics
+    watchdog = LoopWatchdog() if metrics is None else LoopWatchdog(metrics.loop_lag, metrics.loop_stalled)
+    services.background.start(stack, Loop("loop-lag", watchdog.beat, BEAT_S))
+    return watchdog.watching()
 
 
 def _background(
     services: Services, engine: Engine, shared: SharedStore | None, rotation: KeyRotation, key_watcher: KeyFileWatcher
 ) -> list[Loop]:
-    settings, store, metrics = services.settings, services.store, services.metrics
-    sweeper = Sweeper(store, services.catalog, engine.directory, engine.dispatcher.under_way, engine.timers)
+    settings, store = services.settings, services.store
+    dispatcher = engine.dispatcher
+    watched = services.catalog, engine.directory, dispatcher.under_way, engine.timers, dispatcher.forget_answered
+    sweeper = Sweeper(store, *watched)
     sweep = partial(sweeper.look, min(settings.sweep_interval_s, LOOK_AGAIN_S))
     drop_old = partial(passivation.drop_old, store, utc_now, timedelta(seconds=settings.receipt_ttl_s))
+    collection = passivation.FullCollection(lambda: services.offload.idle and not engine.directory.waiting()[0])
     loops = [
         Loop("timers", engine.timers.post_due, 0.0, vital=True),
         Loop("key-files", key_watcher.look, LOOKED_S, at_once=False),
         Loop("secrets", rotation.look, KEYS_CHECKED_S),
+        Loop("sessions", services.identity.sessions.record_use, USED_S, at_once=False),
+        Loop("commit-keys", store.follow_keys, KEYS_CHECKED_S),
+        Loop("full-collection", collection.look, passivation.FULL_LOOKED_S),
         Loop("passivation", partial(passivation.passivate, engine.directory), passivation.PASSIVATE_S),
         Loop("old-rows", drop_old, passivation.DROP_OLD_S),
+        Loop("usage", services.stored.look, USAGE_LOOK_S),
         Loop("store", store.refresh_state, STORE_LOOKED_S),
         Loop("sweeper", sweep, settings.sweep_interval_s, at_once=False),
         Loop("sealer", services.sealer.look, LOOK_S, vital=True),
         Loop("webhooks", engine.deliverer.sweep_all, engine.deliverer.sweep_interval_s),
     ]
-    if metrics is not None:
-        loops.append(Loop("loop-lag", metrics.probe_loop_lag, 0.0))
     if shared is not None:
         poll = ChangePoller(shared, engine, services.identity, services.connector_service).run
         loops.append(Loop("peers", poll, 0.0, vital=True))

@@ -15,9 +15,9 @@ import typer
 from actors.ports import StoreFailed
 from daemon import demo as demonstration
 from daemon.app import serve as serve_until_stopped
-from daemon.commands import audit, keys, runs, session, templates, webhooks
+from daemon.commands import audit, keys, runs, session, sessions, templates, webhooks
 from daemon.commands.backup import backup, restore
-from daemon.commands.base import AsJson, DataDir, error_exit, print_result, settings_of
+from daemon.commands.base import AsJson, DataDir, error_exit, print_result, settings_of, without_password
 from daemon.commands.doctor import doctor
 from daemon.commands.migrate import migrate
 from daemon.keys.keyring import KeyFileRefused
@@ -39,6 +39,7 @@ app = typer.Typer(
 )
 app.add_typer(keys.tokens, name="keys")
 app.add_typer(keys.secrets, name="secrets")
+app.add_typer(keys.commits, name="commits")
 app.command()(backup)
 app.command()(restore)
 app.command()(doctor)
@@ -48,6 +49,7 @@ app.add_typer(audit.audit, name="audit")
 app.command("register")(session.register_company)
 app.command()(session.login)
 app.command()(session.logout)
+app.add_typer(sessions.sessions, name="sessions")
 app.add_typer(runs.runs, name="runs")
 app.add_typer(templates.templates, name="templates")
 app.add_typer(webhooks.webhooks, name="webhooks")
@@ -59,7 +61,11 @@ def serve(
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 picks a free port.")] = None,
     data_dir: DataDir = None,
     database_url: Annotated[
-        str | None, typer.Option(help="A PostgreSQL database that daemons share, instead of SQLite.")
+        str | None,
+        typer.Option(
+            callback=without_password,
+            help="A PostgreSQL database that daemons share, instead of SQLite; without its password.",
+        ),
     ] = None,
     templates_dir: Annotated[Path | None, typer.Option(help="Folder with more templates.")] = None,
     trusted_proxies: Annotated[

@@ -13,6 +13,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from daemon.model.audit_events import KeyPurpose
+from daemon.model.budgets import PREFIX, Budgets
 from daemon.runtime.systemd import SystemdEnvironment
 
 RENAMED: Mapping[str, str] = {
@@ -34,11 +35,12 @@ RENAMED: Mapping[str, str] = {
 """Variables of earlier versions and their present names; an earlier name is refused."""
 
 KEY_FILES: Mapping[KeyPurpose, str] = {
+    "commits": "commit_keys_file",
     "tokens": "jwt_keys_file",
     "secrets": "vault_key_file",
     "audit": "audit_keys_file",
 }
-"""The setting that names the key file, by purpose."""
+"""The setting that names the key file, by purpose; the others are logged under the first."""
 
 
 class Remote(BaseSettings):
@@ -57,10 +59,10 @@ class Remote(BaseSettings):
         return (home if home is not None and home.is_absolute() else Path.home() / ".config") / "penstock" / "tokens"
 
 
-class Settings(BaseSettings):
+class Settings(Budgets):
     """Settings of the service, from `PENSTOCK_<NAME>`; a unit stands last in a name."""
 
-    model_config = SettingsConfigDict(env_prefix="PENSTOCK_", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
 
     host: str = Field("127.0.0.1", description="address to listen on")
     port: Annotated[int, Field(ge=0, le=65535)] = Field(8080, description="port to listen on; 0 picks a free port")
@@ -83,7 +85,14 @@ class Settings(BaseSettings):
         "",
         description="hosts that connectors and webhooks may reach, like api.example.com, *.example.org; all if empty",
     )
-    rate_limits: bool = Field(default=True, description="limit registrations and log-ins per address and account")
+    egress_ports: str = Field(
+        "80,443",
+        description="ports that connectors and webhooks may call; in a network of egress_allow they may call any",
+    )
+    rate_limits: bool = Field(default=True, description="limit registrations and wrong passwords per network")
+    registration: Literal["open", "invited"] = Field(
+        "open", description="who may register a company: anybody, or with `invited` nobody without an invitation"
+    )
     trusted_proxies: str = Field(
         "",
         description="networks of proxies whose X-Forwarded-For or Forwarded header is trusted, comma-separated",
@@ -95,7 +104,19 @@ class Settings(BaseSettings):
     audit_keys_file: Path | None = Field(
         None, description="checkpoint signing keys; created in the data folder if not set"
     )
-    token_ttl_s: Annotated[int, Field(ge=60)] = Field(86_400, description="lifetime of a token")
+    commit_keys_file: Path | None = Field(
+        None, description="keys of the MAC of each commit; created in the data folder if not set"
+    )
+    token_ttl_s: Annotated[int, Field(ge=60)] = Field(86_400, description="lifetime of an API client's token")
+    page_token_ttl_s: Annotated[int, Field(ge=5)] = Field(
+        900, description="lifetime of the page's token, which is renewed while the page is open"
+    )
+    page_idle_s: Annotated[int, Field(ge=60)] = Field(
+        86_400, description="time without use after which a session of the page ends"
+    )
+    page_session_ttl_s: Annotated[int, Field(ge=60)] = Field(
+        2_592_000, description="longest time that a session of the page lasts"
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="lowest level that is logged")
     access_log: Literal["all", "errors", "off"] = Field(
         "errors",
@@ -117,7 +138,8 @@ class Settings(BaseSettings):
     password_hashes_max: Annotated[int, Field(ge=1)] = Field(1, description="passwords hashed concurrently")
     body_bytes_max: Annotated[int, Field(ge=1024)] = Field(1_048_576, description="size of a request body")
     request_buffers_bytes_max: Annotated[int, Field(ge=2_097_152)] = Field(
-        67_108_864, description="memory for all incomplete request bodies together"
+        67_108_864,
+        description="memory for request bodies that arrive or are worked on; a quarter more for those without a token",
     )
     response_bytes_max: Annotated[int, Field(ge=1024)] = Field(262_144, description="size of a connector's response")
     write_buffers_bytes_max: Annotated[int, Field(ge=1_048_576)] = Field(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from daemon.stores.postgres.store import PostgresStore
-from tests.postgres import Server, server
+from tests.postgres import KEYS, Server, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +37,7 @@ def template(postgres: Server) -> str:
 
     async def make() -> str:
         url = await postgres.made()
-        async with PostgresStore.open(url):
+        async with PostgresStore.open(url, KEYS):
             pass
         return url.rpartition("/")[2]
 

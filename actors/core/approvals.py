@@ -71,7 +71,8 @@ def standing(
             "missing": missing,
             "effect": shown(own),
             "effects": [shown_plan(one, own if one.step_id == visit.step_id else None) for one in effects],
-        }
+        },
+        run.weight,
     )
     return Standing(request, effects, seen, missing)
 

@@ -10,27 +10,42 @@ from typing import Any
 import msgspec
 
 _POWER_FROM, _POWER_TO = 21, -7
+PIECES_BYTES, PIECES_DEPTH = 1024 * 1024, 5
 _LEAVES = frozenset({str, int, bool, type(None)})
 _encode = msgspec.json.Encoder(order="sorted").encode
+_written = msgspec.json.Encoder().encode
 _encode_string = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def digest(value: Any) -> str:
-    """The SHA-256 of the canonical JSON of a value, as `sha256:<hex>`."""
-    return "sha256:" + hashlib.sha256(canonical(value).encode()).hexdigest()
+def digest(value: Any, size: int = 0) -> str:
+    """The SHA-256 of the canonical JSON of a value of about that size, as `sha256:<hex>`."""
+    written = canonical(value, PIECES_DEPTH if size > PIECES_BYTES else 0)
+    return "sha256:" + hashlib.sha256(written.encode()).hexdigest()
 
 
-def canonical(value: Any) -> str:
+def canonical(value: Any, depth: int = 0) -> str:
     """The canonical JSON of a value; integers beyond 2**53 are written exactly rather than rounded.
 
+    Down to `depth` the members of objects are written one by one, so that no call takes long.
     Raises ValueError for what JSON cannot say (NaN, infinities), TypeError for what is no JSON
     value.
     """
+    if depth and type(value) is dict:
+        return (
+            "{"
+            + ",".join([f"{_encode_string(name)}:{canonical(one, depth - 1)}" for name, one in _sorted(value)])
+            + "}"
+        )
     if _simple(value):
         written = _encode(value)
         if written.isascii():  # else names may have another order
             return written.decode()
     return _exact(value)
+
+
+def weigh(value: Any) -> int:
+    """How many bytes a value takes as JSON."""
+    return len(_written(value))
 
 
 def _simple(value: Any) -> bool:
@@ -62,11 +77,15 @@ def _exact(value: Any) -> str:
         case list() | tuple():
             return "[" + ",".join(_exact(item) for item in value) + "]"
         case dict():
-            members = sorted(value.items(), key=lambda member: member[0].encode("utf-16-be"))
-            return "{" + ",".join(f"{_encode_string(key)}:{_exact(item)}" for key, item in members) + "}"
+            return "{" + ",".join(f"{_encode_string(key)}:{_exact(item)}" for key, item in _sorted(value)) + "}"
         case _:
             message = f"{type(value).__name__} is no JSON value"
             raise TypeError(message)
+
+
+def _sorted(value: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The members in the order of RFC 8785."""
+    return sorted(value.items(), key=lambda member: member[0].encode("utf-16-be"))
 
 
 def _number(value: float) -> str:

@@ -6,7 +6,8 @@ from typing import Any, assert_never
 
 from msgspec.structs import replace
 
-from actors.core.calls import PlannedCall
+from actors.core.calls import PlannedCall, Request
+from actors.core.canonical import weigh
 from actors.core.inputs import merged
 from actors.core.messages import (
     CallSettled,
@@ -41,6 +42,10 @@ def evolve(run: Run | None, event: Event) -> Run:
     return replace(run, version=run.version + 1, updated_at=event.at, **_changes(run, event))
 
 
+def _sent(request: Request | None) -> int:
+    return 0 if request is None or request.body is None else weigh(request.body)
+
+
 def _changes(run: Run, event: LaterEvent) -> Changes:
     """The fields of the run that an event changes, with their new values."""
     match event:
@@ -73,6 +78,7 @@ def _started(event: RunStarted) -> Run:
         created_by=event.by,
         created_at=event.at,
         updated_at=event.at,
+        carried=weigh(event.inputs),
     )
 
 
@@ -97,7 +103,7 @@ def _cleared(run: Run, event: StepCleared) -> Changes:
     visit = _open_visit(run, event)
     if visit.calls:
         calling = replace(visit, status="calling", resolved_by=event.by, reason=event.reason, request=event.request)
-        return _staying(run, calling)
+        return {**_staying(run, calling), "carried": run.carried + _sent(event.request)}
     output = {} if event.branch is None else {"branch": event.branch}
     return _closing(
         run, replace(visit, status="done", ended_at=event.at, resolved_by=event.by, reason=event.reason, output=output)
@@ -112,6 +118,7 @@ def _settled(run: Run, event: CallSettled) -> Changes:
     if event.error is not None:
         return _staying(run, visit)
     changes = {**_closing(run, visit), "facts": {**run.facts, event.step_id: _fact(event)}}
+    changes["carried"] = run.carried + 2 * weigh(event.output) + _sent(event.request)  # it is a fact, too
     return {**changes, "signals": (*run.signals, event.step_id)} if event.signal is True else changes
 
 
@@ -152,7 +159,8 @@ def _opened(run: Run, event: GateOpened) -> Changes:
         effects=event.effects,
         missing=event.missing,
     )
-    return _staying(run, replace(visit, status="parked", gate=gate, request=event.request))
+    carried = run.carried + _sent(event.request) + sum([_sent(one.request) for one in event.effects or ()])
+    return {**_staying(run, replace(visit, status="parked", gate=gate, request=event.request)), "carried": carried}
 
 
 def _judged(run: Run, event: VerdictGiven) -> Changes:
@@ -163,6 +171,8 @@ def _judged(run: Run, event: VerdictGiven) -> Changes:
         "approved": _approved(run, visit, event.decision),
         "inputs": run.inputs if event.inputs is None else merged(run.inputs, event.inputs),
     }
+    if event.inputs is not None:
+        changes["carried"] = run.carried + 2 * weigh(event.inputs)
     verdict = Verdict(event.decision, event.by, event.at, event.comment, event.inputs)
     visit = replace(visit, verdict=verdict, resolved_by=event.by, request=event.request)
     if visit.calls:

@@ -23,7 +23,7 @@ from actors.core.messages import (
     StepCleared,
     StepEntered,
 )
-from actors.core.run import DONE, RETRY, Visit
+from actors.core.run import DONE, RETRY, RUN_BYTES_MAX, Visit
 from actors.core.template import APPROVED, DENIED, Kind, Node
 from actors.core.turn import Turn
 
@@ -53,14 +53,23 @@ def flow(turn: Turn) -> None:
         visit = turn.run.ready
         if visit is None:
             break
-        if turn.run.steps > turn.steps_max:
-            detail = f"The run entered more than {turn.steps_max} steps."
-            error = Failure(code="step_limit", detail=detail, step_id=visit.step_id)
+        if (error := _beyond(turn, visit)) is not None:
             turn.emit(RunEnded(at=turn.at, status="failed", error=error, was=turn.run.status))
             return
         NODE_KINDS[visit.kind].resolve(turn, visit, turn.template.node(visit.step_id))
     if turn.run.denied:
         turn.emit(RunEnded(at=turn.at, status="completed", outcome=DENIED, was=turn.run.status))
+
+
+def _beyond(turn: Turn, visit: Visit) -> Failure | None:
+    """Why a run may not go on: it has entered too many steps, or grown too large for a call."""
+    if turn.run.steps > turn.steps_max:
+        detail = f"The run entered more than {turn.steps_max} steps."
+        return Failure(code="step_limit", detail=detail, step_id=visit.step_id)
+    if turn.run.weight > RUN_BYTES_MAX and visit.calls:
+        detail = f"The run holds more than {RUN_BYTES_MAX} bytes of inputs, answers and calls."
+        return Failure(code="size_limit", detail=detail, step_id=visit.step_id)
+    return None
 
 
 def enter(turn: Turn, step_id: str, source: str | None, by: str | None = None, via: str | None = None) -> Visit:

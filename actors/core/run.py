@@ -13,6 +13,9 @@ from actors.core.template import TRAITS, Kind, Tier
 
 Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
 VisitStatus = Literal["waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled"]
+EVENT_BYTES = 128
+RUN_BYTES_MAX = 8 * 1024 * 1024
+"""No step begins a call in a run that weighs more."""
 RETRY = "retry"
 DONE = "done"
 
@@ -74,8 +77,8 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
 class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     """One execution of a template; `version` counts its events, `open` holds open visits.
 
-    `approved` holds, by step, the irreversible call that the latest verdict leading to it was
-    shown.
+    `carried` counts the bytes of inputs, answers and calls as JSON. `approved` holds, by step, the
+    irreversible call that the latest verdict leading to it was shown.
     """
 
     id: str
@@ -90,6 +93,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     updated_at: datetime
     traceparent: str | None = None
     version: int = 1
+    carried: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
     signals: tuple[str, ...] = ()
     approved: tuple[PlannedCall, ...] = ()
@@ -97,6 +101,11 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     open: tuple[Visit, ...] = ()
     trace: tuple[Visit, ...] = ()
     ended: RunEnded | None = None
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes as JSON: what events carried, and a little for each."""
+        return self.carried + EVENT_BYTES * self.version
 
     @property
     def status(self) -> Status:

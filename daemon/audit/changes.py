@@ -8,13 +8,23 @@ from typing import Any
 
 def change_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
     """The change that an event records, as JSON; None when no user made one."""
-    found = _of_run(event) or _of_log(event)
+    found = _of_run(event) or _of_log(event) or _of_session(event) or _of_service(event)
     if found is None:
         return None
     action, before, after, why = found
     who = {"user": event["by"], "token": event.get("via")}
     return {"who": who, "when": event["at"], "action": action, "from": before, "to": after, "why": why}
 
+
+OF_THE_SERVICE = {
+    "adopted": ("company", "users"),
+    "commits_adopted": ("number", "key"),
+    "companies_adopted": ("companies",),
+    "company_keys_wrapped": ("keys",),
+    "roots_recorded": ("roots",),
+    "template_kept": ("vertical", "template_version", "digest"),
+}
+"""What the service itself writes into logs, with the members that its change shows."""
 
 _Found = tuple[str, Any, Any, str | None]
 
@@ -43,12 +53,6 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
     match event.get("type"):
         case "registered":
             return "register", None, {name: event[name] for name in ("company", "role", "user")}, None
-        case "logged_in":
-            return "log_in", None, {"token": event["token"], "until": event["until"]}, None
-        case "logged_out":
-            return "log_out", {"token": event["token"]}, None, None
-        case "login_refused":
-            return "log_in_refused", None, None, event["reason"]
         case "connector_changed":
             secret = {"tool_id": event["tool_id"], "secret": event["secret"]}
             return "change_connector", event["before"], {**secret, "connector": event["after"]}, None
@@ -59,3 +63,27 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
             return "change_keys", event["before"], {"purpose": event["purpose"], "keys": event["after"]}, None
         case _:
             return None
+
+
+def _of_session(event: Mapping[str, Any]) -> _Found | None:
+    match event.get("type"):
+        case "logged_in":
+            return "log_in", None, {"token": event["token"], "until": event["until"]}, None
+        case "logged_out":
+            return "log_out", {"token": event["token"]}, None, None
+        case "session_ended":
+            return "end_session", {"session": event["session"]}, None, event["reason"]
+        case "sessions_ended":
+            return "end_other_sessions", None, {name: event[name] for name in ("user", "kept", "epoch")}, None
+        case "password_changed":
+            return "change_password", None, {name: event[name] for name in ("user", "kept", "epoch")}, None
+        case "login_refused":
+            return "log_in_refused", None, None, event["reason"]
+        case _:
+            return None
+
+
+def _of_service(event: Mapping[str, Any]) -> _Found | None:
+    kind = str(event.get("type"))
+    names = OF_THE_SERVICE.get(kind)
+    return None if names is None else (kind, None, {name: event[name] for name in names}, None)

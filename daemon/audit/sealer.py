@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import structlog
 
@@ -29,15 +30,26 @@ class Sealer:
         self._sealed_at: float | None = None
 
     async def seal(self, company_id: str | None = None) -> int:
-        """Cover all commits, or those of a company, by checkpoints; returns how many there were."""
+        """Cover all commits, or those of a company, by checkpoints; returns how many there were.
+
+        With all, the service's tree covers the roots of all companies' trees, too.
+        """
         self._signer.follow()
         total = 0
         while True:
             async with self._alone:
                 done = await self._piece(company_id)
             total += done
-            if done < SEAL_MAX:
+            if done < SEAL_MAX and (company_id is not None or not await self._store.record_roots()):
                 return total
+
+    async def adopt(self) -> None:
+        """Complete the logs that an earlier version wrote, once."""
+        try:
+            while await self._store.adopt():
+                pass
+        except StoreFailed as failed:  # a full disk, or a damaged log: the next start tries again
+            _log.error("adoption_failed", reason=str(failed))
 
     async def _piece(self, only: str | None) -> int:
         signed: list[Checkpoint] = []
@@ -60,7 +72,7 @@ class Sealer:
         try:
             behind = await self._store.unsealed()
             due = self._sealed_at is None or now >= self._sealed_at + SEALED_S
-            if behind >= UNSEALED_MAX or (behind and due):
+            if behind >= UNSEALED_MAX or (due and (behind or await self._store.unrecorded())):
                 await self.seal()
                 self._sealed_at = now
         except StoreFailed as failed:
@@ -73,3 +85,16 @@ class Sealer:
             await self.seal()
         except (StoreFailed, OSError) as failed:
             _log.warning("checkpoint_failed", reason=str(failed))
+
+
+@asynccontextmanager
+async def open_sealer(
+    store: Evidence, signer: Signer, sealed: Callable[[int, int], None] | None = None
+) -> AsyncIterator[Sealer]:
+    """The sealer of a service, with the logs of an earlier version completed."""
+    sealer = Sealer(store, signer, sealed)
+    await sealer.adopt()
+    try:
+        yield sealer
+    finally:
+        await sealer.close()

@@ -3,7 +3,7 @@
 from daemon.client.api import Penstock
 from daemon.client.errors import Problem, Unreachable
 from daemon.client.transport import Patience
-from daemon.contract.accounts import Account, Session
+from daemon.contract.accounts import Account, ActiveSession, Session
 from daemon.contract.audit import Checkpoint
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
@@ -14,6 +14,7 @@ from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestR
 
 __all__ = [
     "Account",
+    "ActiveSession",
     "Call",
     "Canvas",
     "Checkpoint",

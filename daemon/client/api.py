@@ -12,7 +12,7 @@ from daemon.client.base import BaseClient
 from daemon.client.errors import Problem
 from daemon.client.streams import follow_company, follow_run
 from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, lines, path
-from daemon.contract.accounts import Account, Session
+from daemon.contract.accounts import Account, ActiveSession, Session
 from daemon.contract.audit import Checkpoint
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
@@ -29,6 +29,7 @@ CHECKPOINTS = TypeAdapter(list[Checkpoint])
 LOG = TypeAdapter(list[dict[str, Any]])
 CONNECTORS = TypeAdapter(list[Connector])
 CHANGES = TypeAdapter(list[ConnectorChange])
+SESSIONS = TypeAdapter(list[ActiveSession])
 WEBHOOKS = TypeAdapter(list[Webhook])
 DELIVERIES = TypeAdapter(list[Delivery])
 
@@ -75,6 +76,20 @@ class Penstock(BaseClient):
 
     async def me(self) -> Account:
         return await self._get(Account, "auth", "me")
+
+    async def change_password(self, current: str, new: str) -> None:
+        """Replace the password; all other sessions of the account end."""
+        body = {"current": current, "new": new}
+        await self._transport.send(ApiRequest("POST", "/auth/password", body=body, repeatable=False))
+
+    def sessions(self) -> AsyncIterator[ActiveSession]:
+        return self._all("/auth/sessions/", SESSIONS)
+
+    async def end_session(self, session_id: str) -> None:
+        await self._delete("auth", "sessions", session_id)
+
+    async def end_other_sessions(self) -> None:
+        await self._delete("auth", "sessions")
 
     async def health(self) -> Health:
         """The health of the service, also when it cannot serve."""

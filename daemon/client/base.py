@@ -15,7 +15,7 @@ from daemon.client.transport import ApiRequest, ApiResponse, Patience, Transport
 
 T = TypeVar("T")
 R = TypeVar("R", bound=BaseModel)
-_NEXT = re.compile(r"<([^>]*)>\s*;[^,]*\brel=\"?next\"?")
+_NEXT = re.compile(r"<([^<>]*)>\s*;[^,<]*\brel=\"?next\"?")
 TIMEOUT_S = 75.0
 
 

@@ -3,26 +3,38 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from actors.ports import StoreFailed
 from daemon.audit.signer import PUBLIC, read_public, write_public
-from daemon.commands.base import AsJson, DataDir, error_exit, print_result, ring_document, settings_of
+from daemon.commands.base import AsJson, DataDir, echo, error_exit, print_result, ring_document, settings_of
+from daemon.keys.commit_keys import FILE as COMMIT_KEYS
+from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring
+from daemon.model.audit_events import SERVICE
 from daemon.model.evidence import Checkpoint, checkpoint
 from daemon.runtime import exit_codes
-from daemon.settings import key_files
+from daemon.runtime.durable_files import as_owner
+from daemon.settings import Settings, key_files
+from daemon.stores.database import Reader
+from daemon.stores.sqlite.inspection import reading
 from daemon.verification.exports import verify_export
 from daemon.verification.findings import Counts, Finding
+from daemon.verification.offline import checkpoints, exported
 from daemon.verification.runs import BEGINNING_BYTES, comparable, is_run, sentence, verify_run
-from daemon.verification.stores import verify_store
+from daemon.verification.stores import verify_database, verify_store
 
 SQLITE = b"SQLite format 3\0"
 
-audit = typer.Typer(help="The keys that sign checkpoints.", no_args_is_help=True)
+audit = typer.Typer(help="Evidence from the store, and the keys that sign it.", no_args_is_help=True)
+Service = Annotated[bool, typer.Option("--service", help="The service's own log.")]
+Company = Annotated[str | None, typer.Option(help="Id of a company.")]
 
 
 def verify(
@@ -31,31 +43,48 @@ def verify(
     ] = None,
     key: Annotated[Path | None, typer.Option(help="File of the public keys; a store has its own.")] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Data folder of the store to verify.")] = None,
+    database: Annotated[bool, typer.Option(help="Verify the database of PENSTOCK_DATABASE_URL.")] = False,
+    commit_keys: Annotated[
+        Path | None, typer.Option(help="File of the keys of commits; the data folder may have its own.")
+    ] = None,
     against: Annotated[Path | None, typer.Option(help="File of checkpoints that were stored elsewhere.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify an export, the evidence of a run or a store; exit 1 if there are findings."""
     counts = Counts()
-    if (file is None) == (data_dir is None) or (file is not None and key is None):
+    if (file is None) == (data_dir is None and not database) or (file is not None and key is None):
         raise error_exit(
-            "give an export or a run's evidence with --key, the file of public keys, or else --data-dir",
+            "give an export or a run's evidence with --key, the file of public keys, or else --data-dir or --database",
             exit_codes.CONFIG,
         )
+    notes, shown = [], ""
     try:
         kept = [] if against is None else _read_checkpoints(against)
         if file is not None and key is not None:
             found, shown = _of_file(file, read_public(key), kept, counts, quiet=as_json)
         else:
-            folder, shown = data_dir or Path(), ""
-            findings = verify_store(folder, read_public(key or folder / PUBLIC), kept, counts)
-            found = _print_findings(findings, quiet=as_json)
+            settings = settings_of(data_dir=data_dir)
+            macs = _commit_keys(settings, commit_keys)
+            findings = _of_store(settings, key, kept, counts, macs, database=database)
+            found, notes = _print_findings(findings, quiet=as_json), _notes(settings.data_dir, key, kept, macs)
     except (KeyFileRefused, OSError, ValueError) as error:
         raise error_exit(error, exit_codes.CONFIG) from None
     checked = ", ".join(f"{count} {name}" for name, count in counts.items())
     sound = f"sound: {shown or checked or 'nothing there yet'}"
     said = f"{len(found)} findings in {checked or 'nothing'}" if found else sound
-    print_result({"sound": not found, "findings": found, "counts": dict(counts)}, said, as_json=as_json)
+    document = {"sound": not found, "findings": found, "counts": dict(counts), "notes": notes}
+    print_result(document, "\n".join((said, *notes)), as_json=as_json)
     raise typer.Exit(exit_codes.REFUSED if found else 0)
+
+
+def _commit_keys(settings: Settings, file: Path | None) -> CommitKeys | None:
+    """The keys of commits: as named, of the data folder or of the settings; None without a file."""
+    if file is not None:
+        return CommitKeys.open(file, create=False)
+    for path in (settings.data_dir / COMMIT_KEYS, key_files(settings)["commits"]):
+        if path.exists():
+            return CommitKeys.open(path, create=False)
+    return None
 
 
 def _of_file(
@@ -75,6 +104,95 @@ def _of_file(
     return found, "" if found else sentence(raw)
 
 
+def _of_store(
+    settings: Settings,
+    key: Path | None,
+    kept: Sequence[Checkpoint],
+    counts: Counts,
+    macs: CommitKeys | None,
+    *,
+    database: bool,
+) -> Iterator[Finding]:
+    keys = read_public(key or settings.data_dir / PUBLIC)
+    if not database:
+        return verify_store(settings.data_dir, keys, kept, counts, commit_keys=macs)
+    if settings.database_url is None:
+        raise ValueError("--database verifies the database of PENSTOCK_DATABASE_URL, and that is not set")
+    return verify_database(settings.database_url.get_secret_value(), keys, kept, counts, commit_keys=macs)
+
+
+def _notes(folder: Path, key: Path | None, kept: Sequence[Checkpoint], macs: CommitKeys | None) -> list[str]:
+    """What a sound result does not rule out, since it was not given."""
+    notes = []
+    if key is None:
+        notes.append(
+            f"NOT PINNED: the public keys are those in {folder / PUBLIC}; who can write there can replace them and "
+            "all signatures. Give --key with a copy that is kept elsewhere."
+        )
+    if macs is None:
+        notes.append(
+            "MACS UNCHECKED: there are no keys of commits; who can write to the database can add commits that are "
+            "not sealed yet. Give --commit-keys."
+        )
+    if not any(one.company == SERVICE for one in kept):
+        notes.append(
+            "NOT KEPT: --against has no checkpoint of the service; a database that was rolled back as a whole is "
+            "not found without one."
+        )
+    return notes
+
+
+@audit.command("export")
+def export_command(
+    service: Service = False,
+    company: Company = None,
+    data_dir: DataDir = None,
+    output: Annotated[Path | None, typer.Option(help="File to write; standard output without one.")] = None,
+) -> None:
+    """Export the service's own log, or that of a company, from the store itself."""
+    of = _whose(company, service=service)
+    with _reader(settings_of(data_dir=data_dir)) as reader:
+        if output is None:
+            for line in exported(reader, of):
+                typer.echo(line, nl=False)
+        else:
+            with output.open("wb") as file:
+                file.writelines(exported(reader, of))
+
+
+@audit.command("checkpoint")
+def checkpoint_command(service: Service = False, company: Company = None, data_dir: DataDir = None) -> None:
+    """Print the newest checkpoint of the service, which covers all companies, or of a company."""
+    of = _whose(company, service=service)
+    with _reader(settings_of(data_dir=data_dir)) as reader:
+        found = checkpoints(reader, of)
+    if not found:
+        raise error_exit("there is no checkpoint yet; one is made within a minute after a change", exit_codes.REFUSED)
+    typer.echo(json.dumps(found[-1].document()))
+
+
+def _whose(company: str | None, *, service: bool) -> str:
+    if service == (company is not None):
+        raise error_exit("say --service, or --company and its id", exit_codes.CONFIG)
+    return company or SERVICE
+
+
+@contextmanager
+def _reader(settings: Settings) -> Iterator[Reader]:
+    """The store that the settings name, read as it stands."""
+    try:
+        if settings.database_url is None:
+            with reading(settings.data_dir) as sqlite:
+                yield sqlite
+        else:
+            from daemon.stores.postgres.reader import reading as reading_postgres  # noqa: PLC0415 - most do without
+
+            with reading_postgres(settings.database_url.get_secret_value()) as postgres:
+                yield postgres
+    except (sqlite3.Error, StoreFailed, OSError) as error:
+        raise error_exit(f"the store cannot be read: {error}", exit_codes.STORE_FAILED) from None
+
+
 @audit.command("rotate")
 def rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     """Sign checkpoints with a new key; earlier signatures still verify. Needs no restart."""
@@ -82,7 +200,8 @@ def rotate(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     try:
         path = key_files(settings)["audit"]
         ring = change_ring(path, KeyRing.rotated)
-        write_public(settings.data_dir / PUBLIC, ring)
+        with as_owner(settings.data_dir):
+            write_public(settings.data_dir / PUBLIC, ring)
     except (KeyFileRefused, OSError) as error:
         raise error_exit(error) from None
     print_result(
@@ -111,5 +230,5 @@ def _print_findings(findings: Iterator[Finding], *, quiet: bool) -> list[str]:
     for finding in findings:
         found.append(str(finding))
         if not quiet:
-            typer.echo(found[-1])
+            echo(found[-1])
     return found

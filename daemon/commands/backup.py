@@ -22,7 +22,7 @@ What was acknowledged after that is not in it:
 - A run that was parked then is parked again, and its verdict has to be given again.
 - The call behind that verdict, if it was sent since, is sent again under the same Idempotency-Key, run:step:visit.
   Where it is irreversible and the far side does not keep such keys, look there before you decide.
-- A token that was revoked since counts again until it expires.
+- A session that was ended since counts again until its token expires, and a changed password is the earlier one.
 The key files are not in it either: see with penstock doctor that those in place fit."""
 
 ELSEWHERE = (

@@ -7,16 +7,21 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console
 
 from actors.ports import StoreFailed
+from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused, KeyRing
+from daemon.keys.opening import open_commit_keys
 from daemon.model import FolderInUse
 from daemon.runtime import exit_codes
+from daemon.runtime.terminal import clean_lines
 from daemon.settings import Settings, renamed_variables
+from daemon.stores.sqlite.connection import DATABASE
 
 # OSError numbers caused by the disk, not by the settings.
 OF_THE_DISK = frozenset({errno.EIO, errno.ENOSPC, errno.EROFS, errno.EDQUOT, errno.EFBIG, errno.ENXIO, errno.ESTALE})
@@ -41,6 +46,15 @@ def settings_of(**flags: Any) -> Settings:
         raise typer.Exit(exit_codes.CONFIG) from None
 
 
+def without_password(url: str | None) -> str | None:
+    """A database URL from an argument, which every user of the machine can see."""
+    if url is not None and urlsplit(url).password:
+        raise error_exit(
+            "a password does not belong on the command line: set PENSTOCK_DATABASE_URL instead", exit_codes.CONFIG
+        )
+    return url
+
+
 def given(**flags: Any) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if value is not None}
 
@@ -53,8 +67,21 @@ def mistakes(error: ValidationError) -> list[str]:
     ]
 
 
+def echo(text: str, *, err: bool = False) -> None:
+    """Print lines, with control characters of others escaped."""
+    typer.echo(clean_lines(text), err=err)
+
+
+def commit_keys_of(settings: Settings) -> CommitKeys:
+    """The keys of commits of a stopped service; KeyFileRefused where there is no database."""
+    database = settings.data_dir / DATABASE
+    if settings.database_url is None and not database.exists():
+        raise KeyFileRefused(f"{database} does not exist, so the needed keys are unknown")
+    return open_commit_keys(settings)
+
+
 def print_result(document: Mapping[str, Any], sentence: str, *, as_json: bool) -> None:
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else sentence)
+    echo(json.dumps(document, indent=2, ensure_ascii=False) if as_json else sentence)
 
 
 def ring_document(path: Path, ring: KeyRing) -> dict[str, Any]:
@@ -63,7 +90,7 @@ def ring_document(path: Path, ring: KeyRing) -> dict[str, Any]:
 
 def error_exit(error: Exception | str, code: int | None = None) -> typer.Exit:
     """Print the error; returns the exit with `code`, or with that of disk or settings errors."""
-    _err.print(f"penstock: {said(error)}", markup=False, highlight=False)
+    _err.print(f"penstock: {clean_lines(said(error))}", markup=False, highlight=False)
     if code is None:
         code = exit_codes.STORE_FAILED if _of_the_store(error) else exit_codes.CONFIG
     return typer.Exit(code)

@@ -34,7 +34,7 @@ def reporting_changes(
             if event.gate.digest not in seen:
                 seen.add(event.gate.digest)
                 display.ask(
-                    display.text(f"\n{event.gate.step_id} has changed; it is shown again before anything is decided.")
+                    display.text(f"{event.gate.step_id} has changed; it is shown again before anything is decided.")
                 )
 
     def follow() -> None:

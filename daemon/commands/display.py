@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
-import typer
 from pydantic import BaseModel
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -29,6 +28,8 @@ from daemon.client import (
     Webhook,
 )
 from daemon.commands.ahead import Ahead, ahead
+from daemon.commands.base import echo
+from daemon.runtime.terminal import clean
 
 V = TypeVar("V", bound=BaseModel | Sequence[BaseModel])
 WIDE = 240
@@ -53,10 +54,10 @@ def ask(shown: RenderableType) -> None:
 
 def print_json(value: BaseModel | Sequence[BaseModel]) -> None:
     if isinstance(value, BaseModel):
-        typer.echo(value.model_dump_json(indent=2, exclude_unset=True))
+        echo(value.model_dump_json(indent=2, exclude_unset=True))
     else:
         found = [one.model_dump(mode="json", exclude_unset=True) for one in value]
-        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        echo(json.dumps(found, indent=2, ensure_ascii=False))
 
 
 def show_result(value: V, render: Callable[[V], RenderableType], *, as_json: bool) -> None:
@@ -68,11 +69,6 @@ def show_result(value: V, render: Callable[[V], RenderableType], *, as_json: boo
 
 def text(value: object, style: str = "") -> Text:
     return Text(clean(value), style)
-
-
-def clean(value: object) -> str:
-    """Escape characters that move the cursor or change the text direction."""
-    return "".join(one if one.isprintable() else f"\\u{ord(one):04x}" for one in str(value))
 
 
 def runs(found: Iterable[Run]) -> Table:

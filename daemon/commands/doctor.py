@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from pydantic import ValidationError
 
-from daemon.commands.base import AsJson, DataDir, given, mistakes
+from daemon.commands.base import AsJson, DataDir, echo, given, mistakes
 from daemon.doctor import environment
 from daemon.doctor.checks import Check, problem
 from daemon.doctor.database import contents
@@ -34,7 +34,7 @@ def doctor(data_dir: DataDir = None, as_json: AsJson = False) -> None:
         checks += [*environment.versions(), *environment.folder(effective.data_dir)]
         checks += [*environment.keys(effective), *contents(effective, utc_now())]
     well = not any(check.state == "problem" for check in checks)
-    typer.echo(_as_json(checks, settings, well=well) if as_json else _as_text(checks, settings))
+    echo(_as_json(checks, settings, well=well) if as_json else _as_text(checks, settings))
     raise typer.Exit(0 if well else exit_codes.REFUSED)
 
 

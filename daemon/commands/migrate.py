@@ -9,22 +9,35 @@ from typing import Annotated
 import typer
 
 from actors.ports import StoreFailed
-from daemon.commands.base import AsJson, error_exit, print_result
+from daemon.commands.base import AsJson, echo, error_exit, print_result, settings_of, without_password
+from daemon.keys.keyring import KeyFileRefused
+from daemon.keys.opening import open_commit_keys
 from daemon.model import SchemaMismatch
 from daemon.runtime import exit_codes
 from daemon.runtime.clock import utc_now
+from daemon.runtime.durable_files import as_owner
 from daemon.stores.sqlite.connection import DATABASE
 
 SQLITE = "sqlite:"
 DONE = """\
 Start the daemons with PENSTOCK_DATABASE_URL set to that database, each with the same key files
-(PENSTOCK_JWT_KEYS_FILE, PENSTOCK_VAULT_KEY_FILE, PENSTOCK_AUDIT_KEYS_FILE); those of this installation are in {folder}.
+(PENSTOCK_JWT_KEYS_FILE, PENSTOCK_VAULT_KEY_FILE, PENSTOCK_AUDIT_KEYS_FILE, PENSTOCK_COMMIT_KEYS_FILE);
+those of this installation are in {folder}.
 The SQLite database stays as it was; do not start a service on it again."""
 
 
 def migrate(
     source: Annotated[str, typer.Option("--from", help="sqlite:FOLDER, the data folder of a stopped service.")],
-    target: Annotated[str, typer.Option("--to", help="postgresql://… URL of the database.")],
+    target: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            callback=without_password,
+            envvar="PENSTOCK_DATABASE_URL",
+            show_envvar=False,
+            help="postgresql://… URL of the database, without its password; default: PENSTOCK_DATABASE_URL.",
+        ),
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Move a stopped installation to PostgreSQL, and compare every row. Can be repeated."""
@@ -38,7 +51,9 @@ def migrate(
 
     steps: list[str] = []
     try:
-        asyncio.run(migrate.move(path, target, utc_now, steps.append if as_json else typer.echo))
-    except (migrate.MigrationRefused, StoreFailed, SchemaMismatch, OSError) as error:
+        keys = open_commit_keys(settings_of(data_dir=path.parent))
+        with as_owner(path.parent):
+            asyncio.run(migrate.move(path, target, keys, utc_now, steps.append if as_json else echo))
+    except (migrate.MigrationRefused, KeyFileRefused, StoreFailed, SchemaMismatch, OSError) as error:
         raise error_exit(error, exit_codes.REFUSED) from None
     print_result({"folder": str(path.parent), "steps": steps}, DONE.format(folder=path.parent), as_json=as_json)

@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 import typer
 
 from daemon.client import Patience, Penstock, Problem, Unreachable
 from daemon.commands import tokens
-from daemon.commands.base import error_exit
-from daemon.commands.display import clean
+from daemon.commands.base import error_exit, said
 from daemon.runtime import exit_codes
 from daemon.settings import Remote
 
 T = TypeVar("T")
 Url = Annotated[str | None, typer.Option("--url", help="Address of the service; default: PENSTOCK_URL.")]
-Token = Annotated[str | None, typer.Option("--token", help="Token; default: PENSTOCK_TOKEN or the last login.")]
+
+
+def read_token(file: str) -> str:
+    """The token in a file, or on standard input: arguments can be seen by every user."""
+    try:
+        text = sys.stdin.readline() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(said(error)) from None
+    return text.strip()
+
+
+Token = Annotated[
+    str | None,
+    typer.Option(
+        "--token-file",
+        parser=read_token,
+        metavar="FILE",
+        help="File of a token, - for standard input; default: PENSTOCK_TOKEN or the last login.",
+    ),
+]
 # Somebody waits at a terminal, and would rather be told.
 PATIENCE = Patience(tries_max=4, total_s=15.0)
 LOG_IN = "log in with penstock login, or set PENSTOCK_TOKEN"
@@ -53,7 +73,7 @@ def answered(where: str) -> Iterator[None]:
             ) from None
         code = exit_codes.NOT_AUTHENTICATED if problem.code == "invalid_credentials" else exit_codes.REFUSED
         code = exit_codes.UNREACHABLE if problem.code == "no_problem_document" else code
-        raise error_exit(clean(problem.detail), code) from None
+        raise error_exit(problem.detail, code) from None
     except Unreachable as error:
         raise error_exit(error, exit_codes.UNREACHABLE) from None
     except (tokens.TokensRefused, ValueError) as error:

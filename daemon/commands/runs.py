@@ -14,10 +14,11 @@ from rich.live import Live
 
 from daemon.client import Canvas, Gate, GateChanged, Penstock, Problem, Run
 from daemon.commands import display
-from daemon.commands.base import AsJson, error_exit
+from daemon.commands.base import AsJson, echo, error_exit
 from daemon.commands.changes import reporting_changes
 from daemon.commands.remote import Token, Url, complete_run, complete_vertical, perform, taken
 from daemon.runtime import exit_codes
+from daemon.runtime.terminal import clean
 
 OVER = frozenset({"completed", "failed", "cancelled"})
 runs = typer.Typer(help="Runs: read, watch, decide.", no_args_is_help=True)
@@ -134,10 +135,10 @@ def _show(url: str | None, token: str | None, run_id: str, named: str | None) ->
 
 
 def _decision(asked: Gate, given: str | None, *, yes: bool) -> str:
-    word: str = given or typer.prompt(display.clean(f"Decision ({', '.join(asked.decisions)})"), err=True)
+    word: str = given or typer.prompt(clean(f"Decision ({', '.join(asked.decisions)})"), err=True)
     if word not in asked.decisions:
         raise error_exit(f"{asked.step_id} takes {', '.join(asked.decisions)}, not {word}.", exit_codes.REFUSED)
-    if not yes and not typer.confirm(display.clean(f"{word} at {asked.step_id}?"), err=True):
+    if not yes and not typer.confirm(clean(f"{word} at {asked.step_id}?"), err=True):
         raise error_exit("Nothing was decided.", exit_codes.REFUSED)
     return word
 
@@ -212,7 +213,7 @@ async def _lines(api: Penstock, run_id: str, as_json: bool) -> Run:
     run = await api.run(run_id)
     async for event in api.follow(run_id):
         if as_json:
-            typer.echo(event.model_dump_json(exclude_unset=True))
+            echo(event.model_dump_json(exclude_unset=True))
         else:
             display.show(display.event(event))
         if isinstance(event, GateChanged):

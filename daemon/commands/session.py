@@ -9,7 +9,7 @@ import typer
 
 from daemon.client import Penstock, Session
 from daemon.commands import tokens
-from daemon.commands.base import AsJson
+from daemon.commands.base import AsJson, echo
 from daemon.commands.remote import Token, Url, address, answered, perform
 from daemon.settings import Remote
 
@@ -50,9 +50,9 @@ def logout(as_json: AsJson = False, url: Url = None, token: Token = None) -> Non
         if not token and not Remote().penstock_token:
             tokens.keep(Remote().tokens_file, address(url), None)
     if as_json:
-        typer.echo('{"logged_out": %s}' % ("true" if known else "false"))
+        echo('{"logged_out": %s}' % ("true" if known else "false"))
     else:
-        typer.echo(f"logged out of {address(url)}" if known else f"not logged in at {address(url)}")
+        echo(f"logged out of {address(url)}" if known else f"not logged in at {address(url)}")
 
 
 def _password(from_stdin: bool, *, again: bool) -> str:
@@ -66,7 +66,7 @@ def _keep(url: str | None, session: Session, as_json: bool) -> None:
     with answered(address(url)):
         tokens.keep(Remote().tokens_file, address(url), session.token)
     if as_json:
-        typer.echo(session.model_dump_json(exclude={"token"}, indent=2))
+        echo(session.model_dump_json(exclude={"token"}, indent=2))
         return
     until = session.expires_at.strftime("%Y-%m-%d %H:%M UTC")
-    typer.echo(f"logged in at {address(url)} as {session.user.email} of {session.company.name}, until {until}")
+    echo(f"logged in at {address(url)} as {session.user.email} of {session.company.name}, until {until}")

@@ -10,10 +10,10 @@ import typer
 
 from daemon.client import Canvas, Penstock, TemplateDetail
 from daemon.commands import display
-from daemon.commands.base import AsJson, said
+from daemon.commands.base import AsJson, echo, said
 from daemon.commands.remote import Token, Url, complete_vertical, perform, taken
 from daemon.runtime import exit_codes
-from daemon.templates.catalog import TemplateRefused, load_text
+from daemon.templates.catalog import TemplateRefused, load_file
 
 LISTED_MAX = 10_000
 templates = typer.Typer(help="Process templates.", no_args_is_help=True)
@@ -37,7 +37,7 @@ def show(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: To
     one, canvas = perform(url, token, work)
     if as_json:
         graph = canvas.model_dump(mode="json", include={"start", "nodes", "edges"})
-        typer.echo(json.dumps({**one.model_dump(mode="json"), **graph}, indent=2, ensure_ascii=False))
+        echo(json.dumps({**one.model_dump(mode="json"), **graph}, indent=2, ensure_ascii=False))
     else:
         display.show(display.template(one, canvas))
 
@@ -49,16 +49,16 @@ def check(
     """Check whether templates load; prints each broken rule and its place. Needs no service."""
     found = [(file, *_checked(file)) for file in files]
     if as_json:
-        typer.echo(json.dumps([{"file": str(file), "sound": sound, "text": text} for file, sound, text in found]))
+        echo(json.dumps([{"file": str(file), "sound": sound, "text": text} for file, sound, text in found]))
     else:
         for _, sound, text in found:
-            typer.echo(text, err=not sound)
+            echo(text, err=not sound)
     raise typer.Exit(0 if all(sound for _, sound, _ in found) else exit_codes.REFUSED)
 
 
 def _checked(file: Path) -> tuple[bool, str]:
     try:
-        entry = load_text(file.read_text(encoding="utf-8"), str(file))
+        entry = load_file(file, str(file))
     except (TemplateRefused, OSError) as error:
         return False, said(error)
     return True, f"{file}: {entry.template.vertical} version {entry.template.version} is sound"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING
 
+import structlog
 from aiohttp import TCPConnector, ThreadedResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
@@ -64,7 +65,10 @@ GLOBAL_UNICAST = IPv6Network("2000::/3")
 CARRIES_IPV4 = tuple(
     IPv6Network(text) for text in ("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48")
 )
+PORTS = frozenset({80, 443})
+PORT_MAX = 65_535
 _LOOKS_NUMERIC = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)\.?", re.IGNORECASE)
+_log = structlog.get_logger()
 
 
 class EgressRefused(OSError):
@@ -80,6 +84,15 @@ def parse_networks(text: str) -> tuple[Network, ...]:
         except ValueError as error:
             raise ValueError(f"{item} is no network such as 10.1.0.0/16 or ::1/128: {error}.") from None
     return tuple(networks)
+
+
+def parse_ports(text: str) -> frozenset[int]:
+    """Parse a list like `80, 443`; ValueError names what is invalid."""
+    items = [*filter(None, (part.strip() for part in text.split(",")))]
+    for item in items:
+        if not (item.isascii() and item.isdecimal() and 0 < int(item) <= PORT_MAX):
+            raise ValueError(f"{item} is no port from 1 to {PORT_MAX}.")
+    return frozenset(map(int, items))
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:
@@ -100,27 +113,35 @@ def parse_hosts(text: str) -> tuple[str, ...]:
 class EgressGuard:
     """Refuses addresses outside the public internet, except those that the operator allows."""
 
-    def __init__(self, allowed: Sequence[Network] = (), hosts: Sequence[str] = ()) -> None:
+    def __init__(
+        self, allowed: Sequence[Network] = (), hosts: Sequence[str] = (), ports: frozenset[int] = PORTS
+    ) -> None:
         """A metadata address is allowed only as a /32 or /128.
 
-        With `hosts`, every other host is refused, whatever its addresses.
+        With `hosts`, every other host is refused, whatever its addresses. `ports` are those of the
+        public internet; in an allowed network any port may be called.
         """
         self._allowed = tuple(allowed)
+        self._ports = ports
         self._hosts = frozenset(host for host in hosts if not host.startswith("*."))
         self._domains = tuple(host.removeprefix("*") for host in hosts if host.startswith("*."))
 
-    def check(self, address: str) -> None:
-        """Raise EgressRefused unless the address is allowed."""
+    def check(self, address: str, port: int = 443) -> None:
+        """Raise EgressRefused unless the address may be called at that port."""
         if (kind := self._refused(address)) is not None:
             raise EgressRefused(f"{address} is {kind}, which may not be called from here.")
+        if port not in self._ports and not self._opened(address):
+            raise EgressRefused(f"Port {port} may not be called from here.")
 
     def check_name(self, name: str, addresses: Sequence[str]) -> None:
-        """Raise EgressRefused, without the address, unless all addresses are allowed."""
-        if not addresses:
-            raise EgressRefused(f"{name} does not resolve to an address.")
-        for address in addresses:
-            if (kind := self._refused(address)) is not None:
-                raise EgressRefused(f"{name} resolves to {kind}, which may not be called from here.")
+        """Raise EgressRefused unless there are addresses, and all are allowed.
+
+        One sentence for both: whoever may call nothing inside learns no names from there, either.
+        """
+        kinds = [kind for address in addresses if (kind := self._refused(address)) is not None]
+        if kinds or not addresses:
+            _log.debug("name_refused", host=name, reason=kinds[0] if kinds else "no address")
+            raise EgressRefused(f"{name} does not resolve to an address that may be called from here.")
 
     def check_host(self, host: str) -> None:
         """Raise EgressRefused when there is a list of hosts without this one."""
@@ -137,21 +158,21 @@ class EgressGuard:
             raise BadUrl(f"{host} is no plain IPv4 address.")
         self.check_host(_plain(url))
         if literal:
-            self.check(host)
+            self.check(host, url.port or 0)
         return url
 
     def socket(self, info: AddrInfoType) -> socket.socket:
         """Create the socket for an address that is about to be connected to."""
         family, kind, proto, _, address = info
-        self.check(str(address[0]))
+        self.check(str(address[0]), int(address[1]))
         return socket.socket(family, kind, proto)
 
     def _refused(self, address: str) -> str | None:
         try:
-            one = ip_address(address.partition("%")[0])
+            one = _parsed(address)
         except ValueError:
             return "no IP address"
-        opened = [network for network in self._allowed if one in network]
+        opened = self._opened(address)
         if one in METADATA or not METADATA.isdisjoint(_carried(one)):
             return None if any(network.num_addresses == 1 for network in opened) else "a metadata address"
         if opened:
@@ -160,6 +181,15 @@ class EgressGuard:
         if kind is None and one.version == 6 and one not in GLOBAL_UNICAST:  # noqa: PLR2004 - IPv6
             kind = "a reserved"
         return None if kind is None else f"{kind} address"
+
+    def _opened(self, address: str) -> list[Network]:
+        one = _parsed(address)
+        return [network for network in self._allowed if one in network]
+
+
+def egress_guard(networks: str, hosts: str, ports: str) -> EgressGuard:
+    """The guard of the operator's lists; ValueError names what is invalid."""
+    return EgressGuard(parse_networks(networks), parse_hosts(hosts), parse_ports(ports))
 
 
 class GuardedResolver(AbstractResolver):
@@ -176,7 +206,7 @@ class GuardedResolver(AbstractResolver):
         try:
             found = await self._inner.resolve(host, port, family)
         except (OSError, UnicodeError):
-            raise EgressRefused(f"{host} does not resolve to an address.") from None
+            found = []
         self._guard.check_name(host, [one["host"] for one in found])
         return found
 
@@ -193,6 +223,10 @@ def guarded_connector(guard: EgressGuard, resolver: AbstractResolver | None = No
     return TCPConnector(
         resolver=GuardedResolver(guard, resolver), socket_factory=guard.socket, force_close=True, limit=0
     )
+
+
+def _parsed(address: str) -> Address:
+    return ip_address(address.partition("%")[0])
 
 
 def is_address(host: str) -> bool:

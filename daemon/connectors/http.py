@@ -9,8 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from types import SimpleNamespace
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import aiohttp
 from aiohttp.abc import AbstractResolver
@@ -18,17 +19,31 @@ from aiohttp.client_middlewares import ClientHandlerType
 from multidict import CIMultiDict
 from yarl import URL
 
+from actors.context import LOG_CONTEXT
 from actors.core.calls import BODILESS, Connector, Request
-from actors.core.canonical import canonical
+from actors.core.canonical import canonical, weigh
 from actors.failpoints import reach
 from daemon.connectors.auth import credentials
 from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connector
 from daemon.connectors.origin import BadUrl
 from daemon.runtime import json_codec
 from daemon.runtime.clock import utc_now
+from daemon.runtime.offload import Offload
 
+T = TypeVar("T")
 BODY_BYTES_MAX = 256 * 1024
 CHUNK_BYTES = 64 * 1024
+RETRY_AFTER_MAX_S = 86_400.0
+RETRY_AFTER_CHARS_MAX = 64
+# The server names the encoding of its response; only codecs of linear time without surprises count.
+ENCODINGS = {
+    "ascii": "ascii",
+    "iso-8859-1": "latin-1",
+    "iso8859-1": "latin-1",
+    "latin-1": "latin-1",
+    "latin1": "latin-1",
+    "us-ascii": "ascii",
+}
 # Trouble of the far side or of the way to it, which may be over soon.
 PASSING = frozenset({"connect_failed", "timeout", "connection_lost"})
 
@@ -59,12 +74,17 @@ class SendFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """The body is JSON if it is JSON, else text; None when it is empty."""
+    """The body is JSON if it is JSON, else text; None when it is empty. `size` is its bytes.
+
+    `signal` is what the connector's rule read in it.
+    """
 
     status: int
     body: Any
     latency_ms: int
     retry_after_s: float | None = None
+    size: int = 0
+    signal: Any = None
 
 
 @dataclass(slots=True)
@@ -93,9 +113,11 @@ class HttpConnector:
         body_bytes_max: int = BODY_BYTES_MAX,
         resolver: AbstractResolver | None = None,
         now: Callable[[], datetime] = utc_now,
+        offload: Offload | None = None,
     ) -> None:
-        """`body_bytes_max` limits a response after decompression."""
+        """`body_bytes_max` limits a response after decompression; `offload` parses long ones."""
         self._guard = guard
+        self._offload = offload
         self._body_bytes_max = body_bytes_max
         self._resolver = resolver
         self._now = now
@@ -132,7 +154,7 @@ class HttpConnector:
         """Send once; calls `on_sent` before the first byte. SendFailed without a response."""
         if self._session is None:
             raise RuntimeError("The connector is used outside its context.")
-        url, body, all_headers = self._wire(request, connector, secret, headers)
+        url, body, all_headers = await self._wire(request, connector, secret, headers)
         state, begun = SendState(on_sent), time.monotonic()
         try:
             async with self._session.request(
@@ -149,11 +171,12 @@ class HttpConnector:
                 raw = await self._read(response)
                 latency_ms = round((time.monotonic() - begun) * 1000)
                 pause_s = retry_after_s(response.headers.get("Retry-After"), self._now())
-                return HttpResponse(response.status, _body(raw, response), latency_ms, pause_s)
+                answer = await self._beside(len(raw), partial(_body, raw, response.content_type, response.charset))
+                return HttpResponse(response.status, answer, latency_ms, pause_s, len(raw))
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise _failure(error, url, sent=state.sent) from None
 
-    def _wire(
+    async def _wire(
         self, request: Request, connector: Connector, secret: str | None, headers: dict[str, str]
     ) -> tuple[URL, bytes | None, CIMultiDict[str]]:
         wire = CIMultiDict({"Accept": "application/json, */*;q=0.1", "User-Agent": "penstock"})
@@ -162,7 +185,7 @@ class HttpConnector:
             wire.update(headers)
             body = None
             if request.body is not None and request.method not in BODILESS:
-                body = canonical(request.body).encode()
+                body = await self.written(request.body)
                 wire["Content-Type"] = "application/json"
             wire.update(credentials(connector, secret))
         except BadUrl as error:
@@ -172,6 +195,15 @@ class HttpConnector:
         except ValueError:
             raise SendFailed("bad_request", "The body or the secret cannot be sent as it stands.") from None
         return url, body, wire
+
+    async def written(self, body: dict[str, Any]) -> bytes:
+        """A body as it is sent: canonical JSON; ValueError for what JSON cannot say."""
+        return await self._beside(weigh(body), lambda: canonical(body).encode())
+
+    async def _beside(self, size: int, work: Callable[[], T]) -> T:
+        if self._offload is None:
+            return work()
+        return await self._offload.sized(str(LOG_CONTEXT.get().get("company_id", "")), size, work)
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         raw = bytearray()
@@ -228,28 +260,26 @@ def _no_connection(error: Exception, cause: Exception, host: str) -> str:
     return f"{host} refused the connection." if refused else f"No connection to {host} could be made."
 
 
-def _body(raw: bytes, response: aiohttp.ClientResponse) -> Any:
+def _body(raw: bytes, content_type: str, charset: str | None) -> Any:
     """JSON when the content type says so, or when it begins like an object or a list; else text."""
     if not raw:
         return None
-    kind = response.content_type
-    if kind.endswith(("/json", "+json")) or raw.lstrip()[:1] in (b"{", b"["):
+    if content_type.endswith(("/json", "+json")) or raw.lstrip()[:1] in (b"{", b"["):
         with suppress(json_codec.NotJson):
             return json_codec.loads(raw)
-    try:
-        return raw.decode(response.charset or "utf-8", errors="replace").replace("\0", "\ufffd")
-    except LookupError:
-        return raw.decode(errors="replace").replace("\0", "\ufffd")
+    encoding = ENCODINGS.get((charset or "").lower().replace("_", "-"), "utf-8")
+    return raw.decode(encoding, errors="replace").replace("\0", "\ufffd")
 
 
 def retry_after_s(text: str | None, now: datetime) -> float | None:
-    """The seconds of a Retry-After header, given in seconds or as a date."""
-    if text is None:
+    """The seconds of a Retry-After header, given in seconds or as a date; at most a day."""
+    if text is None or len(text) > RETRY_AFTER_CHARS_MAX:
         return None
     if text.strip().isdecimal() and text.isascii():
-        return float(text)
+        return min(float(text), RETRY_AFTER_MAX_S)
     try:
         at = parsedate_to_datetime(text)
-    except ValueError:
+        pause_s = (at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds()
+    except Exception:  # noqa: BLE001 - what the parser raises for odd text differs between versions
         return None
-    return max(0.0, (at.replace(tzinfo=at.tzinfo or UTC) - now).total_seconds())
+    return min(max(0.0, pause_s), RETRY_AFTER_MAX_S)

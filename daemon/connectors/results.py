@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, CallFailed, CallReturned, Failure
-from daemon.connectors.auth import Masker, excerpt
 from daemon.connectors.http import PASSING, HttpResponse, SendFailed
 from daemon.connectors.retry import CallResult
 
@@ -20,28 +18,24 @@ def succeeded(status: int) -> bool:
     return 200 <= status < 300  # noqa: PLR2004 - 2xx
 
 
-def returned(
-    call: Call, answer: HttpResponse, signal: Any, *, attempts: int, at: datetime, secrets: Sequence[str]
-) -> CallReturned:
-    """The response as the step's output; an empty body is an empty object."""
-    masker = Masker(secrets)
+def returned(call: Call, answer: HttpResponse, *, attempts: int, at: datetime) -> CallReturned:
+    """The response, as it was taken in, as the step's output."""
     return CallReturned(
         step_id=call.step_id,
         visit=call.visit,
-        output=masker.value(output_of(answer)),
-        signal=masker.value(signal),
+        output=answer.body,
+        signal=answer.signal,
         attempts=attempts,
         at=at,
     )
 
 
 def output_of(answer: HttpResponse) -> Any:
+    """The body; an empty one is an empty object."""
     return {} if answer.body is None else answer.body
 
 
-def failed(
-    call: Call, settled: CallResult, *, at: datetime, maybe_sent: bool, secrets: Sequence[str] = ()
-) -> CallFailed:
+def failed(call: Call, settled: CallResult, *, at: datetime, maybe_sent: bool) -> CallFailed:
     """The failure of a call; `maybe_sent` if an attempt may have reached the server."""
     result = settled.result
     status = result.status if isinstance(result, HttpResponse) else result.status_code
@@ -54,7 +48,7 @@ def failed(
         step_id=call.step_id,
         attempts=settled.attempts,
         status_code=status,
-        excerpt=excerpt(result.body, secrets) if isinstance(result, HttpResponse) else None,
+        excerpt=result.body if isinstance(result, HttpResponse) else None,
         maybe_sent=maybe_sent,
     )
     return CallFailed(step_id=call.step_id, visit=call.visit, error=error, unknown=unknown, at=at)

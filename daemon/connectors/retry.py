@@ -25,6 +25,7 @@ class CallLimits:
     """
 
     calls_max: int = 256
+    calls_per_minute_max: int = 120_000
     step_deadline_s: float = 60.0
     pause_s: float = 0.2
     pause_max_s: float = 10.0

@@ -37,13 +37,13 @@ class SendCheck:
         return connector, secret
 
     async def secret_for(self, company_id: str, connector: Connector) -> str | None:
-        """The stored secret, if the tested connector needs one and has the same origin."""
+        """The stored secret, if the tested connector has the same origin and sends it alike."""
         if connector.auth_type == "none":
             return None
         stored = await self._lookup.stored(company_id, connector.tool_id)
         if stored is None or not same_origin(stored.connector.base_url, connector.base_url):
             return None
-        return await self._opened(stored)
+        return await self._opened(stored) if _header(stored.connector) == _header(connector) else None
 
     async def _opened(self, stored: StoredConnector) -> str | None:
         if stored.sealed_secret is None or stored.connector.auth_type == "none":
@@ -52,3 +52,9 @@ class SendCheck:
             return await self._vault.open(stored.company_id, stored.connector.tool_id, AUTH_TOKEN, stored.sealed_secret)
         except SealBroken as broken:
             raise SendFailed("secret_unreadable", str(broken)) from None
+
+
+def _header(connector: Connector) -> tuple[str, str]:
+    """The header that carries the secret, and how."""
+    name = connector.auth_header if connector.auth_type == "header" else None
+    return connector.auth_type, (name or "Authorization").lower()

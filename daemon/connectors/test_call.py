@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from actors.core.calls import Connector, Request, prepare
 from actors.core.template import Node
-from daemon.connectors.auth import Masker, secrets_of
-from daemon.connectors.http import HttpConnector, SendFailed
+from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
+from daemon.connectors.responses import ResponseReader
 from daemon.connectors.results import succeeded, why_not
 from daemon.connectors.retry import Retrier
 from daemon.connectors.send_check import SendCheck
@@ -19,10 +19,11 @@ from daemon.connectors.send_check import SendCheck
 class ConnectorTester:
     """Tests connectors with one call each, within the limits of all calls."""
 
-    def __init__(self, http: HttpConnector, send_check: SendCheck, retrier: Retrier) -> None:
+    def __init__(self, http: HttpConnector, send_check: SendCheck, retrier: Retrier, responses: ResponseReader) -> None:
         self._http = http
         self._send_check = send_check
         self._retrier = retrier
+        self._responses = responses
 
     async def test(self, company_id: str, connector: Connector, secret: str | None) -> dict[str, Any]:
         """Test a connector with one call; never fails because of the server.
@@ -33,16 +34,17 @@ class ConnectorTester:
         try:
             if secret is None:
                 secret = await self._send_check.secret_for(company_id, connector)
-            send = partial(
-                self._http.send, secret=secret, connector=connector, headers={}, timeout_s=connector.timeout_s
-            )
-            answer = await self._retrier.once(company_id, partial(send, _request(connector)))
+            answer = await self._retrier.once(company_id, partial(self._attempt, company_id, connector, secret))
         except SendFailed as none:
             return _tested(ok=False, status_code=none.status_code, error=none.detail)
         ok = succeeded(answer.status)
-        body = Masker(secrets_of(connector, secret)).value(answer.body)
         error = None if ok else why_not(answer)
-        return _tested(ok=ok, status_code=answer.status, latency_ms=answer.latency_ms, body=body, error=error)
+        return _tested(ok=ok, status_code=answer.status, latency_ms=answer.latency_ms, body=answer.body, error=error)
+
+    async def _attempt(self, company_id: str, connector: Connector, secret: str | None) -> HttpResponse:
+        request, timeout_s = _request(connector), connector.timeout_s
+        answer = await self._http.send(request, secret=secret, connector=connector, headers={}, timeout_s=timeout_s)
+        return await self._responses.masked(company_id, connector, secret, answer)
 
 
 def _tested(

@@ -13,6 +13,7 @@ from daemon.connectors.dns import DnsResolver
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.model.tracing import Tracer
+from daemon.runtime.offload import Offload
 
 PARENT = "traceparent"
 _REFUSED = 400
@@ -20,17 +21,17 @@ _REFUSED = 400
 
 @asynccontextmanager
 async def open_client(
-    guard: EgressGuard, body_bytes_max: int, tracer: Tracer | None
-) -> AsyncIterator[tuple[HttpConnector, DnsResolver]]:
-    """The client of all calls, and the resolver that it shares with the URL policy."""
+    guard: EgressGuard, body_bytes_max: int, tracer: Tracer | None, offload: Offload
+) -> AsyncIterator[HttpConnector]:
+    """The client of all calls, with a resolver of its own."""
     resolver = DnsResolver()
     try:
         if tracer is None:
-            client = HttpConnector(guard, body_bytes_max=body_bytes_max, resolver=resolver)
+            client = HttpConnector(guard, body_bytes_max=body_bytes_max, resolver=resolver, offload=offload)
         else:
-            client = TracedConnector(tracer, guard, body_bytes_max=body_bytes_max, resolver=resolver)
+            client = TracedConnector(tracer, guard, body_bytes_max=body_bytes_max, resolver=resolver, offload=offload)
         async with client:
-            yield client, resolver
+            yield client
     finally:
         await resolver.close()
 

@@ -1,25 +1,18 @@
-"""Checks URLs before connectors and webhooks are stored."""
+"""Checks URLs before connectors are tested and webhooks are stored."""
 
 from __future__ import annotations
 
-import asyncio
-import socket
-
-from aiohttp.abc import AbstractResolver
-
-from daemon.connectors.egress import EgressGuard, EgressRefused, is_address
+from daemon.connectors.egress import EgressGuard, EgressRefused
 from daemon.connectors.origin import BadUrl
 
-RESOLVE_S = 5.0
+LOOPBACK = ("127.0.0.1", "::1")
 
 
 class UrlPolicy:
-    """Checks the URL of a connector before it is stored; the guard checks again at each call."""
+    """What a URL tells without a look-up; the guard checks its addresses again at each call."""
 
-    def __init__(self, guard: EgressGuard, resolver: AbstractResolver, resolve_s: float = RESOLVE_S) -> None:
+    def __init__(self, guard: EgressGuard) -> None:
         self._guard = guard
-        self._resolver = resolver
-        self._resolve_s = resolve_s
 
     def mistake(self, text: str) -> str | None:
         """Why a URL can never be called; None when it depends on this installation."""
@@ -31,17 +24,24 @@ class UrlPolicy:
             return None
         return None
 
-    async def refusal(self, text: str) -> str | None:
-        """Why a URL must not be called; None when it may, or when its host is not found in time."""
+    def refusal(self, text: str) -> str | None:
+        """Why a URL must not be called from here; None when only a look-up of its host can tell."""
         try:
             url = self._guard.check_url(text)
-            host = url.raw_host or ""
-            if not is_address(host):
-                async with asyncio.timeout(self._resolve_s):
-                    found = await self._resolver.resolve(host, url.port or 0, socket.AF_UNSPEC)
-                self._guard.check_name(host, [one["host"] for one in found])
+            host = (url.raw_host or "").lower().removesuffix(".")
+            if host == "localhost" or host.endswith(".localhost"):
+                self._check_loopback(url.port or 0)
         except (BadUrl, EgressRefused) as refused:
             return str(refused)
-        except (OSError, UnicodeError):
-            return None
         return None
+
+    def _check_loopback(self, port: int) -> None:
+        """Raise the refusal of both loopback addresses; none if one of them may be called."""
+        refusals: list[EgressRefused] = []
+        for address in LOOPBACK:
+            try:
+                self._guard.check(address, port)
+            except EgressRefused as refused:
+                refusals.append(refused)
+        if len(refusals) == len(LOOPBACK):
+            raise refusals[0]

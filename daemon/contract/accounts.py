@@ -33,6 +33,15 @@ class Login(Request):
     password: str = Field(max_length=1_000)
 
 
+class NewPassword(Request):
+    """A password and the one that takes its place."""
+
+    model_config = example({"current": "correct horse", "new": "correct horse battery"})
+
+    current: str = Field(max_length=1_000)
+    new: Password
+
+
 class User(Response):
     """A person."""
 
@@ -62,3 +71,22 @@ class Session(Account):
     token: str = Field(repr=False)
     token_type: Literal["bearer"] = "bearer"  # noqa: S105 - a kind of token
     expires_at: datetime
+
+
+class PageSession(Account):
+    """An account; the page's token is in a cookie, and expires then."""
+
+    expires_at: datetime
+
+
+class ActiveSession(Response):
+    """A log-in of the caller that counts; `current` is that of the request."""
+
+    id: str
+    kind: Literal["page", "api"]
+    created_at: datetime
+    last_used_at: datetime
+    expires_at: datetime
+    address: str
+    user_agent: str
+    current: bool

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_validator
 
 from daemon.contract.base import Request, Response, example
 from daemon.contract.text import Url, printable
@@ -31,6 +31,17 @@ HeaderName = Annotated[str, Field(json_schema_extra={"pattern": f"^{HEADER_NAME.
 DottedKey = Annotated[
     str, Field(max_length=256, pattern=DOTTED, json_schema_extra={"pattern": f"^{DOTTED.pattern[2:-2]}$"})
 ]
+MAPPED_MAX = 200
+
+
+def _few(value: Any) -> Any:
+    """Refuse a large map before each of its members is looked at."""
+    if isinstance(value, dict) and len(value) > MAPPED_MAX:
+        raise ValueError(f"has to have at most {MAPPED_MAX} members")
+    return value
+
+
+Mapped = Annotated[dict[str, DottedKey], Field(max_length=MAPPED_MAX), BeforeValidator(_few)]
 
 
 class Target(Response):
@@ -41,8 +52,8 @@ class Target(Response):
     path: str = Field("", max_length=2_000, json_schema_extra={"pattern": r"^[^{}#\x00-\x20]*$"})
     auth_type: Literal["none", "bearer", "header", "basic"] = "none"
     auth_header: HeaderName | None = Field(None, validate_default=True)
-    query_map: dict[str, DottedKey] | None = Field(None, max_length=200)
-    body_map: dict[str, DottedKey] | None = Field(None, max_length=200)
+    query_map: Mapped | None = None
+    body_map: Mapped | None = None
     signal_rule: str | None = Field(None, min_length=1, max_length=4_096, description="CEL, an answer true or false")
     reversible: bool = False
     idempotent: bool = False

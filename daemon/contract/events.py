@@ -72,7 +72,7 @@ class Event(Response):
 
 
 class CompanyEvent(Response):
-    """An event of one of the company's runs; `id` is its position among all of them."""
+    """An event of one of the company's runs; `id` says nothing but where to go on."""
 
     id: str
     run_id: str

@@ -65,7 +65,9 @@ class ProblemDetails(Response):
     retryable: bool
     errors: tuple[FieldError, ...] = ()
     limit: int | None = None
+    budget: str | None = None
     required: str | None = None
+    reason: str | None = None
     run_status: str | None = None
     parked_at: str | None = None
     decided: Decided | None = None

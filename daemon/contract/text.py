@@ -59,5 +59,5 @@ Name = Annotated[
 ]
 Remark = Annotated[str, Field(max_length=4_000)]
 Url = Annotated[
-    str, AfterValidator(_url), Field(max_length=2_000, json_schema_extra={"pattern": r"^https?://[^\s#]+$"})
+    str, Field(max_length=2_000, json_schema_extra={"pattern": r"^https?://[^\s#]+$"}), AfterValidator(_url)
 ]

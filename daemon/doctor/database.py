@@ -11,9 +11,10 @@ from actors.core.run import Run
 from actors.core.template import Template
 from daemon.audit.signer import PUBLIC, read_public
 from daemon.doctor.checks import Check, few, ok, problem, warning
-from daemon.doctor.environment import vault_ring
+from daemon.doctor.environment import commit_keys, vault_ring
 from daemon.doctor.postgres import shared
 from daemon.engine.sweeper import reason
+from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused
 from daemon.model import SchemaMismatch
 from daemon.settings import Settings, key_files
@@ -30,7 +31,7 @@ DAMAGED = "stop the service and restore the last backup; keep the damaged databa
 def contents(settings: Settings, now: datetime) -> Iterator[Check]:
     """All checks of the database that need no write."""
     if settings.database_url is not None:
-        yield from shared(settings.database_url.get_secret_value(), key_files(settings))
+        yield from shared(settings.database_url.get_secret_value(), key_files(settings), commit_keys(settings))
         return
     database = settings.data_dir / DATABASE
     if not database.exists():
@@ -42,19 +43,22 @@ def contents(settings: Settings, now: datetime) -> Iterator[Check]:
     except sqlite3.Error as error:
         yield problem("database", f"{database} cannot be read: {error}", DAMAGED)
     else:
-        yield from chain(settings.data_dir)
+        yield from chain(settings.data_dir, commit_keys(settings))
 
 
 def _looked_at(db: sqlite3.Connection, settings: Settings, now: datetime) -> Iterator[Check]:
     yield from _integrity(db)
     usable = _schema(db)
     yield usable
-    if usable.state == "problem":
+    if usable.state == "problem" or pending(read_migrations(), inspection.applied(db)):
         return
     yield from _vault(db, settings)
     templates, found = _templates(db)
     yield from found
-    yield from _runs(db, templates, now, running=in_use(settings.data_dir))
+    keys = commit_keys(settings)
+    if keys is not None:
+        running = in_use(settings.data_dir)
+        yield from _runs(db, keys, templates, now, running=running)
 
 
 def _integrity(db: sqlite3.Connection) -> Iterator[Check]:
@@ -86,9 +90,9 @@ def _vault(db: sqlite3.Connection, settings: Settings) -> Iterator[Check]:
         yield ok("keys", "the key of every stored secret is there")
 
 
-def chain(folder: Path) -> Iterator[Check]:
+def chain(folder: Path, keys: CommitKeys | None) -> Iterator[Check]:
     try:
-        found = few(str(finding) for finding in verify_store(folder, read_public(folder / PUBLIC)))
+        found = few(map(str, verify_store(folder, read_public(folder / PUBLIC), commit_keys=keys)))
     except (KeyFileRefused, OSError, ValueError, sqlite3.Error) as error:
         yield problem("chain", f"it cannot be checked: {error}", "run penstock verify")
         return
@@ -115,9 +119,11 @@ def _templates(db: sqlite3.Connection) -> tuple[dict[str, Template], list[Check]
     return loaded, found or [ok("templates", f"all {len(loaded)} that were ever used load")]
 
 
-def _runs(db: sqlite3.Connection, templates: dict[str, Template], now: datetime, *, running: bool) -> Iterator[Check]:
+def _runs(
+    db: sqlite3.Connection, keys: CommitKeys, templates: dict[str, Template], now: datetime, *, running: bool
+) -> Iterator[Check]:
     wrong, still, number = [f"{run_id}: {why}" for run_id, why in inspection.contradictory(db)], [], 0
-    for run_id, run in inspection.open_runs(db):
+    for run_id, run in inspection.open_runs(db, keys):
         number += 1
         why = _stuck(run, templates)
         if why is not None:

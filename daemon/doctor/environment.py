@@ -13,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from daemon.doctor.checks import Check, ok, problem, warning
-from daemon.keys.keyring import KeyFileRefused, KeyRing, read_ring
+from daemon.keys.commit_keys import CommitKeys
+from daemon.keys.keyring import KeyFileRefused, KeyRing, check_owner, read_ring
 from daemon.settings import KEY_FILES, Settings, key_files, renamed_variables, unknown_variables
 from daemon.stores.sqlite.connection import DATABASE, in_use
 
@@ -103,9 +104,19 @@ def vault_ring(settings: Settings) -> KeyRing | None:
         return None
 
 
+def commit_keys(settings: Settings) -> CommitKeys | None:
+    """The keys of commits; None when they cannot be read."""
+    try:
+        return CommitKeys.open(key_files(settings)["commits"], create=False)
+    except KeyFileRefused:
+        return None
+
+
 def _key_file(purpose: str, path: Path) -> Check:
     try:
         ring = read_ring(path)
+        if os.geteuid() != 0:  # root is not the user of the service
+            check_owner(path)
     except KeyFileRefused as refused:
         return problem("keys", str(refused), "mend it, or put it back from where the keys are kept apart")
     return ok("keys", f"{path} holds {len(ring.keys)} ({purpose})")

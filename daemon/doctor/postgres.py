@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from actors.ports import StoreFailed
 from daemon.doctor.checks import Check, ok, problem, warning
-from daemon.keys.consistency import belong_together, missing, why_lacking, why_stranger
+from daemon.keys.commit_keys import CommitKeys
+from daemon.keys.consistency import SEALED, belong_together, missing, why_lacking, why_stranger
 from daemon.keys.keyring import KeyFileRefused, KeyRing, read_ring
 from daemon.model import SchemaMismatch
 from daemon.model.audit_events import KeyPurpose
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 BACKUP = "back it up by PostgreSQL's own means (pg_dump, or a base backup with its WAL); penstock backup is for SQLite"
 
 
-def shared(url: str, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
+def shared(url: str, files: Mapping[KeyPurpose, Path], commit_keys: CommitKeys | None) -> Iterator[Check]:
     from daemon.stores.postgres.inspection import look  # noqa: PLC0415 - most do without PostgreSQL
 
     try:
-        facts = asyncio.run(look(url))
+        facts = asyncio.run(look(url, commit_keys))
     except (StoreFailed, SchemaMismatch) as error:
         yield problem("database", str(error), "is PENSTOCK_DATABASE_URL right, and does PostgreSQL run?")
         return
@@ -67,6 +68,6 @@ def _keys(facts: Facts, files: Mapping[KeyPurpose, Path]) -> Iterator[Check]:
     gone = missing(rings["secrets"], facts.wrapping) if "secrets" in rings else []
     for key_id in gone:
         hint = "without it no daemon starts: see docs/guides/scaling.md"
-        yield problem("keys", why_lacking(files["secrets"], key_id), hint)
+        yield problem("keys", why_lacking(files["secrets"], key_id, SEALED), hint)
     if alike and not gone:
         yield ok("keys", f"those of the daemons on this database ({', '.join(alike)})")

@@ -13,6 +13,7 @@ from actors.directory import Directory
 from actors.failpoints import reach
 from actors.ports import Effects, Journal
 from daemon.connectors.http import HttpConnector
+from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
@@ -23,10 +24,12 @@ from daemon.keys.vault import Vault
 from daemon.model import SharedStore, Store
 from daemon.model.tracing import Tracer
 from daemon.observability.tracing import TracedJournal, turns
+from daemon.runtime.background import where_raised
 from daemon.runtime.clock import utc_now
+from daemon.runtime.offload import Offload
 from daemon.settings import Settings
 from daemon.templates.catalog import Catalog
-from daemon.templates.cel import compile_rule
+from daemon.templates.signals import Signals
 from daemon.webhooks.deliverer import Deliverer
 
 ACTORS_DRAIN_S = 2.0
@@ -41,6 +44,7 @@ class Engine:
     feed: Feed
     deliverer: Deliverer
     journal: Journal
+    signals: Signals
 
     async def drain(self, calls_s: float) -> None:
         """Refuse messages, wait up to `calls_s` for calls, then let the actors finish."""
@@ -50,6 +54,7 @@ class Engine:
         self.timers.close()
         await asyncio.gather(self.dispatcher.drain(calls_s), self.deliverer.drain(calls_s))
         await self.directory.drain(ACTORS_DRAIN_S)
+        await self.signals.close()
         reach("drained")
 
 
@@ -58,10 +63,11 @@ def build_engine(
     store: Store,
     shared: SharedStore | None,
     catalog: Catalog,
-    *,
     connector_service: ConnectorService,
+    *,
     http: HttpConnector,
     vault: Vault,
+    offload: Offload,
     tracer: Tracer | None,
 ) -> Engine:
     """Wire the actors to journal, effects and feed; on a shared store, only for its own runs."""
@@ -70,16 +76,16 @@ def build_engine(
     def post(company_id: str, run_id: str, outcome: Outcome) -> None:
         directory.tell(company_id, run_id, outcome)
 
-    timers, feed = Timers(post, utc_now), Feed()
+    timers, feed, signals = Timers(post, utc_now), Feed(), Signals(offload)
     dispatcher = Dispatcher(
         http=http,
         vault=vault,
         connectors=connector_service if shared is None else LeasedConnectors(shared),
-        compile_rule=compile_rule,
+        responses=ResponseReader(signals, offload),
         post=post,
         wake=timers.wake,
         now=utc_now,
-        limits=CallLimits(calls_max=settings.calls_max),
+        limits=CallLimits(settings.calls_max, settings.company_calls_per_minute_max),
     )
     journal: Journal = store
     effects: Effects = dispatcher
@@ -95,13 +101,16 @@ def build_engine(
         settings.mailbox_max,
         settings.steps_max,
         traced=None if tracer is None else turns(tracer),
+        compute=offload,
     )
     directory = Directory(context, idle_s=settings.run_idle_s, report=_report)
-    deliverer = Deliverer(store, dispatcher.send_webhook, utc_now)
+    deliverer = Deliverer(store, dispatcher.send_webhook, utc_now, compute=offload)
     connector_service.subscribe(feed.connectors_changed)
     feed.subscribe(lambda run, _: deliverer.committed(run.company_id))
-    return Engine(directory, dispatcher, timers, feed, deliverer, journal)
+    return Engine(directory, dispatcher, timers, feed, deliverer, journal, signals)
 
 
 def _report(key: tuple[str, str], error: Exception) -> None:
-    _log.error("message_failed", company_id=key[0], run_id=key[1], error=repr(error), exc_info=error)
+    """Log the type and place of an error; its words may quote facts of the run."""
+    where = where_raised(error)
+    _log.error("message_failed", company_id=key[0], run_id=key[1], error=type(error).__name__, where=where)

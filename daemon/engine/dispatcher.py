@@ -8,21 +8,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 import structlog
 
 from actors.context import TRACE, set_log_context
 from actors.core.calls import Connector
 from actors.core.messages import OUTCOME_UNKNOWN_CODE, Call, Effect, Outcome, Wake
-from actors.core.template import ConditionFailed
 from actors.failpoints import reach
 from actors.ports import StoreFailed
-from daemon.connectors.auth import secrets_of
 from daemon.connectors.breaker import CircuitBreakers
 from daemon.connectors.headers import headers_of
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
-from daemon.connectors.results import failed, output_of, refused, returned, succeeded
+from daemon.connectors.pace import Pace
+from daemon.connectors.responses import ResponseReader
+from daemon.connectors.results import failed, refused, returned, succeeded
 from daemon.connectors.retry import CallLimits, CallResult, Clock, Retrier, RetryPolicy
 from daemon.connectors.send_check import ConnectorLookup, SendCheck
 from daemon.connectors.test_call import ConnectorTester
@@ -33,17 +33,12 @@ from daemon.webhooks.sender import WebhookMessage, WebhookSender
 _log = structlog.get_logger()
 
 
-class SignalRule(Protocol):
-    def value(self, status: int, body: Any) -> Any:
-        """The signal in a response; ConditionFailed when there is none."""
-
-
 @dataclass(eq=False, slots=True)
 class InFlightCall:
     """A call in flight.
 
-    `attempting` during an attempt, `on_wire` from its first byte, `sent` after any; `halted` when
-    no further attempt may follow.
+    `attempting` from the beginning of an attempt until its response is taken in, `on_wire` from its
+    first byte, `sent` after any; `halted` when no further attempt may follow.
     """
 
     call: Call
@@ -76,20 +71,21 @@ class Dispatcher:
         http: HttpConnector,
         vault: Vault,
         connectors: ConnectorLookup,
-        compile_rule: Callable[[str], SignalRule],
+        responses: ResponseReader,
         post: Callable[[str, str, Outcome], None],
         wake: Callable[[Wake], None],
         now: Callable[[], datetime],
         limits: CallLimits = CallLimits(),  # noqa: B008 - frozen
         clock: Clock = Clock(),  # noqa: B008 - frozen
     ) -> None:
-        self._http, self._compile_rule = http, compile_rule
+        self._http, self._responses = http, responses
         self._post, self._wake, self._now = post, wake, now
         self._send_check = SendCheck(vault, connectors)
         self._webhook_sender = WebhookSender(http, vault, now)
         self._limits, self._clock = limits, clock
         self._retrier = Retrier(limits, clock)
-        self._tester = ConnectorTester(http, self._send_check, self._retrier)
+        self._pace = Pace(limits.calls_per_minute_max, clock)
+        self._tester = ConnectorTester(http, self._send_check, self._retrier, responses)
         self._breakers = CircuitBreakers(
             failures_max=limits.failures_max,
             open_s=limits.open_s,
@@ -115,8 +111,16 @@ class Dispatcher:
         """Whether a call of the run is on the wire, so that an outcome still follows."""
         return any(in_flight.on_wire for in_flight in self._in_flight.get((company_id, run_id), {}).values())
 
+    def forget_answered(self, company_id: str, run_id: str) -> None:
+        """Let the calls of a run begin once more, since the outcomes of answered ones were lost."""
+        self._answered.pop((company_id, run_id), None)
+
     def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
-        """Start each outstanding effect of a run once per key; never blocks."""
+        """Start each outstanding effect of a run once per key; never blocks.
+
+        An answered key is not called again either: the directory repeats an outcome that could not
+        be applied. Where an outcome was lost, the sweeper finds the run stuck, and forgets the key.
+        """
         keys = {effect.key for effect in effects}
         for run in {(effect.company_id, effect.run_id) for effect in effects}:
             self._forget_answered(run, keys)
@@ -162,7 +166,7 @@ class Dispatcher:
     def _begin(self, call: Call, *, recovered: bool) -> None:
         run = (call.company_id, call.run_id)
         in_flight_calls = self._in_flight.get(run, {})
-        answered = not recovered and call.key in self._answered.get(run, ())
+        answered = call.key in self._answered.get(run, ())
         if self._draining or answered or call.key in in_flight_calls:
             return
         in_flight = InFlightCall(call, recovered)
@@ -225,20 +229,20 @@ class Dispatcher:
         """Make the call with retries; None when a drain stopped it between two attempts."""
         call = in_flight.call
         try:
-            connector, secret = await self._send_check.of(call.company_id, call.request)
+            connector, _ = await self._send_check.of(call.company_id, call.request)
         except SendFailed as none:
             return failed(call, CallResult(none, 0), at=self._now(), maybe_sent=in_flight.maybe_sent)
+        await self._pace.keep(call.company_id)
         plan = RetryPolicy(call.repeatable, connector.retries, connector.timeout_s)
         settled = await self._retrier.settle(
             call.company_id, partial(self._attempt, in_flight), plan, lambda: not (in_flight.halted or self._draining)
         )
-        secrets, result = secrets_of(connector, secret), settled.result
+        result = settled.result
         if isinstance(result, HttpResponse) and succeeded(result.status):
-            signal, at = self._signal(connector, result), self._now()
-            return returned(call, result, signal, attempts=settled.attempts, at=at, secrets=secrets)
+            return returned(call, result, attempts=settled.attempts, at=self._now())
         if settled.halted and self._draining and call.repeatable:
             return None
-        return failed(call, settled, at=self._now(), maybe_sent=in_flight.maybe_sent, secrets=secrets)
+        return failed(call, settled, at=self._now(), maybe_sent=in_flight.maybe_sent)
 
     async def _attempt(self, in_flight: InFlightCall, timeout_s: float) -> HttpResponse:
         call = in_flight.call
@@ -256,18 +260,10 @@ class Dispatcher:
         try:
             reach("before-send")
             url, counts = call.request.url or "", call.repeatable
-            return await self._breakers.through(call.company_id, url, send, counts=counts)
+            answer = await self._breakers.through(call.company_id, url, send, counts=counts)
+            return await self._responses.take_in(call.company_id, connector, secret, answer)
         finally:
             in_flight.attempting = in_flight.on_wire = False
-
-    def _signal(self, connector: Connector, answer: HttpResponse) -> Any:
-        """The signal of a response; a rule that fails counts as a hit."""
-        if connector.signal_rule is None:
-            return None
-        try:
-            return self._compile_rule(connector.signal_rule).value(answer.status, output_of(answer))
-        except (ConditionFailed, ValueError):
-            return True
 
     def _crashed(self, call: Call, error: Exception) -> Outcome:
         """The outcome after an internal error; a call that may not be repeated is unknown."""

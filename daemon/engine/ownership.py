@@ -100,19 +100,15 @@ class OwnEffects:
     _journal: SharedJournal
     _effects: Effects
 
-    def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:
+    def perform(self, effects: Sequence[Effect], *, recovered: bool) -> None:  # noqa: ARG002 - see below
         """Start the effects of a run, if they are ours.
 
-        A load alone does not tell: another daemon may have moved the run on. Only effects known as
-        answered are taken up as recovered.
+        A load alone does not tell: another daemon may have moved the run on.
         """
         key = (effects[0].company_id, effects[0].run_id)
         taken = self._journal.mine(key)
-        if taken is None:
-            return
-        self._effects.perform(effects, recovered=taken)
-        if recovered and not taken:
-            self._effects.perform(effects, recovered=True)
+        if taken is not None:
+            self._effects.perform(effects, recovered=taken)
 
     def forget(self, company_id: str, run_id: str) -> None:
         self._effects.forget(company_id, run_id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sys
 from collections.abc import Callable
@@ -15,7 +16,10 @@ from daemon.model.webhooks import KEPT_S
 
 DROP_OLD_S = 3_600.0
 SWITCH_S = 0.0001
-GC_THRESHOLDS = (10_000, 10, 200)
+GC_THRESHOLDS = (10_000, 10, 1_000_000_000)
+FULL_AFTER = 200
+FULL_LOOKED_S = 1.0
+FULL_WAITS_S = 300.0
 PASSIVATE_S = 0.01
 PASSIVATED_MAX = 100
 
@@ -26,11 +30,30 @@ async def passivate(directory: Directory) -> None:
 
 
 async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
-    """Delete revocations of expired tokens, old receipts and old deliveries."""
+    """Delete revocations of expired tokens, expired sessions, old receipts and old deliveries."""
     with suppress(StoreFailed):
         await store.drop_revocations(now())
+        await store.drop_sessions(now())
         await store.drop_receipts(now() - receipts_kept)
         await store.drop_deliveries(now() - timedelta(seconds=KEPT_S))
+
+
+class FullCollection:
+    """Collects the oldest garbage, which stops the event loop, at a calm moment."""
+
+    def __init__(self, calm: Callable[[], bool]) -> None:
+        self._calm = calm
+        self._until: float | None = None
+
+    async def look(self) -> None:
+        """Collect after `FULL_AFTER` middle collections; without calm after `FULL_WAITS_S` more."""
+        if gc.get_count()[2] < FULL_AFTER:
+            return
+        now = asyncio.get_running_loop().time()
+        self._until = self._until or now + FULL_WAITS_S
+        if self._calm() or now >= self._until:
+            self._until = None
+            gc.collect()
 
 
 def tune_interpreter() -> None:

@@ -55,6 +55,7 @@ class Sweeper:
     directory: Directory
     in_flight: Callable[[Call], bool]
     timers: Timers
+    forget_answered: Callable[[str, str], None]
     _stuck: frozenset[Stuck] = field(default=frozenset(), init=False)
 
     async def look(self, pause_s: float = LOOK_AGAIN_S) -> None:
@@ -73,6 +74,8 @@ class Sweeper:
             after = keys[-1] if len(keys) == PAGE else None
         for one in sorted(stuck, key=lambda found: found.key):
             _tell(one, again=one in before)
+            if one not in before:
+                self.forget_answered(*one.key)
             await self.directory.wake(one.key)
         return frozenset(stuck)
 

@@ -14,6 +14,7 @@ from daemon.model import SharedStore
 from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm, LogEvent
 
 PAGE = 256
+SEALED = "sealed secrets in this database"
 
 
 async def check(files: Mapping[KeyPurpose, Path], others: SharedStore) -> None:
@@ -27,7 +28,7 @@ async def check(files: Mapping[KeyPurpose, Path], others: SharedStore) -> None:
         needed |= {key.key_id for key in page}
         after = page[-1].company_id
     for key_id in missing(rings["secrets"], needed):
-        raise KeyFileRefused(why_lacking(files["secrets"], key_id))
+        raise KeyFileRefused(why_lacking(files["secrets"], key_id, SEALED))
 
 
 def announcement(purpose: KeyPurpose) -> str:
@@ -57,5 +58,5 @@ def why_stranger(path: Path, purpose: KeyPurpose) -> str:
     )
 
 
-def why_lacking(path: Path, key_id: str) -> str:
-    return f"{path} does not hold the key {key_id}, by which secrets in this database are sealed; put that file back"
+def why_lacking(path: Path | str, key_id: str, what: str) -> str:
+    return f"{path} does not hold the key {key_id} of {what}; put that file back"

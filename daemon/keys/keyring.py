@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from actors.failpoints import reach
-from daemon.runtime.durable_files import sync_folder, write_beside
+from daemon.runtime.durable_files import as_owner, sync_folder, write_beside
 from daemon.runtime.ids import new_id
 
 KEY_BYTES = 32
@@ -65,9 +65,18 @@ def read_ring(path: Path) -> KeyRing:
     return KeyRing(current, keys)
 
 
+def check_owner(path: Path) -> None:
+    """KeyFileRefused for a file of another user, who could change the keys; root may own it."""
+    owner = path.stat().st_uid
+    if owner not in (os.geteuid(), 0):
+        raise KeyFileRefused(
+            f"{path} belongs to the user {owner}; give it to the user of the service: chown, chmod 600"
+        )
+
+
 def change_ring(path: Path, change: Callable[[KeyRing], KeyRing]) -> KeyRing:
     """Change a key file under a lock; returns the new ring."""
-    with _alone(path.parent):
+    with as_owner(path.parent), _alone(path.parent):
         ring = change(read_ring(path))
         write_ring(path, ring)
     return ring

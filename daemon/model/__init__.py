@@ -21,6 +21,16 @@ from daemon.model.repositories import (
     TemplateRepository,
 )
 from daemon.model.runs import ParkedRun, RecordedEvent, RunQuery, Runs
+from daemon.model.sessions import (
+    EpochChange,
+    RefreshHashes,
+    SessionEnd,
+    SessionKind,
+    SessionQuery,
+    SessionRepository,
+    TokenEpoch,
+    UserSession,
+)
 
 __all__ = [
     "SESSION",
@@ -33,6 +43,7 @@ __all__ = [
     "ConnectorRepository",
     "DiskFull",
     "EmailTaken",
+    "EpochChange",
     "FolderInUse",
     "Following",
     "Ownership",
@@ -40,9 +51,14 @@ __all__ = [
     "Rates",
     "Receipts",
     "RecordedEvent",
+    "RefreshHashes",
     "RunQuery",
     "Runs",
     "SchemaMismatch",
+    "SessionEnd",
+    "SessionKind",
+    "SessionQuery",
+    "SessionRepository",
     "SharedStore",
     "Store",
     "StoreBroken",
@@ -50,5 +66,7 @@ __all__ = [
     "StoredConnector",
     "TemplateDocument",
     "TemplateRepository",
+    "TokenEpoch",
     "User",
+    "UserSession",
 ]

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from actors.ports import Receipt
 from daemon.model.audit_events import LogEvent, Logged
+from daemon.model.sessions import UserSession
 
 
 class EmailTaken(Exception):
@@ -26,7 +27,10 @@ class Company:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user of a company; `email` is kept as written and compared case-insensitively."""
+    """A user of a company; `email` is kept as written and compared case-insensitively.
+
+    Tokens of an `epoch` before the user's no longer count.
+    """
 
     id: str
     company_id: str
@@ -35,6 +39,7 @@ class User:
     role: str
     password_hash: str
     created_at: datetime
+    epoch: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,13 @@ class Following(Protocol):
 
 
 class Accounts(Protocol):
-    async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
+    async def register(
+        self,
+        account: Account,
+        receipt: Receipt | None,
+        logged: Sequence[Logged] = (),
+        session: UserSession | None = None,
+    ) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
 
     async def account_by_email(self, email: str) -> Account | None:

@@ -9,41 +9,105 @@ from msgspec import Struct
 
 from actors.core.calls import Connector
 from actors.core.messages import EventBase
+from daemon.model.chain import digest
 
-KeyPurpose = Literal["tokens", "secrets", "audit"]
+KeyPurpose = Literal["tokens", "secrets", "audit", "commits"]
 
 SecretChange = Literal["none", "set", "changed", "kept", "removed"]
 
 SERVICE = ""
 """The id under which the service keeps a log of its own, for what belongs to no company."""
 
+ROOTS = "roots"
+"""The stream of the service that records the roots of all companies' trees."""
+
+COMPANY_KEYS = "company_keys"
+"""The stream of the service that records the wrapped data keys of companies."""
+
+ADOPTION = "adoption"
+"""The stream of the service that says whose log began to cover accounts and secrets when."""
+
+COMMIT_MACS = "commit_macs"
+"""The stream of the service that says which commits were given MACs after they were written."""
+
+UPGRADE = "upgrade"
+"""How a change came about that an earlier version made and did not log."""
+
 PASSWORD = "password"  # noqa: S105 - a kind of proof, not a password
 
 
 class Registered(EventBase, frozen=True, kw_only=True, tag="registered"):
-    """A company was created with its first user."""
+    """A company was created with its first user; earlier versions wrote no digest."""
 
     by: str
     company: str
+    name: str | None = None
+    password_digest: str | None = None
     role: str
     user: str
     via: str = PASSWORD
 
 
 class LoggedIn(EventBase, frozen=True, kw_only=True, tag="logged_in"):
-    """A user was authenticated, and has a token until then."""
+    """A user was authenticated, and has a session until then; earlier events name a token only."""
 
     by: str
+    kind: Literal["", "api", "page"] = ""
+    session: str = ""
     token: str
     until: datetime
     via: str = PASSWORD
 
 
 class LoggedOut(EventBase, frozen=True, kw_only=True, tag="logged_out"):
-    """A token was revoked by its owner."""
+    """A session was ended by its owner; its last token expires at `until`."""
 
     by: str
+    session: str = ""
     token: str
+    until: datetime | None = None
+    via: str
+
+
+class SessionEnded(EventBase, frozen=True, kw_only=True, tag="session_ended"):
+    """A session was ended by its user, or because an old refresh token of it was used again.
+
+    `until` is when the last token of the session expires.
+    """
+
+    by: str
+    reason: Literal["ended", "reused"]
+    session: str
+    until: datetime
+    via: str
+
+
+class SessionsEnded(EventBase, frozen=True, kw_only=True, tag="sessions_ended"):
+    """All sessions of a user but `kept` were ended; tokens of earlier epochs count no longer.
+
+    `until` is when the last of these tokens expires.
+    """
+
+    by: str
+    epoch: int
+    kept: str
+    until: datetime
+    user: str
+    via: str
+
+
+class PasswordChanged(EventBase, frozen=True, kw_only=True, tag="password_changed"):
+    """A password was changed, and all sessions of its user but `kept` were ended.
+
+    `digest` is that of the stored hash.
+    """
+
+    by: str
+    digest: str
+    epoch: int
+    kept: str
+    until: datetime
+    user: str
     via: str
 
 
@@ -61,6 +125,7 @@ class ConnectorChanged(EventBase, frozen=True, kw_only=True, tag="connector_chan
     by: str
     number: int
     secret: SecretChange
+    secret_digest: str | None = None
     tool_id: str
     version: int
     via: str
@@ -82,6 +147,7 @@ class WebhookChanged(EventBase, frozen=True, kw_only=True, tag="webhook_changed"
     after: WebhookForm | None
     before: WebhookForm | None
     by: str
+    secret_digest: str | None = None
     via: str
     webhook_id: str
 
@@ -103,11 +169,137 @@ class KeysChanged(EventBase, frozen=True, kw_only=True, tag="keys_changed"):
     via: str
 
 
-LogEvent = Registered | LoggedIn | LoggedOut | LoginRefused | ConnectorChanged | WebhookChanged | KeysChanged
+class CommitsAdopted(EventBase, frozen=True, kw_only=True, tag="commits_adopted"):
+    """So many commits without MACs were given theirs; `until` is the position of the last one."""
+
+    by: str = ""
+    key: str
+    number: int
+    until: int
+    via: str
+
+
+class WrappedKeyForm(Struct, frozen=True, kw_only=True):
+    """The key of a company: the id of the key that wraps it, and the digest of the wrapped one."""
+
+    created_at: datetime
+    digest: str
+    key_id: str
+
+
+class CompanyKeysWrapped(EventBase, frozen=True, kw_only=True, tag="company_keys_wrapped"):
+    """Data keys of companies were created, or wrapped by another key."""
+
+    by: str = ""
+    keys: dict[str, WrappedKeyForm]
+    via: str
+
+
+class TemplateKept(EventBase, frozen=True, kw_only=True, tag="template_kept"):
+    """A version of a template was loaded for the first time."""
+
+    by: str = ""
+    digest: str
+    template_version: int
+    vertical: str
+    via: str
+
+
+class UserForm(Struct, frozen=True, kw_only=True):
+    """A user with the digest of the stored password hash."""
+
+    created_at: datetime
+    email: str
+    id: str
+    name: str | None
+    password_digest: str
+    role: str
+
+
+class SecretForm(Struct, frozen=True, kw_only=True):
+    """What the earlier log did not say of a connector or webhook."""
+
+    created_at: datetime
+    id: str
+    secret_digest: str | None
+    updated_at: datetime
+    updated_by: str
+
+
+class Adopted(EventBase, frozen=True, kw_only=True, tag="adopted"):
+    """What stood for a company when its log began to cover accounts and secrets."""
+
+    by: str = ""
+    company: str
+    connectors: tuple[SecretForm, ...]
+    created_at: datetime
+    users: tuple[UserForm, ...]
+    via: str = UPGRADE
+    webhooks: tuple[SecretForm, ...]
+
+
+class TemplateForm(Struct, frozen=True, kw_only=True):
+    digest: str
+    template_version: int
+    vertical: str
+
+
+class CompaniesAdopted(EventBase, frozen=True, kw_only=True, tag="companies_adopted"):
+    """These companies were there when the logs began to cover everything.
+
+    Those behind `last` follow; None when all are done.
+    """
+
+    by: str = ""
+    companies: tuple[str, ...]
+    last: str | None
+    templates: tuple[TemplateForm, ...]
+    via: str = UPGRADE
+
+
+class RootForm(Struct, frozen=True, kw_only=True):
+    """A checkpoint of a company: how many commits it covers, and the root of their tree."""
+
+    root: str
+    size: int
+
+
+class RootsRecorded(EventBase, frozen=True, kw_only=True, tag="roots_recorded"):
+    """The newest checkpoints of companies."""
+
+    by: str = ""
+    roots: dict[str, RootForm]
+    via: str
+
+
+LogEvent = (
+    Registered
+    | LoggedIn
+    | LoggedOut
+    | LoginRefused
+    | SessionEnded
+    | SessionsEnded
+    | PasswordChanged
+    | ConnectorChanged
+    | WebhookChanged
+    | KeysChanged
+    | CompanyKeysWrapped
+    | TemplateKept
+    | Adopted
+    | CompaniesAdopted
+    | RootsRecorded
+    | CommitsAdopted
+)
+
+
+def password_digest(password_hash: str) -> str:
+    """What the log says of a stored password hash."""
+    return digest(password_hash.encode())
 
 
 class Logged(Struct, frozen=True):
-    """An event to append to the log of a company."""
+    """An event to append to a company's log, or to another stream of the service."""
 
     company_id: str
     event: LogEvent
+    stream: str | None = None

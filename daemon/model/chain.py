@@ -23,6 +23,14 @@ class HistoryBroken(StoreFailed):
         self.what = what
 
 
+class CommitForged(HistoryBroken):
+    """A commit that the service did not write: its MAC is missing or wrong."""
+
+    def __init__(self, company_id: str, stream: str, seq: int, what: str) -> None:
+        super().__init__(stream, seq, what)
+        self.company_id = company_id
+
+
 def genesis(company_id: str, stream: str) -> bytes:
     """The hash before the first event, made of the stream's name, so that it cannot be moved."""
     # The canonical JSON of {"company", "stream"}, written out since every run begins with it.
@@ -41,6 +49,11 @@ def extended(head: bytes, lines: Iterable[bytes]) -> bytes:
     for line in lines:
         head = sha256(head + line).digest()
     return head
+
+
+def digest(data: bytes) -> str:
+    """The SHA-256 of a secret's sealed or hashed form, by which a log names it."""
+    return text_of_hash(hashlib.sha256(data).digest())
 
 
 def text_of_hash(digest: bytes) -> str:

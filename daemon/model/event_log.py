@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
-from collections.abc import Sequence
+import struct
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from msgspec.structs import asdict
 
 from actors.core.calls import shown, shown_plan
 from actors.core.messages import Event
+from daemon.model.pages import Page
 
+EVENT_ID_KEY_BYTES = 32
 _PLACE = re.compile(r"([0-9]{1,18})-([0-9]{1,9})")
+_PACKED = struct.Struct(">QI")
 
 
 class Position(NamedTuple):
@@ -26,14 +33,40 @@ class Position(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Position | None:
+        """A position as earlier versions wrote it."""
         found = _PLACE.fullmatch(text) if text.isascii() else None
         return None if found is None else cls(int(found[1]), int(found[2]))
 
-    def __str__(self) -> str:
-        return f"{self.commit}-{self.nth}"
-
 
 BEGINNING = Position(0, 0)
+
+
+class EventIds:
+    """Ids of events: encrypted positions, since those tell how much other companies commit.
+
+    An id is AES-SIV over the position, bound to the company: the same event always has the same,
+    and one company's mean nothing to another.
+    """
+
+    def __init__(self, key: bytes, plain_until: int = 0) -> None:
+        """Up to the commit `plain_until` earlier versions gave out positions as ids."""
+        self._cipher = AESSIV(key)
+        self._plain_until = plain_until
+
+    def text(self, company_id: str, position: Position) -> str:
+        sealed = self._cipher.encrypt(_PACKED.pack(*position), [company_id.encode()])
+        return base64.urlsafe_b64encode(sealed).rstrip(b"=").decode()
+
+    def parse(self, company_id: str, text: str) -> Position | None:
+        """The position of an id; None for one that this company was not given."""
+        plain = Position.parse(text)
+        if plain is not None:  # any later one would tell where among all commits an event stands
+            return plain if plain.commit <= self._plain_until else None
+        try:
+            sealed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+            return Position(*_PACKED.unpack(self._cipher.decrypt(sealed, [company_id.encode()])))
+        except (binascii.Error, ValueError, InvalidTag, struct.error):
+            return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +82,15 @@ class CompanyEvent:
 class EventLog(Protocol):
     """The committed events of all runs of a company."""
 
+    event_ids: EventIds
+
     async def log_end(self, company_id: str) -> Position:
         """The position behind everything that a company has committed."""
 
-    async def read_after(self, company_id: str, after: Position, limit: int) -> Sequence[CompanyEvent]:
+    async def read_before(self, company_id: str, before: Position, limit: int) -> Page[CompanyEvent]:
+        """At most `limit` events of a company's runs before a position, the newest first."""
+
+    async def read_after(self, company_id: str, after: Position, limit: int) -> Page[CompanyEvent]:
         """At most `limit` events of a company's runs behind a position, in order."""
 
 
@@ -65,6 +103,6 @@ def shown_event(seq: int, event: Event) -> dict[str, Any]:
     return {"seq": seq, "type": event.type, **found}
 
 
-def event_json(one: CompanyEvent) -> dict[str, Any]:
+def event_json(one: CompanyEvent, event_id: str) -> dict[str, Any]:
     event = shown_event(one.seq, one.event)
-    return {"id": str(one.position), "run_id": one.run_id, "seq": one.seq, "event": event}
+    return {"id": event_id, "run_id": one.run_id, "seq": one.seq, "event": event}

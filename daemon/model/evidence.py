@@ -106,6 +106,15 @@ class Evidence(Protocol):
     async def seal(self, sign: Sign, only: str | None = None) -> int:
         """Append commits of all companies, or of one, and sign checkpoints; returns how many."""
 
+    async def unrecorded(self) -> bool:
+        """Whether there are checkpoints that the service's tree does not cover."""
+
+    async def record_roots(self) -> int:
+        """Record the newest roots of some companies in the service's tree; returns how many."""
+
+    async def adopt(self) -> bool:
+        """Write what stands into logs that do not say it yet; whether there are more."""
+
     async def checkpoints(self, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
         """At most `limit` checkpoints of a company of a size below `before`, newest first."""
 

@@ -14,6 +14,8 @@ from daemon.model.connectors import CompanyKeys, ConnectorRepository
 from daemon.model.event_log import EventLog
 from daemon.model.evidence import Evidence
 from daemon.model.runs import Runs
+from daemon.model.sessions import SessionRepository, TokenEpoch
+from daemon.model.usage import UsageRepository
 from daemon.model.webhooks import WebhookRepository
 
 StoreState: TypeAlias = Literal["ok", "full", "stalled", "failed"]
@@ -58,6 +60,7 @@ class Store(
     Journal,
     Runs,
     Accounts,
+    SessionRepository,
     ConnectorRepository,
     CompanyKeys,
     Receipts,
@@ -65,6 +68,7 @@ class Store(
     Evidence,
     EventLog,
     WebhookRepository,
+    UsageRepository,
     Protocol,
 ):
     """All that is durable, in one place and one transaction domain."""
@@ -74,6 +78,9 @@ class Store(
 
     async def refresh_state(self) -> None:
         """Update `state` without a write of a caller; never raises StoreFailed."""
+
+    async def follow_keys(self) -> None:
+        """Use the keys of commits as their file has them now."""
 
     @property
     def state(self) -> StoreState:
@@ -99,6 +106,9 @@ class Rates(Protocol):
 
     async def hit(self, who: str, amount: int, window_s: float) -> float | None:
         """Count one of at most `amount` requests in the window; returns the seconds to wait."""
+
+    async def hits(self, who: str, amount: int, window_s: float) -> tuple[int, float]:
+        """How many up to `amount` the window has, and the seconds until the first leaves it."""
 
 
 class SharedStore(Store, Rates, Protocol):
@@ -142,6 +152,9 @@ class SharedStore(Store, Rates, Protocol):
 
     async def recent_revocations(self) -> dict[str, datetime]:
         """The tokens revoked within the last seconds, and when each would have expired."""
+
+    async def recent_epochs(self) -> dict[str, TokenEpoch]:
+        """The epochs by user that began within the last seconds."""
 
     async def recent_connector_changes(self) -> Sequence[str]:
         """The companies whose connectors were changed within the last seconds."""

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from actors.core.messages import Event
 from actors.core.run import Run
+from daemon.model.pages import Page
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Runs(Protocol):
     async def load(self, company_id: str, run_id: str) -> Run | None:
         """The run as committed; None when the company has no such run."""
 
-    async def find(self, company_id: str, query: RunQuery) -> Sequence[Run]: ...
+    async def find(self, company_id: str, query: RunQuery) -> Page[Run]: ...
 
     async def unfinished(self) -> Sequence[tuple[str, str]]:
         """The (company_id, run_id) of every run that is not at rest."""
@@ -59,5 +60,5 @@ class Runs(Protocol):
     async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
         """At most `limit` runs behind a (company_id, run_id), in order, that wait for a human."""
 
-    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Sequence[RecordedEvent]:
+    async def history(self, company_id: str, run_id: str, after: int, limit: int) -> Page[RecordedEvent]:
         """At most `limit` events of a company's run with a seq above `after`."""

@@ -12,7 +12,7 @@ from daemon.model.audit_events import Logged
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position
 
 WEBHOOKS_MAX = 20
-"""How many a company may have."""
+"""How many a company may have, if nothing else is set."""
 
 WINDOW_MAX = 500
 """How many deliveries of a webhook may be pending; what comes behind them waits in the journal."""
@@ -98,7 +98,9 @@ class WebhookTestResult:
 class WebhookRepository(Protocol):
     """The webhooks of each company and their deliveries; a change and its log event are atomic."""
 
-    async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
+    async def add_webhook(
+        self, webhook: Webhook, logged: Logged, receipt: Receipt | None, most: int = WEBHOOKS_MAX
+    ) -> None:
         """Store a webhook that begins at the present; ReceiptTaken, or TooManyWebhooks."""
 
     async def put_webhook(self, webhook: Webhook, logged: Logged) -> bool:

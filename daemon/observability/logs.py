@@ -6,6 +6,7 @@ import logging
 import re
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 from contextvars import Context
 from functools import lru_cache
@@ -16,6 +17,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from structlog.typing import EventDict, Processor
 
 from actors.context import LOG_CONTEXT
+from daemon.runtime.terminal import clean_lines
 
 MASK = "***"
 DEPTH_MAX = 8
@@ -46,6 +48,8 @@ _IN_TEXT = (
     (re.compile(r"//[^/@\s]+@"), f"//{MASK}@"),
 )
 
+FRAMES_MAX = 32
+CAUSES_MAX = 8
 # Without one of these in it no text matches any of the patterns.
 _HINTS = ("authori", "basic", "bearer", "cookie", "credential", "dsn", "eyj", "key", "pass", "secret", "token", "//")
 
@@ -57,18 +61,19 @@ def configure(level: str) -> None:
         add_log_context,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        # As text, so that it is masked, too; and without variables, which may hold anything.
-        structlog.processors.format_exc_info,
+        format_fault,
     ]
     on_terminal = sys.stderr.isatty()
-    renderer: Processor = structlog.dev.ConsoleRenderer() if on_terminal else structlog.processors.JSONRenderer()
+    renderers: list[Processor] = [structlog.processors.JSONRenderer()]
+    if on_terminal:
+        renderers = [printable, structlog.dev.ConsoleRenderer()]
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(least),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        processors=[*first, masked, renderer],
+        processors=[*first, masked, *renderers],
         cache_logger_on_first_use=True,
     )
-    _take_in_libraries(first, renderer, least)
+    _take_in_libraries(first, renderers, least)
 
 
 def add_log_context(_logger: Any, _method: str, line: EventDict) -> EventDict:
@@ -78,8 +83,25 @@ def add_log_context(_logger: Any, _method: str, line: EventDict) -> EventDict:
     return line
 
 
+def format_fault(_logger: Any, _method: str, line: EventDict) -> EventDict:
+    """Replace an exception by its types and places; its words may quote what anybody sent."""
+    found = line.pop("exc_info", None)
+    error = sys.exc_info()[1] if found is True else found[1] if isinstance(found, tuple) else found
+    parts: list[str] = []
+    while isinstance(error, BaseException) and len(parts) < CAUSES_MAX:
+        frames = "".join(traceback.format_tb(error.__traceback__, limit=-FRAMES_MAX))
+        parts.insert(0, f"Traceback (most recent call last):\n{frames}{type(error).__name__}")
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    return {**line, "exception": "\n\n".join(parts)} if parts else line
+
+
 def masked(_logger: Any, _method: str, line: EventDict) -> EventDict:
     return without_secrets(line)
+
+
+def printable(_logger: Any, _method: str, line: EventDict) -> EventDict:
+    """Escape control characters, which JSON does by itself."""
+    return {name: clean_lines(value) if isinstance(value, str) else value for name, value in line.items()}
 
 
 def without_secrets(members: Mapping[str, Any]) -> dict[str, Any]:
@@ -124,13 +146,13 @@ def _clean(text: str) -> str:
     return text
 
 
-def _take_in_libraries(first: list[Processor], renderer: Processor, least: int) -> None:
+def _take_in_libraries(first: list[Processor], renderers: list[Processor], least: int) -> None:
     """Format log records of libraries in the same way, warnings included."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.add_logger_name, *first],
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, masked, renderer],
+            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, masked, *renderers],
         )
     )
     if least > logging.DEBUG:
@@ -145,10 +167,11 @@ def _is_no_callers_fault(record: logging.LogRecord) -> bool:
 
 
 class ThrottledLog:
-    """Logs a warning at once, then at most every `WARN_EVERY_S` with the number since."""
+    """Logs a warning at once, then at most one in `every_s`, with the number since."""
 
-    def __init__(self, event: str) -> None:
+    def __init__(self, event: str, every_s: float = WARN_EVERY_S) -> None:
         self._event = event
+        self._every_s = every_s
         self._times = 0
         self._not_before = 0.0
 
@@ -157,7 +180,7 @@ class ThrottledLog:
         now = time.monotonic()
         if now < self._not_before:
             return
-        self._not_before = now + WARN_EVERY_S
+        self._not_before = now + self._every_s
         # In a context of its own: the line is about no single request.
         Context().run(_log.warning, self._event, times=self._times, **members)
         self._times = 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence, Sized
 from contextlib import suppress
@@ -27,7 +26,6 @@ from actors.core.run import Run, Visit
 from actors.ports import StoreFailed
 from daemon.observability.open_gates import OpenGates
 
-LAG_PROBE_S = 0.1
 METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 OTHER = "other"
 REQUEST_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60)
@@ -76,6 +74,7 @@ class Metrics:
         self._request_s = self._histogram(
             "penstock_http_request_seconds", "Time from headers to response.", REQUEST_S, "method", "route"
         )
+        self._exceeded = self._counter("penstock_quota_exceeded", "Refusals beyond a budget.", "limit")
 
     def _register_runs(self) -> None:
         self._turns = self._counter("penstock_turns", "Actor turns that changed a run.")
@@ -94,6 +93,7 @@ class Metrics:
         self._checkpoints = self._counter("penstock_audit_checkpoints", "Checkpoints signed.")
         self._sealed = self._counter("penstock_audit_sealed_commits", "Commits covered by checkpoints.")
         self._lag_s = self._histogram("penstock_event_loop_lag_seconds", "Delay of timers on the event loop.", LAG_S)
+        self._stalls = self._counter("penstock_loop_stalls", "Turns of the event loop longer than 100 ms.")
 
     def _register_gauges(self) -> None:
         self._actors = self._gauge("penstock_actors", "Runs held in memory.")
@@ -108,6 +108,9 @@ class Metrics:
         known = method if method in METHODS else OTHER
         self._requests.labels(known, route, str(status)).inc()
         self._request_s.labels(known, route).observe(seconds)
+
+    def quota_exceeded(self, budget: str) -> None:
+        self._exceeded.labels(budget).inc()
 
     def committed(self, run: Run, events: Sequence[Event]) -> None:
         self._turns.inc()
@@ -139,7 +142,7 @@ class Metrics:
         self._batch_s.observe(seconds)
 
     def store_failure(self, kind: str) -> None:
-        """Count a failure: `full`, `not_applied`, `unknown`, `broken`, `read` or `damaged`."""
+        """Count one: `full`, `not_applied`, `unknown`, `broken`, `read`, `damaged`, `forged`."""
         self._store_failures.labels(kind).inc()
 
     def sealed(self, commits: int, checkpoints: int) -> None:
@@ -149,12 +152,11 @@ class Metrics:
     def loop_failed(self, name: str) -> None:
         self._loop_failures.labels(name).inc()
 
-    async def probe_loop_lag(self) -> None:
-        """Measure once how late a timer of the event loop fires."""
-        loop = asyncio.get_running_loop()
-        due = loop.time() + LAG_PROBE_S
-        await asyncio.sleep(LAG_PROBE_S)
-        self._lag_s.observe(max(0.0, loop.time() - due))
+    def loop_lag(self, seconds: float) -> None:
+        self._lag_s.observe(seconds)
+
+    def loop_stalled(self) -> None:
+        self._stalls.inc()
 
     async def scrape(self, sources: Sources) -> bytes:
         with suppress(StoreFailed):

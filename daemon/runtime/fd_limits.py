@@ -6,7 +6,7 @@ import resource
 
 import structlog
 
-KEPT = 256  # for the database and calls
+KEPT = 320  # for the database, calls, and spare connections
 LEAST = 64
 _log = structlog.get_logger("penstock")
 

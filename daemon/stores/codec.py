@@ -8,20 +8,23 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import msgspec
 import structlog
+from msgspec import Raw, field
 from msgspec.json import Decoder
 
 from actors.core.calls import Connector
 from actors.core.canonical import canonical
 from actors.core.evolve import evolve
 from actors.core.messages import Event
-from actors.core.run import Run
+from actors.core.run import Run, Visit
 from daemon.model.audit_events import ConnectorChanged, LogEvent
 from daemon.runtime.json_codec import canonical_lines, dumps
+from daemon.runtime.json_pieces import dumps_in_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from actors.ports import Commit
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.model import ConnectorChange
 
 _log = structlog.get_logger()
@@ -52,7 +55,20 @@ def shape(kind: Any) -> dict[str, list[str]]:
 SNAPSHOT_SCHEMA = zlib.crc32(f"{FOLD_VERSION} {json.dumps(shape(Run), sort_keys=True)}".encode())
 """Another one for each shape of Run; snapshots of other schemas are folded anew."""
 
-decode_run = Decoder(Run).decode
+RUN_PIECES_BYTES = 1024 * 1024
+"""A larger run is written and read in pieces, between which other threads run."""
+
+
+class _Pieces(Run, frozen=True, gc=False, omit_defaults=True):
+    """A run whose large members are not decoded yet."""
+
+    inputs: dict[str, Raw]
+    facts: dict[str, Raw] = field(default_factory=dict)
+    open: tuple[Raw, ...] = ()  # type: ignore[assignment]
+    trace: tuple[Raw, ...] = ()  # type: ignore[assignment]
+
+
+_RUN, _PIECES, _VISIT, _VALUE = Decoder(Run), Decoder(_Pieces), Decoder(Visit), Decoder()
 _CONNECTOR = Decoder(tuple[Connector])
 _STATE = Decoder(tuple[Connector | None])
 _EVENTS = Decoder(tuple[Event, ...])
@@ -60,7 +76,19 @@ _LOG = Decoder(tuple[LogEvent, ...])
 
 
 def encode_run(run: Run) -> bytes:
-    return dumps(run)
+    return dumps(run) if run.weight <= RUN_PIECES_BYTES else dumps_in_pieces(run)
+
+
+def decode_run(data: bytes) -> Run:
+    if len(data) <= RUN_PIECES_BYTES:
+        return _RUN.decode(data)
+    run = _PIECES.decode(data)
+    members = {name: getattr(run, name) for name in Run.__struct_fields__}
+    for name in ("inputs", "facts"):
+        members[name] = {key: _VALUE.decode(raw) for key, raw in members[name].items()}
+    for name in ("open", "trace"):
+        members[name] = tuple([_VISIT.decode(raw) for raw in members[name]])
+    return Run(**members)
 
 
 def encode_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:
@@ -89,18 +117,15 @@ def decode_log(data: bytes) -> tuple[LogEvent, ...]:
     return _LOG.decode(b"[" + data.replace(b"\n", b",") + b"]")
 
 
-def checksum(version: int, snapshot: bytes, schema: int = SNAPSHOT_SCHEMA) -> int:
-    """Detects a flipped bit in the row of a snapshot."""
-    return zlib.crc32(snapshot, zlib.crc32(b"%d:%d:" % (schema, version)))
+def usable(keys: CommitKeys, key: tuple[str, str], snapshot: Sequence[Any]) -> Run | None:
+    """The run of a snapshot (version, schema, MAC, body).
 
-
-def usable(
-    key: tuple[str, str], version: int | None, schema: int | None, checked: int | None, body: bytes | None
-) -> Run | None:
-    """The run of a snapshot; None when its schema is another or it is damaged."""
-    if body is None or schema != SNAPSHOT_SCHEMA:
+    None when its schema is another, or the service did not write it.
+    """
+    version, schema, mac, body = snapshot
+    if body is None or mac is None or schema != SNAPSHOT_SCHEMA:
         return None
-    if checksum(version or 0, body) != checked:
+    if not keys.made_snapshot(key, version, schema, body, mac):
         _log.error("snapshot_damaged", company_id=key[0], run_id=key[1], version=version)
         return None
     try:
@@ -154,6 +179,7 @@ def _grown(before: int, after: int) -> bool:
     return mark <= after
 
 
-def connector_changed(change: ConnectorChange) -> ConnectorChanged:
+def connector_changed(change: ConnectorChange, secret_digest: str | None = None) -> ConnectorChanged:
     """The event of a connector's change: all that it says, but the company."""
-    return ConnectorChanged(**{name: getattr(change, name) for name in ConnectorChanged.__struct_fields__})
+    names = (name for name in ConnectorChanged.__struct_fields__ if name != "secret_digest")
+    return ConnectorChanged(**{name: getattr(change, name) for name in names}, secret_digest=secret_digest)

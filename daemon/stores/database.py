@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from daemon.keys.commit_keys import CommitKeys
+
+from daemon.model.pages import Page
 
 Dialect: TypeAlias = Literal["sqlite", "postgres"]
 Row: TypeAlias = tuple[Any, ...]
@@ -15,10 +20,14 @@ class Database(Protocol):
     """A connection inside a transaction; statements number their parameters as $1, $2 and so on."""
 
     dialect: Dialect
+    keys: CommitKeys
     epoch: int
     """The lease of this daemon; 0 where no other daemon can share the database."""
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Row]: ...
+
+    async def page(self, statement: str, *values: Any, least: int = 1) -> Page[Row]:
+        """The first rows: as many as fit into a page's bytes, and `least` in any case."""
 
     async def row(self, statement: str, *values: Any) -> Row | None: ...
 
@@ -31,6 +40,9 @@ class Database(Protocol):
     async def insert(self, into: str, rows: Sequence[Row], *, skip_known: bool = False) -> None:
         """Insert rows into `table (column, …)`; `skip_known` leaves existing rows as they are."""
 
+    async def sized(self, company_id: str, size: int, work: Callable[[], T]) -> T:
+        """The value of `work()` on so many bytes, which must not hold up the event loop."""
+
     async def next_position(self, company_id: str, commits: int = 1) -> int | None:
         """Lock and advance a company's commit order; None where the database numbers commits."""
 
@@ -39,3 +51,20 @@ class Database(Protocol):
 
 
 Work: TypeAlias = Callable[[Database], Awaitable[T]]
+
+
+class Reader(Protocol):
+    """Statements on one state of a database; parameters are numbered as $1, $2 and so on."""
+
+    @property
+    def dialect(self) -> Dialect: ...
+
+    def rows(self, statement: str, *values: Any) -> Iterator[Row]: ...
+
+    def row(self, statement: str, *values: Any) -> Row | None: ...
+
+    def columns(self) -> dict[str, Sequence[str]]:
+        """The columns of each table."""
+
+    def unlike_migrations(self) -> Iterator[tuple[str, str]]:
+        """(Object of the schema, what is wrong) where it is not what the migrations made."""

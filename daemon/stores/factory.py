@@ -6,9 +6,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from actors.ports import INLINE, Compute
+from daemon.keys.commit_keys import CommitKeys
+from daemon.keys.opening import open_commit_keys
 from daemon.model import SharedStore, Store
 from daemon.runtime.background import Background
-from daemon.runtime.durable_files import make_folder
+from daemon.runtime.durable_files import check_folder, make_folder
 from daemon.settings import Settings
 from daemon.stores.sqlite.connection import DATABASE
 from daemon.stores.sqlite.store import SqliteStore
@@ -19,28 +22,40 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def open_store(
-    settings: Settings, *, on_failed: Callable[[], None], metrics: Metrics | None, background: Background
+    settings: Settings,
+    *,
+    keys: CommitKeys | None = None,
+    on_failed: Callable[[], None],
+    metrics: Metrics | None,
+    background: Background,
+    compute: Compute = INLINE,
 ) -> AsyncIterator[tuple[Store, SharedStore | None]]:
     """The store, and the same again when several daemons can share it."""
+    make_folder(settings.data_dir)
+    check_folder(settings.data_dir)
+    keys = keys or open_commit_keys(settings)
     if settings.database_url is None:
         async with SqliteStore.open(
             settings.data_dir / DATABASE,
+            keys=keys,
             batch_max=settings.batch_max,
             free_bytes_min=settings.disk_free_bytes_min,
             on_failed=on_failed,
             metrics=metrics,
+            compute=compute,
         ) as store:
             yield store, None
         return
     from daemon.stores.postgres.store import PostgresStore  # noqa: PLC0415 - most do without, and it takes time to import
 
-    make_folder(settings.data_dir)
     async with PostgresStore.open(
         settings.database_url.get_secret_value(),
+        keys,
         batch_max=settings.batch_max,
         lease_s=settings.lease_s,
         on_failed=on_failed,
         metrics=metrics,
         background=background,
+        compute=compute,
     ) as shared:
         yield shared, shared

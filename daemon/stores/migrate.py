@@ -18,12 +18,15 @@ from daemon.stores.sqlite.connection import locked
 from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables.connectors import CHANGE
+from daemon.stores.tables.sessions import SESSION
 from daemon.stores.tables.webhooks import DELIVERY, WEBHOOK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
     from pathlib import Path
+
+    from daemon.keys.commit_keys import CommitKeys
 
 BATCH = 500
 Row = tuple[Any, ...]
@@ -56,7 +59,10 @@ class Table:
 # after all positions, since the cursors of webhooks stand among those of all companies.
 TABLES = (
     Table("companies", "id, name, created_at"),
-    Table("users", "company_id, id, email, name, role, password_hash, created_at"),
+    Table(
+        "users",
+        "company_id, id, email, name, role, password_hash, created_at, epoch, epoch_kept, epoch_until",
+    ),
     Table("addresses", "email_key, company_id, user_id", "SELECT email_key, company_id, id FROM users"),
     Table("revocations", "token_id, expires_at"),
     Table("templates", "digest, vertical, version, document"),
@@ -69,10 +75,10 @@ TABLES = (
     ),
     Table(
         "snapshots",
-        "company_id, run_id, version, schema, checksum, body",
-        "SELECT company_id, id, snapshots.version, schema, checksum, body FROM snapshots JOIN runs ON number = run",
+        "company_id, run_id, version, schema, mac, body",
+        "SELECT company_id, id, snapshots.version, schema, mac, body FROM snapshots JOIN runs ON number = run",
     ),
-    Table("commits", "company_id, run_id, version, first_seq, position, head, exact, events"),
+    Table("commits", "company_id, run_id, version, first_seq, position, head, mac, exact, events"),
     Table("receipts", "company_id, path, key, fingerprint, run_id, status, headers, body, created_at"),
     Table("connectors", "company_id, tool_id, connector, sealed_secret, created_at, updated_at, updated_by"),
     Table("connector_changes", CHANGE),
@@ -80,8 +86,10 @@ TABLES = (
     Table("audit_leaves", "company_id, number, stream, version, position"),
     Table("audit_nodes", "company_id, level, number, hash"),
     Table("audit_checkpoints", "company_id, size, at, key_id, previous, root, signature"),
+    Table("audit_unrecorded", "company_id, size"),
     Table("webhooks", WEBHOOK, flags=(9,)),
     Table("webhook_deliveries", DELIVERY),
+    Table("sessions", SESSION),
     Table(
         "clocks",
         "company_id, position",
@@ -89,16 +97,18 @@ TABLES = (
     ),
     Table("seals", "company_id, position", "SELECT company_id, max(position) FROM audit_leaves GROUP BY company_id"),
 )
-_HEADS = "SELECT company_id, run_id, version, position, head, exact, events FROM commits ORDER BY 1, 2, 3"
+_HEADS = "SELECT company_id, run_id, version, position, head, mac, exact, events FROM commits ORDER BY 1, 2, 3"
 _TREES = "SELECT company_id, size, root, signature FROM audit_checkpoints ORDER BY 1, 2"
 
 
-async def move(source: Path, url: str, clock: Callable[[], datetime], report: Callable[[str], None]) -> None:
+async def move(
+    source: Path, url: str, keys: CommitKeys, clock: Callable[[], datetime], report: Callable[[str], None]
+) -> None:
     """Copy everything, compare it, and then let daemons in; the source stays as it is.
 
     MigrationRefused or StoreFailed say why it cannot be done.
     """
-    async with SqliteStore.open(source):  # so that it is of today's form, and nobody uses it
+    async with SqliteStore.open(source, keys=keys):  # so that it is of today's form, and nobody uses it
         pass
     connection = Connection(url)
     try:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from daemon.model import SchemaMismatch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 SQLITE = Path(__file__).parent / "sqlite" / "schema"
 POSTGRES = Path(__file__).parent / "postgres" / "schema"
@@ -65,3 +65,24 @@ def pending(known: Sequence[Migration], applied: Sequence[Applied]) -> Sequence[
                 "Use the version that wrote the database, or restore a backup."
             )
     return known[len(applied) :]
+
+
+def misnamed(known: Sequence[Migration], applied: Sequence[Applied]) -> Iterator[tuple[str, str]]:
+    for migration, done in zip(known, applied, strict=False):
+        if migration.name != done.name:
+            yield f"migration {done.number}", f"it is called {done.name}, and not {migration.name}"
+
+
+def differences(made: Mapping[str, str], found: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """The objects of a schema that are not as the migrations make them.
+
+    Tables of others may be there.
+    """
+    for name, definition in made.items():
+        if name not in found:
+            yield name, "it is missing"
+        elif found[name] != definition:
+            yield name, "it is not what the migrations made: it was changed"
+    for name in found.keys() - made.keys():
+        if not name.startswith("table "):
+            yield name, "no migration made it: it was added"

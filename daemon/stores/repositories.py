@@ -2,34 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import structlog
 
-from actors.ports import Receipt
-from daemon.model import Account, CompanyKey, ConnectorChange, StoredConnector, TemplateDocument
+from actors.ports import INLINE, Receipt
+from daemon.model import (
+    Account,
+    CompanyKey,
+    ConnectorChange,
+    EpochChange,
+    SessionEnd,
+    StoredConnector,
+    TemplateDocument,
+    UserSession,
+)
 from daemon.model.audit_events import Logged
-from daemon.model.webhooks import Webhook
+from daemon.model.chain import CommitForged, HistoryBroken
+from daemon.model.event_log import EventIds
+from daemon.model.webhooks import WEBHOOKS_MAX, Webhook
 from daemon.stores.database import Work
 from daemon.stores.group_commit import drop_all
 from daemon.stores.rows import text
 from daemon.stores.tables import (
     accounts,
+    adoption,
     audit,
     company_log,
     connectors,
     event_log,
     receipts,
+    roots,
     runs,
+    sessions,
     templates,
     webhooks,
 )
+from daemon.stores.tables import usage as usage_table
 
 if TYPE_CHECKING:
+    from actors.ports import Commit, Compute
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.observability.metrics import Metrics
+    from daemon.stores.tables.audit import Sealing
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,8 +81,12 @@ def write(
 class Repositories:
     """The repositories over a database; a store implements `_read` and `_write`."""
 
+    shared: bool
     _clock: Callable[[], datetime]
+    _keys: CommitKeys
     _metrics: Metrics | None
+    _compute: Compute = INLINE
+    event_ids: EventIds
 
     async def _read(self, query: Work[T]) -> T:
         """Run a query; HistoryBroken or StoreFailed when the database cannot be read."""
@@ -77,19 +99,63 @@ class Repositories:
     async def _await_peers(self) -> None:
         """Wait until every other daemon knows the change that was just committed."""
 
+    async def _encoded(self, commit: Commit, encode: Callable[[], T]) -> T:
+        """A commit as rows; one of a large run is made beside the event loop."""
+        return await self._compute.sized(commit.run.company_id, commit.run.weight, encode)
+
+    async def follow_keys(self) -> None:
+        self._keys.follow()
+
+    def _broken(self, broken: HistoryBroken) -> None:
+        """Say that a history was altered, or a commit forged."""
+        if isinstance(broken, CommitForged):
+            self._not_read("commit_forged", str(broken), "forged")
+        else:
+            self._not_read("history_broken", str(broken), "damaged")
+
+    def _sealed(self, sealing: Sealing) -> int:
+        """How many commits were sealed; says where that stopped."""
+        for forged in sealing.forged:
+            self._not_read("sealing_stopped", str(forged), "forged")
+        return sealing.commits
+
     def _not_read(self, event: str, detail: str, kind: str) -> None:
         _log.error(event, detail=detail)
         if self._metrics is not None:
             self._metrics.store_failure(kind)
+
+    # usage
+
+    usage = read(usage_table.usage)
+
+    async def count_usage(self, companies: Collection[str], commits_max: int) -> bool:
+        """Count the next commits: in PostgreSQL of each company, in SQLite of all in one go."""
+        more = False
+        for company_id in companies if self.shared else ("",):
+            counting = partial(usage_table.count_usage, company_id=company_id, commits_max=commits_max)
+            more = await self._write(company_id, counting) or more
+        return more
 
     # accounts
 
     account_by_email = read(accounts.account_by_email)
     account = read(accounts.account)
 
-    async def register(self, account: Account, receipt: Receipt | None, logged: Sequence[Logged] = ()) -> None:
+    async def register(
+        self,
+        account: Account,
+        receipt: Receipt | None,
+        logged: Sequence[Logged] = (),
+        session: UserSession | None = None,
+    ) -> None:
         at = text(self._clock())
-        await self._write(account.company.id, lambda db: accounts.register(db, account, receipt, at, logged))
+
+        async def work(db: Any) -> None:
+            await accounts.register(db, account, receipt, at, logged)
+            if session is not None:
+                await sessions.add_session(db, session)
+
+        await self._write(account.company.id, work)
 
     async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
         company_id = "" if logged is None else logged.company_id
@@ -102,6 +168,30 @@ class Repositories:
 
     async def drop_revocations(self, before: datetime) -> None:
         await self._write("", lambda db: accounts.drop_revocations(db, text(before)))
+
+    # sessions
+
+    session = read(sessions.session)
+    sessions_of = read(sessions.sessions_of)
+    epochs = read(sessions.epochs)
+    begin_session = write(sessions.begin_session)
+    rotate_session = write(sessions.rotate_session)
+
+    async def touch_sessions(self, session_ids: Collection[str], at: datetime) -> None:
+        await self._write("", lambda db: sessions.touch_sessions(db, session_ids, at))
+
+    async def end_session(self, end: SessionEnd) -> bool:
+        ended = await self._write(end.company_id, lambda db: sessions.end_session(db, end))
+        await self._await_peers()
+        return ended
+
+    async def advance_epoch(self, change: EpochChange, at: datetime, logged: Logged) -> bool:
+        advanced = await self._write(change.company_id, lambda db: sessions.advance_epoch(db, change, at, logged))
+        await self._await_peers()
+        return advanced
+
+    async def drop_sessions(self, before: datetime) -> int:
+        return await drop_all(lambda: self._write("", partial(sessions.drop_sessions, before=before)))
 
     # company log
 
@@ -127,7 +217,7 @@ class Repositories:
         return deleted
 
     async def rewrap_company_keys(self, keys: Sequence[CompanyKey]) -> None:
-        await self._write("", lambda db: connectors.rewrap_company_keys(db, keys))
+        await self._write("", lambda db: connectors.rewrap_company_keys(db, keys, self._clock()))
 
     # receipts, templates
 
@@ -147,7 +237,7 @@ class Repositories:
         return await drop_all(lambda: self._write("", drop))
 
     async def keep_template(self, document: TemplateDocument) -> None:
-        await self._write("", lambda db: templates.keep_template(db, document))
+        await self._write("", lambda db: templates.keep_template(db, document, self._clock()))
 
     # runs, evidence
 
@@ -160,11 +250,19 @@ class Repositories:
     proven = read(audit.proven)
     entries = read(audit.entries)
     logged = read(audit.logged)
+    unrecorded = read(roots.unrecorded)
+
+    async def record_roots(self) -> int:
+        return await self._write("", lambda db: roots.record_roots(db, self._clock()))
+
+    async def adopt(self) -> bool:
+        return await self._write("", lambda db: adoption.adopt(db, self._clock()))
 
     # webhooks
 
     log_end = read(event_log.log_end)
     read_after = read(event_log.read_after)
+    read_before = read(event_log.read_before)
     webhook = read(webhooks.webhook)
     webhooks_of = read(webhooks.webhooks_of)
     enabled_webhooks = read(webhooks.enabled_webhooks)
@@ -176,9 +274,13 @@ class Repositories:
     settle_delivery = write(webhooks.settle_delivery)
     redeliver = write(webhooks.redeliver)
 
-    async def add_webhook(self, webhook: Webhook, logged: Logged, receipt: Receipt | None) -> None:
+    async def add_webhook(
+        self, webhook: Webhook, logged: Logged, receipt: Receipt | None, most: int = WEBHOOKS_MAX
+    ) -> None:
         at = text(self._clock())
-        await self._write(webhook.company_id, lambda db: webhooks.add_webhook(db, webhook, logged, receipt, at))
+        await self._write(
+            webhook.company_id, lambda db: webhooks.add_webhook(db, webhook, logged, receipt, at=at, most=most)
+        )
 
     async def drop_deliveries(self, before: datetime) -> int:
         drop = partial(webhooks.drop_deliveries, before=text(before))

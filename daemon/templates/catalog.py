@@ -12,8 +12,6 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from typing import Any, TypeVar
 
-import jsonschema_rs
-import yaml
 from pydantic import ValidationError
 
 from actors.core.canonical import canonical, digest
@@ -21,9 +19,10 @@ from actors.core.template import DryRun, Edge, Node, Template
 from actors.core.template_rules import violations
 from actors.failpoints import reach
 from daemon.model import DiskFull, TemplateDocument, TemplateRepository
-from daemon.templates.cel import compile_condition, compile_output_condition
+from daemon.templates import yaml_reader
+from daemon.templates.cel import compile_condition, compile_output_condition, nests
 from daemon.templates.documents import Case, Document, Step, misplaced
-from daemon.templates.input_schema import InputsSchema, leaves
+from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, leaves
 
 PINNED_MAX = 64
 T = TypeVar("T")
@@ -52,6 +51,15 @@ class CatalogEntry:
     def input_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
         """Schema errors of given inputs; JSON pointers below `/inputs`, and a sentence for each."""
         return self._inputs.errors(inputs)
+
+    def plainly_hold(self, inputs: dict[str, Any]) -> bool:
+        """Whether inputs of any size are found at once to have no errors."""
+        return self._inputs.plainly_hold(inputs)
+
+    @property
+    def matches_linearly(self) -> bool:
+        """Whether every pattern of the schema is matched in linear time."""
+        return self._inputs.linear
 
     def example_errors(self) -> list[tuple[str, str]]:
         return self._inputs.all_errors(self.example)
@@ -141,11 +149,7 @@ def load_folder(folder: Traversable) -> list[CatalogEntry]:
     for file in sorted(folder.iterdir(), key=lambda f: f.name):
         if not file.name.endswith((".yaml", ".yml")):
             continue
-        try:
-            text = file.read_text(encoding="utf-8")
-        except UnicodeDecodeError as failed:
-            raise TemplateRefused(file.name, ["unreadable: the file is not UTF-8"]) from failed
-        entry = load_text(text, file.name)
+        entry = load_file(file, file.name)
         name = (entry.template.vertical, entry.template.version)
         if name in sources:
             sentence = f"duplicate_version: {sources[name]} holds version {name[1]} of {name[0]} as well"
@@ -155,9 +159,20 @@ def load_folder(folder: Traversable) -> list[CatalogEntry]:
     return entries
 
 
+def load_file(file: Traversable, source_name: str) -> CatalogEntry:
+    try:
+        text = yaml_reader.read_file(file)
+    except yaml_reader.YamlRefused as refused:
+        raise TemplateRefused(source_name, [f"unreadable: {refused}"]) from refused
+    return load_text(text, source_name)
+
+
 def load_text(text: str, source_name: str) -> CatalogEntry:
     """Load a template from YAML; TemplateRefused when it is invalid."""
-    raw = _read(text, source_name)
+    try:
+        raw = yaml_reader.read_text(text)
+    except yaml_reader.YamlRefused as refused:
+        raise TemplateRefused(source_name, [f"unreadable: {refused}"]) from refused
     try:
         entry = load_json(canonical(Document.model_validate(raw).normalised()))
     except ValidationError as failed:
@@ -167,11 +182,25 @@ def load_text(text: str, source_name: str) -> CatalogEntry:
     except (ValueError, RecursionError) as failed:
         raise TemplateRefused(source_name, [f"malformed at the document: {failed}"]) from failed
     wrong = [str(violation) for violation in violations(entry.template)]
+    if not entry.matches_linearly:
+        wrong.append(f"schema_refused at inputs_schema: {NOT_LINEAR}")
+    wrong += _nested_loops(entry.template)
     for pointer, detail in entry.example_errors():
         wrong.append(f"example_refused at example{pointer.removeprefix('/inputs')}: {detail}")
     if wrong:
         raise TemplateRefused(source_name, wrong)
     return entry
+
+
+def _nested_loops(template: Template) -> Iterator[str]:
+    """Conditions are evaluated at once, so that a loop in them may hold no other."""
+    conditions = [(node.id, case.when) for node in template.nodes for case in node.dry_run]
+    conditions += [(edge.source, edge.when) for edge in template.edges]
+    texts = [(step_id, one.text) for step_id, one in conditions if one is not None]
+    texts += [(node.id, node.signal_when.text) for node in template.nodes if node.signal_when is not None]
+    for step_id, text in texts:
+        if nests(text):
+            yield f"condition_refused at {step_id}: a loop (all, exists, map, …) stands inside another one"
 
 
 def load_json(document: str) -> CatalogEntry:
@@ -181,10 +210,9 @@ def load_json(document: str) -> CatalogEntry:
     wrong = [*misplaced(parsed)]
     nodes = tuple(_node(step, parsed.inputs_schema, wrong) for step in parsed.steps)
     edges = tuple(edge for step in parsed.steps for edge in _edges(step, wrong))
-    validator = _validator(parsed.inputs_schema, wrong)
-    if wrong or validator is None:
+    inputs = _inputs_schema(parsed.inputs_schema, wrong)
+    if wrong or inputs is None:
         raise TemplateRefused(parsed.vertical, wrong)
-    inputs = InputsSchema(validator)
     template = Template(
         vertical=parsed.vertical,
         version=parsed.version,
@@ -196,13 +224,6 @@ def load_json(document: str) -> CatalogEntry:
         inputs=inputs,
     )
     return CatalogEntry(template, parsed.description, parsed.inputs_schema, parsed.example, document, inputs)
-
-
-def _read(text: str, source_name: str) -> Any:
-    try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - a SafeLoader that is stricter still
-    except (yaml.YAMLError, ValueError, RecursionError) as failed:
-        raise TemplateRefused(source_name, [f"unreadable: {' '.join(str(failed).split())}"]) from failed
 
 
 def _node(step: Step, inputs_schema: dict[str, Any], wrong: list[str]) -> Node:
@@ -248,18 +269,14 @@ def _compiled(compiler: Callable[[str], T], step: Step, text: str | None, wrong:
         return None
 
 
-def _validator(schema: dict[str, Any], wrong: list[str]) -> jsonschema_rs.Draft202012Validator | None:
+def _inputs_schema(schema: dict[str, Any], wrong: list[str]) -> InputsSchema | None:
     if schema.get("type") != "object":
         wrong.append("schema_refused at inputs_schema: the inputs are of type object")
     try:
-        return jsonschema_rs.Draft202012Validator(schema, retriever=_nothing_remote, mask="the value")
+        return InputsSchema.of(schema)
     except ValueError as failed:
         wrong.append(f"schema_refused at inputs_schema: {str(failed).partition(chr(10))[0]}")
         return None
-
-
-def _nothing_remote(uri: str) -> Any:
-    raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
 
 
 def _sentences(failed: ValidationError, raw: Any) -> Iterator[str]:
@@ -278,16 +295,3 @@ def _step_id(raw: Any, index: int) -> str:
     step = raw["steps"][index]
     name = step.get("id") if isinstance(step, dict) else None
     return name if isinstance(name, str) else f"step {index + 1}"
-
-
-class _Loader(yaml.SafeLoader):
-    """Safe YAML that refuses duplicate keys."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:  # noqa: FBT001, FBT002
-        seen: set[str] = set()
-        for key, _ in node.value:
-            name = key.value if isinstance(key, yaml.ScalarNode) else ""
-            if name in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"the key {name} appears twice", key.start_mark)
-            seen.add(name)
-        return super().construct_mapping(node, deep=deep)

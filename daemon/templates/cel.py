@@ -7,22 +7,24 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 from cel_expr_python import cel
 
 from actors.core.template import ConditionFailed
+from daemon.templates.reads import Members, inputs_read, members_read, only, weighs_more
 
 TEXT_BYTES_MAX = 4096
+SIGNAL_BYTES_MAX = 4096
+INTEGER_MAX = 2**63 - 1
+WEIGHT_MAX = 32 * 1024
 # Chained or nested comprehensions can use all memory within CEL's own budget. Counting words is
 # crude, but errs on the safe side only.
 COMPREHENSIONS_MAX = 2
 CONCATENATIONS_MAX = 16
 
 _COMPREHENSION = re.compile(r"\b(all|exists|exists_one|existsOne|map|filter)\b")
-# Paths below the inputs, tests for them, and the parts of a path without methods.
-_READ = re.compile(r"""\binputs((?:\.[A-Za-z_]\w*(?!\w*\s*\()|\["[^".\]]+"\])+)""")
-_ASKED = re.compile(r"\bhas\s*\([^)]*\)")
-_NAMED = re.compile(r"""["']([^"']+)["']\s+in\s+inputs\b""")
-_PART = re.compile(r"""\.(\w+)|\["([^"]+)"\]""")
+# A pattern that is no literal: only then its length is not the author's.
+_PATTERN = re.compile(r"""\bmatches\s*+\(\s*+(?!r?["'])""")
 _OBJECT = cel.Type.Map(cel.Type.STRING, cel.Type.DYN)
 _BOOL = cel.Type.BOOL
 _NO_ANSWER = (cel.Type.ERROR, cel.Type.UNKNOWN)
@@ -38,10 +40,16 @@ class Cel:
     text: str
     _expression: Any = field(repr=False, compare=False)
     reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    _members: Members | None = field(default=None, repr=False, compare=False)
+    _weight_max: int | None = field(default=None, repr=False, compare=False)
 
     def holds(self, inputs: dict[str, Any], facts: dict[str, Any]) -> bool:
         """Evaluate the condition; ConditionFailed without a clear yes or no."""
-        return _yes_or_no(_evaluate(self._expression, {"inputs": inputs, "facts": facts}))
+        if self._members is not None:  # to hand over what it does not read would take as long
+            inputs, facts = only(self._members[0], inputs), only(self._members[1], facts)
+        data = {"inputs": inputs, "facts": facts}
+        _check_weight(data, self._weight_max)
+        return _yes_or_no(_evaluate(self._expression, data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +58,10 @@ class OutputCel:
 
     text: str
     _expression: Any = field(repr=False, compare=False)
+    _weight_max: int | None = field(default=None, repr=False, compare=False)
 
     def holds(self, output: Any) -> bool:
+        _check_weight(output, self._weight_max)
         return _yes_or_no(_evaluate(self._expression, {"output": output}))
 
 
@@ -74,21 +84,11 @@ class Rule:
 
 def compile_condition(text: str) -> Cel:
     """Compile a condition; ValueError when it is invalid."""
-    return Cel(text, _compile_question(_CONDITIONS, text), _reads(text))
+    return Cel(text, _compile_question(_CONDITIONS, text), inputs_read(text), members_read(text), _weight_max(text))
 
 
 def compile_output_condition(text: str) -> OutputCel:
-    return OutputCel(text, _compile_question(_OUTPUTS, text))
-
-
-def _reads(text: str) -> tuple[str, ...]:
-    """The inputs, as dotted keys, that an expression reads without testing for them."""
-    asked = {*map(_dotted, _READ.findall(" ".join(_ASKED.findall(text)))), *_NAMED.findall(text)}
-    return tuple(key for key in dict.fromkeys(map(_dotted, _READ.findall(text))) if key not in asked)
-
-
-def _dotted(path: str) -> str:
-    return ".".join(dotted or indexed for dotted, indexed in _PART.findall(path))
+    return OutputCel(text, _compile_question(_OUTPUTS, text), _weight_max(text))
 
 
 def compile_rule(text: str) -> Rule:
@@ -96,9 +96,21 @@ def compile_rule(text: str) -> Rule:
     return Rule(text, _compile(_RULES, text))
 
 
+def signal_of(text: str, status: int, body: Any) -> Any:
+    """The signal that a rule reads in a response; a hit when there is none, or a long one."""
+    try:
+        value = compile_rule(text).value(status, body)
+    except (ConditionFailed, ValueError):
+        return True
+    return value if len(msgspec.json.encode(value)) <= SIGNAL_BYTES_MAX else True
+
+
 def _compile_question(env: Any, text: str) -> Any:
     expression = _compile(env, text)
-    found = expression.return_type()
+    try:
+        found = expression.return_type()
+    except RuntimeError as failed:  # a map whose keys are maps compiles, and has no type
+        raise ValueError(f"the expression has no type: {_first_line(failed)}") from failed
     if found != _BOOL:
         raise ValueError(f"a condition answers true or false, this one answers {found}: compare it with something")
     return expression
@@ -119,6 +131,33 @@ def _compile(env: Any, text: str) -> Any:
         return env.compile(text)
     except (RuntimeError, TypeError, ValueError) as failed:
         raise ValueError(f"the expression does not compile: {_first_line(failed)}") from failed
+
+
+def nests(text: str) -> bool:
+    """Whether a loop stands inside another one."""
+    for found in _COMPREHENSION.finditer(text):
+        depth, end = 0, len(text)
+        for at in range(found.end(), len(text)):
+            depth += (text[at] == "(") - (text[at] == ")")
+            if depth <= 0 and text[at] in "()":
+                end = at
+                break
+        if _COMPREHENSION.search(text, found.end(), end):
+            return True
+    return False
+
+
+def _weight_max(text: str) -> int | None:
+    """How much a condition may be evaluated over on the event loop; None where it does not loop."""
+    loops = len(_COMPREHENSION.findall(text))
+    if loops > 1:
+        return WEIGHT_MAX // 4
+    return WEIGHT_MAX if loops or _PATTERN.search(text) else None
+
+
+def _check_weight(data: Any, weight_max: int | None) -> None:
+    if weight_max is not None and weighs_more(data, weight_max):
+        raise ConditionFailed("what the condition loops over is too large to be judged")
 
 
 def _evaluate(expression: Any, data: dict[str, Any]) -> Any:
@@ -147,8 +186,10 @@ def _first_line(said: object) -> str:
 
 def _is_json(value: Any) -> bool:
     match value:
-        case None | bool() | int() | str():
+        case None | bool() | str():
             return True
+        case int():
+            return -INTEGER_MAX - 1 <= value <= INTEGER_MAX
         case float():
             return math.isfinite(value)
         case list():

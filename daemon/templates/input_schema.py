@@ -4,14 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import jsonschema_rs
+from jsonschema_rs import FancyRegexOptions, RegexOptions
 
 from actors.core.inputs import pointed
+from daemon.runtime.json_codec import dumps
 
+ERRORS_MAX = 50
+SMALL_BYTES = 4 * 1024
+"""Inputs of this size have few errors, whatever their schema."""
 ABSENT = frozenset({"required", "dependentRequired", "minProperties"})
 """What a schema says of members that are not there."""
+BACKTRACK_MAX = 10_000
+NOT_LINEAR = "a pattern looks around or back; that may take too long to match"
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "dependentSchemas"})
+_VALUES = frozenset({"const", "enum", "default", "examples"})
+# Keywords that say no more than others do of the same value, and have one error at most.
+_FLAT = ABSENT | _VALUES | {"type", "properties", "title", "description", "format", "pattern", "uniqueItems"}
+_FLAT |= {f"{least}{what}" for least in ("min", "max") for what in ("imum", "Length", "Items", "Properties")}
+_FLAT |= {"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "$schema", "$comment"}
+# Keywords that compare whole values, and patterns, which look at all of a text.
+_COMPARING = frozenset({"const", "enum", "uniqueItems", "pattern", "format"})
+# Keywords that ask whether a schema holds: without what it says of absent members it may hold more.
+_ASKING = frozenset({"not", "if", "oneOf", "anyOf", "contains", "unevaluatedProperties", "unevaluatedItems"})
 
 Validator = jsonschema_rs.Draft202012Validator
 
@@ -19,20 +37,104 @@ Validator = jsonschema_rs.Draft202012Validator
 @dataclass(frozen=True, slots=True)
 class InputsSchema:
     validator: Validator
+    present: Validator
+    """Leaves out what the schema says of absent members, where that can be told apart."""
+    flat: bool
+    """Whether the schema, and not the inputs, bounds the number of errors."""
+    linear: bool
+    """Whether every pattern is matched in linear time."""
+
+    quick: bool
+    """Whether to find out that values hold takes no time, however large they are."""
+
+    @classmethod
+    def of(cls, schema: dict[str, Any]) -> InputsSchema:
+        """ValueError when it is no schema, or refers to another."""
+        words = {*_words(schema)}
+        present = schema if words & _ASKING else _without_absent(schema)
+        try:
+            found, linear = _validators(schema, present, RegexOptions()), True
+        except ValueError:
+            found, linear = _validators(schema, present, FancyRegexOptions(backtrack_limit=BACKTRACK_MAX)), False
+        return cls(*found, words <= _FLAT, linear, words <= _FLAT - _COMPARING)
 
     def errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
-        """The errors of given values; missing members are not errors."""
-        return [*map(_told, filter(_present, self.validator.iter_errors(inputs)))]
+        """The errors of given values; missing members are not errors.
+
+        Of large inputs the first alone, where each of them may have many: to list those takes
+        seconds.
+        """
+        if self.present.is_valid(inputs):
+            return []
+        if not self.flat and len(dumps(inputs)) > SMALL_BYTES:
+            return self._first(inputs)
+        return [*map(_told, islice(filter(_present, self.validator.iter_errors(inputs)), ERRORS_MAX))]
+
+    def plainly_hold(self, inputs: dict[str, Any]) -> bool:
+        return self.quick and self.present.is_valid(inputs)
 
     def all_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
         return [*map(_told, self.validator.iter_errors(inputs))]
+
+    def _first(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
+        try:
+            self.present.validate(inputs)
+        except jsonschema_rs.ValidationError as error:
+            if _present(error):
+                return [_told(error)]
+            return [("/inputs", f"lack what decides how they are read, and are larger than {SMALL_BYTES} bytes")]
+        return []
+
+
+def _validators(schema: Any, present: Any, patterns: RegexOptions | FancyRegexOptions) -> tuple[Validator, Validator]:
+    options: dict[str, Any] = {"retriever": _nothing_remote, "mask": "the value", "pattern_options": patterns}
+    validator = Validator(schema, **options)
+    return validator, validator if present is schema else Validator(present, **options)
+
+
+def _nothing_remote(uri: str) -> Any:
+    raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
+
+
+def _words(schema: Any) -> Iterator[str]:
+    """The keywords of a schema and of all in it."""
+    for inner in _parts(schema):
+        yield from inner
+
+
+def _parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """A schema, and all that are in it."""
+    if isinstance(schema, dict):
+        yield schema
+        for word, value in schema.items():
+            within = value.values() if word in _NAMED and isinstance(value, dict) else [value]
+            yield from (part for one in within if word not in _VALUES for part in _parts(one))
+    elif isinstance(schema, list):
+        yield from (part for one in schema for part in _parts(one))
+
+
+def _without_absent(schema: Any) -> Any:
+    if isinstance(schema, list):
+        return [_without_absent(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {word: _within(word, value) for word, value in schema.items() if word not in ABSENT}
+
+
+def _within(word: str, value: Any) -> Any:
+    if word in _VALUES:
+        return value
+    if word in _NAMED and isinstance(value, dict):
+        return {name: _without_absent(one) for name, one in value.items()}
+    return _without_absent(value)
 
 
 def leaves(key: str, schema: Mapping[str, Any]) -> Iterator[str]:
     """Required members of a key, as keys; for an object, each member that the schema requires."""
     found: Any = schema
     for part in key.removeprefix("inputs.").split("."):
-        found = found.get("properties", {}).get(part) if isinstance(found, dict) else None
+        members = found.get("properties") if isinstance(found, dict) else None
+        found = members.get(part) if isinstance(members, dict) else None
     required = found.get("required", ()) if isinstance(found, dict) and not key.startswith("facts.") else ()
     if not required:
         yield key

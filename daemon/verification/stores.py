@@ -1,10 +1,11 @@
-"""Verification of a store: histories, trees, and derived rows."""
+"""Verification of a store: histories, trees, derived rows, and what the logs say of tables."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -12,64 +13,112 @@ from pathlib import Path
 
 import msgspec
 
-from actors.core.calls import Connector
 from actors.core.canonical import canonical
 from actors.core.run import Run
-from daemon.model import merkle
-from daemon.model.audit_events import ConnectorChanged
+from actors.ports import StoreFailed
+from daemon.keys.commit_keys import CommitKeys
+from daemon.model import SchemaMismatch
+from daemon.model.audit_events import SERVICE
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis
-from daemon.model.evidence import CHECKPOINT, Checkpoint, leaf
+from daemon.model.evidence import Checkpoint
+from daemon.runtime.clock import utc_now
 from daemon.stores import codec
-from daemon.stores.rows import change_of_row, run_row
-from daemon.verification.findings import (
-    Counts,
-    Finding,
-    called,
-    wrong_against,
-    wrong_previous,
-    wrong_root,
-    wrong_signature,
-)
-from daemon.verification.source import AuditSource, Row, reading
+from daemon.stores.database import Reader, Row
+from daemon.stores.rows import run_row, text
+from daemon.stores.sqlite.inspection import reading
+from daemon.stores.tables.audit_source import AuditSource
+from daemon.verification import trees
+from daemon.verification.findings import Counts, Finding, called, wrong_against
+from daemon.verification.logs import Fold
+from daemon.verification.macs import wrong_macs
+from daemon.verification.tables import compare_all
 
 
 def verify_store(
-    path: Path, keys: Mapping[str, bytes], against: Sequence[Checkpoint] = (), counts: Counts | None = None
+    path: Path,
+    keys: Mapping[str, bytes],
+    against: Sequence[Checkpoint] = (),
+    counts: Counts | None = None,
+    now: datetime | None = None,
+    *,
+    commit_keys: CommitKeys | None = None,
 ) -> Iterator[Finding]:
-    counts = Counts() if counts is None else counts
+    """The findings in a SQLite store; `now` decides which ended tokens still matter."""
     try:
-        with reading(path) as source:
-            yield from _Streams(source, counts).findings()
-            for company_id in source.companies():
-                yield from _tree(source, company_id, keys, counts)
-            for company_id, stream, version in source.passed_over():
-                where = f"{called(stream)}, up to event {version}"
-                yield Finding("leaf", where, f"the commit has no leaf in the tree of {company_id!r}: it was inserted")
-            for one in against:
-                size = sum(1 for _ in source.leaves(one.company))
-                yield from wrong_against(one, keys, size, partial(source.node, one.company))
+        with reading(path) as reader:
+            yield from verify_reader(reader, keys, against, counts, now, commit_keys=commit_keys)
     except sqlite3.Error as error:
         yield Finding("database", str(path), f"it cannot be read: {error}")
+
+
+def verify_database(
+    url: str,
+    keys: Mapping[str, bytes],
+    against: Sequence[Checkpoint] = (),
+    counts: Counts | None = None,
+    now: datetime | None = None,
+    *,
+    commit_keys: CommitKeys | None = None,
+) -> Iterator[Finding]:
+    """The findings in a PostgreSQL database."""
+    from daemon.stores.postgres.reader import reading as reading_postgres  # noqa: PLC0415 - most do without PostgreSQL
+
+    try:
+        with reading_postgres(url) as reader:
+            yield from verify_reader(reader, keys, against, counts, now, commit_keys=commit_keys)
+    except StoreFailed as failure:
+        yield Finding("database", "PostgreSQL", f"it cannot be read: {failure}")
+
+
+def verify_reader(
+    reader: Reader,
+    keys: Mapping[str, bytes],
+    against: Sequence[Checkpoint] = (),
+    counts: Counts | None = None,
+    now: datetime | None = None,
+    *,
+    commit_keys: CommitKeys | None = None,
+) -> Iterator[Finding]:
+    """The findings in a store; those of MACs only with the keys of commits."""
+    counts = Counts() if counts is None else counts
+    try:
+        for name, what in reader.unlike_migrations():
+            yield Finding("schema", name, what)
+    except SchemaMismatch as mismatch:
+        yield Finding("schema", "the database", str(mismatch))
+        return
+    source, fold = AuditSource(reader), Fold()
+    yield from _Streams(source, fold, counts).findings()
+    yield from compare_all(source, fold, text(now or utc_now()), counts)
+    if commit_keys is not None:
+        yield from wrong_macs(source, commit_keys, counts)
+    for company_id in source.companies():
+        yield from trees.tree(source, company_id, keys, counts)
+    yield from trees.passed_over(source)
+    yield from trees.recorded(source, fold.roots, complete=fold.complete)
+    for one in against:
+        yield from wrong_against(one, keys, source.size(one.company), partial(source.node, one.company))
 
 
 class _Streams:
     """All streams, and the rows derived from them."""
 
-    def __init__(self, source: AuditSource, counts: Counts) -> None:
+    def __init__(self, source: AuditSource, fold: Fold, counts: Counts) -> None:
         self._source = source
+        self._fold = fold
         self._tally = counts
-        self._logged: dict[str, list[ConnectorChanged]] = {}
 
     def findings(self) -> Iterator[Finding]:
         for (company_id, stream), commits in groupby(self._source.commits(), itemgetter(0, 1)):
             self._tally["streams"] += 1
-            if company_id == stream:
-                yield from self._log(company_id, commits)
+            if company_id in (stream, SERVICE):
+                yield from self._log((company_id, stream), commits)
             else:
                 yield from self._run((company_id, stream), commits)
         for company_id, run_id in self._source.runs_without_commits():
             yield Finding("run", f"run {run_id} of {company_id!r}", "it has no history: that was deleted or moved")
-        yield from self._connectors()
+        for (run,) in self._source.snapshots_without_runs():
+            yield Finding("snapshot", f"snapshot of run {run}", "there is no such run")
 
     def _walked(self, key: tuple[str, str], commits: Iterable[Row]) -> Iterator[tuple[Row, Finding | None]]:
         """The commits of a stream, each with its finding in the chain."""
@@ -87,16 +136,16 @@ class _Streams:
                 finding = Finding("form", f"{called(key[1])}, event {first}", "the events are not canonical JSON")
             yield row, finding
 
-    def _log(self, company_id: str, commits: Iterable[Row]) -> Iterator[Finding]:
-        logged = self._logged.setdefault(company_id, [])
-        for (_, _, _, first, _, exact, events), finding in self._walked((company_id, company_id), commits):
+    def _log(self, key: tuple[str, str], commits: Iterable[Row]) -> Iterator[Finding]:
+        for (_, _, _, first, _, exact, events), finding in self._walked(key, commits):
             if finding is not None:
                 yield finding
-            where = f"{called(company_id)}, event {first}"
+            where = f"{called(key[1])}, event {first}"
             if exact is not None:
                 yield Finding("form", where, "it has a second form, which no log has")
             try:
-                logged += [event for event in codec.decode_log(events) if isinstance(event, ConnectorChanged)]
+                for event in codec.decode_log(events):
+                    self._fold.take(key[0], event)
             except ValueError as error:
                 yield Finding("event", where, f"it cannot be read: {_first_line(error)}")
 
@@ -121,46 +170,9 @@ class _Streams:
             yield Finding("snapshot", f"run {key[1]} of {key[0]!r}", f"it is of version {kept}, where no commit ends")
         yield from _row(key, run, version, found)
 
-    def _connectors(self) -> Iterator[Finding]:
-        """Compare connectors and their changes with the log."""
-        last: dict[tuple[str, str], Connector | None] = {}
-        changed: dict[tuple[str, str, int], ConnectorChanged] = {}
-        for company_id, events in self._logged.items():
-            for event in events:
-                changed[company_id, event.tool_id, event.number] = event
-                last[company_id, event.tool_id] = event.after
-        yield from self._changes(changed)
-        for company_id, tool_id, connector in self._source.connectors():
-            made = last.pop((company_id, tool_id), None)
-            if made is None or codec.encode_connector(made) != connector:
-                yield Finding("connector", f"{tool_id} of {company_id!r}", "it is not what its last change made of it")
-        for (company_id, tool_id), made in last.items():
-            if made is not None:
-                yield Finding("connector", f"{tool_id} of {company_id!r}", "it is missing, and no change deleted it")
-
-    def _changes(self, changed: dict[tuple[str, str, int], ConnectorChanged]) -> Iterator[Finding]:
-        for row in self._source.changes():
-            self._tally["connector changes"] += 1
-            known = changed.pop((row[0], row[1], row[2]), None)
-            where = f"connector {row[1]} of {row[0]!r}, change {row[2]}"
-            if known is None:
-                yield Finding("connector_change", where, "the company's log does not know it: it was inserted")
-            elif _unlike(known, row):
-                yield Finding("connector_change", where, "it is not what the company's log says")
-        for company_id, tool_id, number in changed:
-            where = f"connector {tool_id} of {company_id!r}, change {number}"
-            yield Finding("connector_change", where, "it is in the company's log alone: it was deleted")
-
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
-
-
-def _unlike(event: ConnectorChanged, row: Row) -> bool:
-    try:
-        return codec.encode_log(codec.connector_changed(change_of_row(row))) != codec.encode_log(event)
-    except ValueError:
-        return True
 
 
 def _canonical(events: bytes) -> bool:
@@ -172,11 +184,9 @@ def _canonical(events: bytes) -> bool:
 
 def _snapshot(run: Run, found: Row) -> Iterator[Finding]:
     """Compare a snapshot with the run folded from its history."""
-    version, schema, checksum, body = found[7:]
+    version, schema, body = found[7:]
     where = f"run {run.id}, snapshot of version {version}"
-    if codec.checksum(version, body, schema) != checksum:
-        yield Finding("snapshot", where, "it does not fit its checksum")
-    elif schema == codec.SNAPSHOT_SCHEMA:
+    if schema == codec.SNAPSHOT_SCHEMA:
         try:
             kept_run = codec.decode_run(body)
         except ValueError:
@@ -207,69 +217,3 @@ def _row(key: tuple[str, str], run: Run | None, version: int, found: Row | None)
             unsaid = name == "parked" and run.status == "failed" and kept_value == ""
             if kept_value != folded and name != "version" and not unsaid:
                 yield Finding("run", where, f"{name} is {kept_value!r}, and its history leads to {folded!r}")
-
-
-def _tree(source: AuditSource, company_id: str, keys: Mapping[str, bytes], counts: Counts) -> Iterator[Finding]:
-    """Verify the leaves, nodes and checkpoints of a company."""
-    size = 0
-    node = partial(source.node, company_id)
-    for row in source.leaves(company_id):
-        yield from _leaf(company_id, size, row, node)
-        size = row[0] + 1
-    yield from _nodes(source, company_id, size)
-    before: Checkpoint | None = None
-    for row in source.checkpoints(company_id):
-        counts["checkpoints"] += 1
-        one = Checkpoint(**dict(zip(CHECKPOINT, row, strict=True)))
-        yield from wrong_previous(one, before)
-        yield from wrong_signature(one, keys)
-        yield from wrong_root(one, size, node)
-        before = one
-    covered = 0 if before is None else before.size
-    if covered < size:
-        where = f"company {company_id!r}, leaves {covered} to {size - 1}"
-        yield Finding("checkpoint", where, "no checkpoint covers them: it was deleted")
-
-
-def _leaf(company_id: str, expected: int, row: Row, node: merkle.Node) -> Iterator[Finding]:
-    number, stream, version, *commit, head = row
-    where = f"company {company_id!r}, leaf {number}, {called(stream)}, up to event {version}"
-    if number != expected:
-        yield Finding("leaf", where, f"leaf {expected} was expected: one is missing")
-    if commit != [company_id, stream, version] or head is None:
-        gone = head is None
-        what = "its commit was deleted" if gone else f"at its place is the commit {commit[1]} up to event {commit[2]}"
-        yield Finding("leaf", where, what)
-        return
-    try:
-        if node(0, number) != leaf(stream, version, head):
-            yield Finding("leaf", where, "its commit is not the one that was sealed, or its hash was changed")
-    except KeyError:
-        yield Finding("node", where, "its hash is missing")
-
-
-def _nodes(source: AuditSource, company_id: str, size: int) -> Iterator[Finding]:
-    """Verify that exactly the complete nodes exist, each the hash of its children."""
-    for level, nodes in groupby(source.nodes(company_id), itemgetter(0)):
-        expected = 0
-        for _, number, digest in nodes:
-            where = f"company {company_id!r}, node {level}:{number}"
-            if number != expected:
-                yield Finding("node", where, f"node {level}:{expected} was expected: one is missing")
-            expected = number + 1
-            if level:
-                yield from _inner(source, (company_id, level, number), digest, where)
-        if expected != size >> level:
-            where = f"company {company_id!r}, level {level}"
-            yield Finding("node", where, f"there are {expected} nodes, and {size >> level} belong there")
-
-
-def _inner(source: AuditSource, at: tuple[str, int, int], digest: bytes, where: str) -> Iterator[Finding]:
-    company_id, level, number = at
-    try:
-        children = [source.node(company_id, level - 1, 2 * number + side) for side in (0, 1)]
-    except KeyError:
-        yield Finding("node", where, "a node below it is missing")
-        return
-    if merkle.node_hash(*children) != digest:
-        yield Finding("node", where, "it is not the hash of the nodes below it")

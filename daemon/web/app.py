@@ -5,27 +5,32 @@ from __future__ import annotations
 import operator
 from itertools import groupby
 
-from aiohttp import HttpVersion11, hdrs, web
+from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
+from daemon.runtime.fair_semaphore import FairSemaphore
 from daemon.web import page
-from daemon.web.bodies import INCOMING_BODIES, IncomingBodies
-from daemon.web.clients import Clients
+from daemon.web.clients import CLIENTS, Clients
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyStore
+from daemon.web.incoming import INCOMING_BODIES, IncomingBodies
 from daemon.web.middleware.access_log import access_log
 from daemon.web.middleware.admission import ADMISSION, Admission, admitting
+from daemon.web.middleware.answers import ANSWERS, Answers
 from daemon.web.middleware.auth import auth
 from daemon.web.middleware.errors import errors
 from daemon.web.middleware.in_flight import IN_FLIGHT, InFlight
+from daemon.web.middleware.occupancy import OCCUPANCY, Occupancy
 from daemon.web.middleware.request_id import name_response, request_id
 from daemon.web.middleware.tracing import tracing
 from daemon.web.openapi import docs_page
 from daemon.web.operations import Handler
 from daemon.web.problems import invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits
+from daemon.web.resources.pages import LISTS_AT_ONCE, LISTS_IN_TURN
 from daemon.web.resources.response_cache import RESPONSE_CACHE, ResponseCache
 from daemon.web.routes import ROUTES
 from daemon.web.services import SERVICES, Services
+from daemon.web.sse import STREAMS, Streams
 
 NAMED_MAX = 20
 _KNOWN = {(method, path.rstrip("/")): frozenset(one.operation.query) for method, path, one in ROUTES}
@@ -39,19 +44,30 @@ PAGES: tuple[tuple[str, Handler], ...] = (
 
 def application(services: Services) -> web.Application:
     settings, in_flight = services.settings, InFlight()
-    admission = Admission(settings.requests_max, settings.request_queue_max, settings.request_queue_timeout_s)
+    admission = Admission(
+        settings.requests_max,
+        settings.request_queue_max,
+        settings.request_queue_timeout_s,
+        settings.company_requests_max,
+    )
     middlewares: list[Middleware] = [] if services.tracer is None else [tracing(services.tracer)]
-    middlewares += request_id, access_log(services), errors(services, in_flight), auth(services, _check_query)
-    middlewares.append(admitting(admission))
+    occupancy = Occupancy(settings.connections_max)
+    middlewares += request_id, access_log(services), errors(services, in_flight, occupancy)
+    middlewares += auth(services, _check_query), admitting(admission)
     app = web.Application(middlewares=middlewares, client_max_size=settings.body_bytes_max)
     app.on_response_prepare.append(name_response)
     app[SERVICES] = services
+    app[CLIENTS] = Clients(settings.trusted_proxies)
     app[IN_FLIGHT] = in_flight
-    app[INCOMING_BODIES] = IncomingBodies(settings.request_buffers_bytes_max)
+    app[OCCUPANCY] = occupancy
+    app[ANSWERS] = Answers(settings.write_buffers_bytes_max, settings.company_response_bytes_max)
+    app[LISTS_IN_TURN] = FairSemaphore(LISTS_AT_ONCE)
+    app[STREAMS] = Streams(settings.company_streams_max)
+    app[INCOMING_BODIES] = IncomingBodies(settings.request_buffers_bytes_max, settings)
     app[ADMISSION] = admission
     app[IDEMPOTENCY] = IdempotencyStore(services.store)
-    app[RESPONSE_CACHE] = ResponseCache()
-    app[RATE_LIMITS] = RateLimits(Clients(settings.trusted_proxies), on=settings.rate_limits, shared=services.rates)
+    app[RESPONSE_CACHE] = ResponseCache(services.offload)
+    app[RATE_LIMITS] = RateLimits(app[CLIENTS], settings, services.rates)
     _add_routes(app.router)
     return app
 
@@ -91,8 +107,5 @@ def _check_query(request: web.Request) -> None:
         raise invalid(*((pointer(name), "is no parameter of this address") for name in names))
 
 
-async def _expect(request: web.Request) -> None:
-    """Answer `Expect: 100-continue`; other expectations are ignored (RFC 9110, 10.1.1)."""
-    if request.headers["Expect"].lower() == "100-continue" and request.version >= HttpVersion11:
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        request.writer.output_size = 0  # of the answer nothing is sent yet
+async def _expect(_: web.Request) -> None:
+    """Leave expectations to who reads the body; all but `100-continue` are ignored."""

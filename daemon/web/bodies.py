@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections import Counter
+from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 from aiohttp import web
 from pydantic import ValidationError
 
-from actors.actor import Overloaded
 from actors.context import TRACE
 from daemon.contract.base import Request
 from daemon.runtime.json_codec import NotJson, loads
-from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import company_of, principal_of
+from daemon.web.incoming import beside_loop, read_bytes
+from daemon.web.middleware.auth import principal_of
 from daemon.web.middleware.tracing import sent_traceparent
 from daemon.web.parameters import ID, KEY_CHARS_MAX, LIMIT_DEFAULT, LIMIT_MAX
-from daemon.web.problems import ENCODINGS, Problem, invalid, not_found, pointer, unsupported_encoding
-from daemon.web.services import SERVICES
+from daemon.web.problems import Problem, invalid, not_found, pointer
 
 WAIT_MAX_S = 60.0
+ERRORS_MAX = 50
+MEMBERS_MAX = 100
+"""More than any body of the contract has."""
+UNKNOWN = "is not a field of this body"
 _PREFER_WAIT = re.compile(r"wait\s*=\s*\"?(\d{1,9})\"?")
 _TAG = re.compile(r'"[0-9a-f-]{1,64}"')
 _SHOULD = re.compile(r"\A[A-Z][a-z]+ should ")
 # In the words of JSON, where those of the checker are Python's.
 _SAID = {
     "Field required": "is required",
-    "Extra inputs are not permitted": "is not a field of this body",
+    "Extra inputs are not permitted": UNKNOWN,
     "Input should be a valid string": "has to be a string",
     "Input should be a valid boolean": "has to be true or false",
     "Input should be a valid integer": "has to be a whole number",
@@ -40,12 +42,12 @@ B = TypeVar("B", bound=Request)
 
 
 async def read(request: web.Request, model: type[B]) -> B:
-    return parse(model, await read_object(request, optional=model.is_optional()))
+    return await parse(request, model, await read_object(request, optional=model.is_optional()))
 
 
 async def read_object(request: web.Request, *, optional: bool = False) -> dict[str, Any]:
     """The JSON object in the body, unchecked; an `optional` one that is missing is empty."""
-    raw = await _raw(request, request.app[SERVICES].settings.body_timeout_s)
+    raw = await read_bytes(request)
     if not raw and optional:
         return {}
     if request.content_type != "application/json":
@@ -53,7 +55,7 @@ async def read_object(request: web.Request, *, optional: bool = False) -> dict[s
             raise Problem("malformed_json", "The body is missing; it has to be a JSON object.")
         raise Problem("unsupported_media_type", "The body has to be application/json.")
     try:
-        value = loads(raw)
+        value = await beside_loop(request, partial(loads, raw))
     except NotJson as error:
         raise Problem("malformed_json", str(error)) from None
     if not isinstance(value, dict):
@@ -61,12 +63,20 @@ async def read_object(request: web.Request, *, optional: bool = False) -> dict[s
     return value
 
 
-def parse(model: type[B], value: dict[str, Any]) -> B:
+async def parse(request: web.Request, model: type[B], value: dict[str, Any]) -> B:
+    """The body as the contract has it; 422 for what does not hold."""
+    return await beside_loop(request, partial(_validated, model, value))
+
+
+def _validated(model: type[B], value: dict[str, Any]) -> B:
+    if len(value) > MEMBERS_MAX:  # without an error for each of them, which takes longer than all else
+        unknown = (pointer(name) for name in value if name not in model.model_fields)
+        raise invalid(*((where, UNKNOWN) for where in islice(unknown, ERRORS_MAX)))
     try:
         return model.model_validate(value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
-        raise invalid(*((pointer(*one["loc"]), _sentence(one["msg"])) for one in found[:50])) from None
+        raise invalid(*((pointer(*one["loc"]), _sentence(one["msg"])) for one in found[:ERRORS_MAX])) from None
 
 
 def path_key(request: web.Request, name: str) -> tuple[str, str]:
@@ -136,68 +146,6 @@ def number(request: web.Request, name: str, default: int) -> int:
     if not re.fullmatch(r"[0-9]{1,18}", text):
         raise invalid((f"/{name}", "has to be a whole number from 0"))
     return int(text)
-
-
-class IncomingBodies:
-    """Bounds the bytes of bodies that have arrived in part.
-
-    One company holds at most as many as are free for the others.
-    """
-
-    def __init__(self, bytes_max: int) -> None:
-        self._free = bytes_max
-        self._held: Counter[str] = Counter()
-
-    async def read(self, request: web.Request, bytes_max: int) -> bytes:
-        """The whole body; 503 when there is no room for it, 413 when it is too large."""
-        company_id, body = company_of(request), bytearray()
-        try:
-            while chunk := await request.content.readany():
-                if len(body) + len(chunk) > bytes_max:
-                    raise _too_large(bytes_max)
-                if self._held[company_id] + len(chunk) > self._free:
-                    raise Overloaded
-                self._count(company_id, len(chunk))
-                body += chunk
-        finally:
-            self._count(company_id, -len(body))
-        return bytes(body)
-
-    def _count(self, company_id: str, size: int) -> None:
-        self._free -= size
-        self._held[company_id] += size
-        if not self._held[company_id]:
-            del self._held[company_id]
-
-
-INCOMING_BODIES = web.AppKey("incoming_bodies", IncomingBodies)
-
-
-async def _raw(request: web.Request, body_timeout_s: float) -> bytes:
-    if not request.body_exists:
-        return b""
-    encoding = request.headers.get("Content-Encoding", "identity").lower()
-    if encoding not in ENCODINGS:
-        raise unsupported_encoding()
-    try:
-        if request.content.is_eof():
-            return await request.read()
-        if encoding == "identity" and (request.content_length or 0) > request.client_max_size:
-            raise _too_large(request.client_max_size)  # without waiting for it
-        with slot_released():
-            async with asyncio.timeout(body_timeout_s):
-                return await request.app[INCOMING_BODIES].read(request, request.client_max_size)
-    except TimeoutError:
-        raise Problem("request_timeout", f"The body did not arrive within {body_timeout_s:g} s.") from None
-    except web.RequestPayloadError as error:
-        error.__traceback__ = None  # its frames hold the body, which holds the error: a ring
-        raise Problem("malformed_json", "The body is not encoded as its headers say.") from None
-    except web.HTTPRequestEntityTooLarge:
-        raise _too_large(request.client_max_size) from None
-
-
-def _too_large(limit: int) -> Problem:
-    return Problem("too_large", f"The body is larger than {limit} bytes.", {"limit": limit})
 
 
 def _sentence(message: str) -> str:

@@ -8,10 +8,14 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from aiohttp import web
 from multidict import MultiMapping
 
+from daemon.observability.logs import ThrottledLog
+
 Address = IPv4Address | IPv6Address
+PREFIX_BITS = 64
 # An address with or without a port: 192.0.2.1, 192.0.2.1:80, [2001:db8::1]:80, 2001:db8::1.
 _NODE = re.compile(r"(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<four>[0-9.]+))(?::[0-9]{1,5})?|(?P<bare>[0-9A-Fa-f:.]+)")
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+# To its closing quote, or to the end: a search for the closing one would begin at every quote.
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*("?)')
 _ESCAPED = re.compile(r"\\(.)")
 
 
@@ -20,9 +24,19 @@ class Clients:
 
     def __init__(self, trusted: str) -> None:
         self._trusted = [ip_network(item) for item in filter(None, map(str.strip, trusted.split(",")))]
+        self._log = ThrottledLog("proxy_not_trusted")
 
     def address(self, request: web.Request) -> str:
         return self.found(request.remote or "", request.headers)
+
+    def prefix(self, request: web.Request) -> str:
+        """The network that a client can choose its addresses from."""
+        return prefix_of(self.address(request))
+
+    def is_near(self, address: str) -> bool:
+        """Whether an address is this machine's, or a trusted proxy's: many clients may share it."""
+        peer = _parsed(address)
+        return peer is None or peer.is_loopback or self._is_trusted(peer)
 
     def found(self, remote: str, headers: MultiMapping[str]) -> str:
         """The right-most address that is no trusted proxy's; the peer's where there is none.
@@ -31,6 +45,8 @@ class Clients:
         """
         peer = _parsed(remote)
         if peer is None or not self._is_trusted(peer):
+            if not self._trusted and peer is not None and peer.is_private and not headers.keys().isdisjoint(_HEADERS):
+                self._log.warn(address=remote, hint="name the proxy in PENSTOCK_TRUSTED_PROXIES")
             return remote
         lists = [hops_of(",".join(headers.getall(name, ()))) for name, hops_of in _HEADERS.items()]
         told = {self._walk(peer, hops) for hops in lists if hops}
@@ -49,13 +65,24 @@ class Clients:
         return any(address in network for network in self._trusted)
 
 
+CLIENTS = web.AppKey("clients", Clients)
+
+
+def prefix_of(address: str) -> str:
+    """The /64 of an IPv6 address, which one client has whole; an IPv4 address as it is."""
+    parsed = _parsed(address)
+    if isinstance(parsed, IPv6Address):
+        return str(ip_network((parsed, PREFIX_BITS), strict=False))
+    return address if parsed is None else str(parsed)
+
+
 def _forwarded_for(text: str) -> list[str]:
     return [hop.strip() for hop in text.split(",")] if text else []
 
 
 def _forwarded(text: str) -> list[str]:
     """The `for` of each hop; an empty one for a hop that names none, or more than one."""
-    if '"' in _QUOTED.sub("", text):
+    if not all(quoted[1] for quoted in _QUOTED.finditer(text)):
         return [""]  # a quote that is not closed: nobody knows where a hop begins
     return [_for_of(hop) for hop in _split(text, ",")] if text else []
 
@@ -89,3 +116,6 @@ def _parsed(text: str) -> Address | None:
         return None
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return mapped or address
+
+
+CLIENTS = web.AppKey("clients", Clients)

@@ -1,10 +1,10 @@
-"""The page's session: its token in a cookie that no script can read and only the page can use."""
+"""The page's session: its tokens in cookies that no script can read and only the page can use."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from aiohttp import web
@@ -13,20 +13,33 @@ from daemon.web.problems import Problem
 from daemon.web.responses import json_response
 
 COOKIE = "penstock_session"
-"""The name of the cookie, or how it begins where the host is named with a port."""
+"""The name of the token's cookie, or how it begins where the host is named with a port."""
+REFRESH_COOKIE = "penstock_refresh"
+REFRESH_PATH = "/auth/refresh"
 PAGE = "Penstock-Page"
-"""The header without which the cookie does not count.
+"""The header without which the cookies do not count.
 
 No form or image of another site sets it, and a script has to ask.
 """
 SAFE = frozenset({"GET", "HEAD"})
+# A browser takes a cookie with such a prefix over HTTPS alone; with the first from this host alone.
+HOST, SECURE = "__Host-", "__Secure-"
 _PORT = re.compile(r":([0-9]{1,5})")
 
 
-def cookie_at(host: str) -> str:
-    """The cookie's name at a host and port: browsers send cookies of one port to all others."""
+class Grant(NamedTuple):
+    """The tokens of a session of the page, and how long the browser keeps each."""
+
+    token: str
+    token_s: int
+    refresh: str
+    refresh_s: int
+
+
+def cookie_at(host: str, name: str = COOKIE) -> str:
+    """A cookie's name at a host and port: browsers send cookies of one port to all others."""
     port = _PORT.fullmatch(host, host.rfind(":"))
-    return COOKIE if port is None else f"{COOKIE}_{port[1]}"
+    return name if port is None else f"{name}_{port[1]}"
 
 
 def of_page(request: web.Request) -> bool:
@@ -42,22 +55,47 @@ def token_of(request: web.Request) -> str:
     """The token in the page's cookie; empty without one, or when another site sends it."""
     if PAGE not in request.headers or not _same_origin(request):
         return ""
-    return request.cookies.get(cookie_at(request.host), "")
+    return _read(request, HOST, COOKIE)
 
 
-def opened(request: web.Request, session: Mapping[str, Any], status: int, life_s: int) -> web.Response:
-    """The session without its token, which goes into the cookie."""
-    shown = {name: value for name, value in session.items() if name not in {"token", "token_type"}}
+def refresh_token_of(request: web.Request) -> str:
+    """The refresh token in the page's cookie; empty without one."""
+    return _read(request, SECURE, REFRESH_COOKIE)
+
+
+def opened(request: web.Request, shown: Mapping[str, Any], status: int, grant: Grant) -> web.Response:
+    """The session, its tokens in cookies: behind TLS in ones that plain HTTP can never set."""
     response = json_response(shown, status)
-    secure = request.secure or request.headers.get("Origin", "").startswith("https://")
-    options: Any = {"path": "/", "httponly": True, "samesite": "Strict", "secure": secure}
-    response.set_cookie(cookie_at(request.host), session["token"], max_age=life_s, **options)
+    secure = _is_secure(request)
+    options: Any = {"httponly": True, "samesite": "Strict", "secure": secure}
+    name, refresh_name = cookie_at(request.host), cookie_at(request.host, REFRESH_COOKIE)
+    if secure:
+        if name in request.cookies:
+            response.del_cookie(name, path="/", httponly=True, samesite="Strict")
+        name, refresh_name = HOST + name, SECURE + refresh_name
+    response.set_cookie(name, grant.token, max_age=grant.token_s, path="/", **options)
+    response.set_cookie(refresh_name, grant.refresh, max_age=grant.refresh_s, path=REFRESH_PATH, **options)
     return response
 
 
 def closed(request: web.Request, response: web.Response) -> web.Response:
-    response.del_cookie(cookie_at(request.host), path="/", httponly=True, samesite="Strict")
+    """The response, which deletes the cookies under each of their names."""
+    for prefix, name, path in ((HOST, COOKIE, "/"), (SECURE, REFRESH_COOKIE, REFRESH_PATH)):
+        plain = cookie_at(request.host, name)
+        response.del_cookie(plain, path=path, httponly=True, samesite="Strict")
+        if _is_secure(request):
+            response.del_cookie(prefix + plain, path=path, httponly=True, samesite="Strict", secure=True)
     return response
+
+
+def _read(request: web.Request, prefix: str, name: str) -> str:
+    """The cookie behind TLS, otherwise the plain one, which earlier versions set there, too."""
+    plain = cookie_at(request.host, name)
+    return request.cookies.get(prefix + plain) or request.cookies.get(plain, "")
+
+
+def _is_secure(request: web.Request) -> bool:
+    return request.secure or request.headers.get("Origin", "").startswith("https://")
 
 
 def _same_origin(request: web.Request) -> bool:

@@ -20,6 +20,7 @@ from actors.failpoints import reach
 from actors.ports import Receipt, ReceiptTaken
 from daemon.model import Receipts
 from daemon.web.bodies import idempotency_key, read_object
+from daemon.web.incoming import beside_loop
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.problems import Problem
@@ -86,6 +87,11 @@ class IdempotencyStore:
         finally:
             lock.release()
 
+    async def holds(self, key: IdempotencyKey) -> bool:
+        """Whether this very request was received under the key."""
+        receipt = await self._receipts.receipt(*key.scope)
+        return receipt is not None and receipt.fingerprint == key.fingerprint
+
     async def keep(self, receipt: Receipt) -> None:
         """Keep a response; one that was kept earlier stays."""
         with suppress(ReceiptTaken):
@@ -115,7 +121,8 @@ def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[Ex
             text = idempotency_key(request)
             if text is None:
                 return (await execute(request, body, None)).response()
-            key = IdempotencyKey(principal_of(request).company_id, request.path.rstrip("/"), text, fingerprint(body))
+            digest = await beside_loop(request, partial(fingerprint, body))
+            key = IdempotencyKey(principal_of(request).company_id, request.path.rstrip("/"), text, digest)
             store = request.app[IDEMPOTENCY]
             executing, finishing = partial(execute, request, body, key), partial(finish, request, key)
             return (await store.answer(key, executing, finishing)).response()

@@ -29,6 +29,7 @@ def _integer(description: str, least: int, most: int, default: int) -> dict[str,
 
 PATH: Mapping[str, Any] = {
     "run_id": _string("The id of a run", format="uuid"),
+    "session_id": _string("The id of a session", format="uuid"),
     "tool_id": _string("The tool that a template names", pattern=f"^{TOOL_ID.pattern}$"),
     "vertical": _string("The name of a template", minLength=1),
     "webhook_id": _string("The id of a webhook", format="uuid"),
@@ -37,7 +38,12 @@ PATH: Mapping[str, Any] = {
 QUERY: Mapping[str, Any] = {
     "after": _integer("The number of the event that was seen last", 0, NUMBER_MAX, 0),
     "after /events/": _string(
-        "The id of the event that was seen last; 0 for the beginning", pattern="^(0|[0-9]{1,18}-[0-9]{1,9})$"
+        "The id of the event that was seen last; 0 for the beginning",
+        pattern="^(0|[A-Za-z0-9_-]{38}|[0-9]{1,18}-[0-9]{1,9})$",
+    ),
+    "before": _string(
+        "The id of the event that the page ends before, the newest first",
+        pattern="^([A-Za-z0-9_-]{38}|[0-9]{1,18}-[0-9]{1,9})$",
     ),
     "cursor": _string("From the Link header of the page before"),
     "digest": _string(

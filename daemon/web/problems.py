@@ -13,6 +13,7 @@ from actors.ports import StoreFailed
 from daemon.identity.accounts import InvalidCredentials, NotAuthenticated
 from daemon.identity.passwords import Busy
 from daemon.model import DiskFull, EmailTaken
+from daemon.model.budgets import BudgetExceeded
 from daemon.runtime.json_codec import dumps
 
 T = TypeVar("T")
@@ -43,17 +44,25 @@ _STATUS = {
     "decision_not_allowed": (422, "Decision not allowed"),
     "idempotency_key_reused": (422, "Idempotency key reused"),
     "rate_limited": (429, "Rate limited"),
+    "quota_exceeded": (429, "Quota exceeded"),
     "internal_error": (500, "Internal error"),
     "overloaded": (503, "Overloaded"),
     "draining": (503, "Draining"),
     "store_unavailable": (503, "Store unavailable"),
 }
 _RETRYABLE = frozenset({"request_timeout", "rate_limited", "overloaded", "draining", "store_unavailable"})
+FULL = 507
+"""The status of `quota_exceeded` where waiting does not help: only what is stored can make room."""
 
 
 def codes() -> list[tuple[str, int, bool]]:
     """Every code there is, its status, and whether to repeat the request may help."""
-    return [(code, status, code in _RETRYABLE) for code, (status, _) in _STATUS.items()]
+    found = [*((code, status) for code, (status, _) in _STATUS.items()), ("quota_exceeded", FULL)]
+    return [(code, status, _retryable(code, status)) for code, status in found]
+
+
+def _retryable(code: str, status: int) -> bool:
+    return code in _RETRYABLE or (code == "quota_exceeded" and status != FULL)
 
 
 @dataclass(slots=True, eq=False)
@@ -64,22 +73,22 @@ class Problem(Exception):
     detail: str
     more: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
+    other_status: int | None = None
 
     @property
     def status(self) -> int:
-        return _STATUS[self.code][0]
+        return self.other_status or _STATUS[self.code][0]
 
     def body(self, request_id: str) -> bytes:
-        status, title = _STATUS[self.code]
         return dumps(
             {
                 "type": f"urn:penstock:problem:{self.code}",
-                "title": title,
-                "status": status,
+                "title": _STATUS[self.code][1],
+                "status": self.status,
                 "detail": self.detail,
                 "code": self.code,
                 "request_id": request_id,
-                "retryable": self.code in _RETRYABLE,
+                "retryable": _retryable(self.code, self.status),
                 **self.more,
             }
         )
@@ -119,6 +128,14 @@ def not_authenticated(*, sent: bool) -> Problem:
         challenge = 'Bearer error="invalid_token"'
         detail = "The bearer token is not valid, or not any more: log in for another."
     return Problem("not_authenticated", detail, headers={"WWW-Authenticate": challenge})
+
+
+def quota_exceeded(budget: str, limit: int, detail: str, *, retry_after_s: int | None = RETRY_AFTER_S) -> Problem:
+    """A budget that is used up: 429, or 507 where no time is known after which there is room."""
+    more: dict[str, Any] = {"limit": limit, "budget": budget}
+    if retry_after_s is None:
+        return Problem("quota_exceeded", detail, more, other_status=FULL)
+    return Problem("quota_exceeded", detail, more, {"Retry-After": str(retry_after_s)})
 
 
 def email_taken() -> Problem:
@@ -169,6 +186,8 @@ def of(error: Exception) -> Problem | None:
             return Problem("invalid_credentials", "The e-mail address and the password do not belong together.")
         case EmailTaken():
             return email_taken()
+        case BudgetExceeded():
+            return quota_exceeded(error.budget, error.limit, str(error), retry_after_s=None)
         case web.HTTPException():
             return _of_http(error)
         case _:

@@ -1,54 +1,175 @@
-"""Rate limits on what anybody may ask without a token."""
+"""Limits on what anybody may ask without a token: registrations and log-ins."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import math
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
 
 from aiohttp import web
-from limits import RateLimitItemPerMinute
+from limits import RateLimitItem, RateLimitItemPerSecond
 from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 
+from daemon.identity.accounts import InvalidCredentials
 from daemon.model import Rates
+from daemon.runtime.turns import Turns
+from daemon.settings import Settings
 from daemon.web.clients import Clients
-from daemon.web.problems import Problem
+from daemon.web.middleware.admission import slot_released
+from daemon.web.problems import Problem, quota_exceeded
 
-REGISTRATIONS = RateLimitItemPerMinute(60)
-LOGINS = RateLimitItemPerMinute(5)
+WAITING_MAX = 128
+SLOW_AFTER = 5
+SLOW_STEP_S = 0.1
+SLOW_MAX_S = 2.0
+
+
+class Limit(NamedTuple):
+    """So many within a time."""
+
+    amount: int
+    window_s: float
+    window: str
+
+
+ACCOUNT_FAILURES = Limit(64, 60.0, "minute")
+"""How many wrong passwords of an account are counted, from wherever they come."""
 
 
 class RateLimits:
-    """Registrations per address; log-ins per address and per account."""
+    """Registrations and wrong passwords per network; log-ins of networks take turns to be hashed.
 
-    def __init__(self, clients: Clients, *, on: bool, shared: Rates | None = None) -> None:
+    Few wrong passwords for one account and more for all accounts refuse the network that they came
+    from. Those for one account from many networks slow its log-ins down and refuse none: a stranger
+    must not lock anybody out.
+    """
+
+    def __init__(self, clients: Clients, settings: Settings, shared: Rates | None = None) -> None:
         self._clients = clients
-        self._on = on
-        self._shared = shared
-        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+        self._on = settings.rate_limits
+        self._registrations = (
+            Limit(settings.network_registrations_per_minute_max, 60.0, "minute"),
+            Limit(settings.network_registrations_per_day_max, 86_400.0, "day"),
+        )
+        self._failures = Limit(settings.network_failed_logins_per_minute_max, 60.0, "minute")
+        self._guesses = Limit(settings.account_failed_logins_per_minute_max, 60.0, "minute")
+        self._tests = Limit(settings.company_tests_per_minute_max, 60.0, "minute")
+        self._counts: Rates = LocalRates() if shared is None else shared
+        self._hashing = Turns(settings.password_hashes_max, WAITING_MAX)
 
     async def registration(self, request: web.Request) -> None:
-        await self._hit(REGISTRATIONS, "register", self._clients.address(request))
+        """Count a registration of the caller's network; 429 beyond its budget."""
+        for limit in self._registrations:
+            wait_s = await self._hit(limit, f"register-{limit.window}", self._clients.prefix(request))
+            if wait_s is not None:
+                raise _limited(limit, wait_s)
 
-    async def login(self, request: web.Request, email: str) -> None:
-        await self._hit(LOGINS, "login-address", self._clients.address(request))
-        await self._hit(LOGINS, "login-account", email.casefold())
+    async def test(self, company_id: str) -> None:
+        """Count a test call of a company; 429 beyond its budget."""
+        wait_s = await self._counts.hit(f"test\n{company_id}", self._tests.amount, self._tests.window_s)
+        if wait_s is not None:
+            limit, detail = self._tests.amount, f"More than {self._tests.amount} tests a minute; try again later."
+            budget = "company_tests_per_minute"
+            raise quota_exceeded(budget, limit, detail, retry_after_s=max(1, math.ceil(wait_s)))
 
-    async def _hit(self, limit: RateLimitItemPerMinute, *who: str) -> None:
-        room_in_s = await self._hit_together(limit, *who) if self._on else None
-        if room_in_s is None:
-            return
-        wait_s = max(1, math.ceil(room_in_s))
-        detail = f"More than {limit.amount} a minute; try again in {wait_s} s."
-        raise Problem("rate_limited", detail, {"limit": limit.amount}, {"Retry-After": str(wait_s)})
+    async def network(self, request: web.Request) -> int:
+        """How many wrong passwords a network sent; 429 for too many. Counts nothing."""
+        failures, wait_s = await self._hits(self._failures, "login-network", self._clients.prefix(request))
+        if failures >= self._failures.amount:
+            raise _limited(self._failures, wait_s)
+        return failures
 
-    async def _hit_together(self, limit: RateLimitItemPerMinute, *who: str) -> float | None:
-        if self._shared is not None:
-            return await self._shared.hit("\n".join(who), limit.amount, limit.get_expiry())
-        if await self._limiter.hit(limit, *who):
+    @asynccontextmanager
+    async def password(self, request: web.Request, email: str) -> AsyncIterator[None]:
+        """The turn of a caller whose password is checked; InvalidCredentials inside is counted."""
+        rank = await self._guessed(request, email)
+        failures, _ = await self._hits(ACCOUNT_FAILURES, "login-account", _digest(email))
+        with slot_released():
+            await asyncio.sleep(delay_s(failures))
+            async with self._turn(request, rank):
+                await self._guessed(request, email)  # others from there may have failed meanwhile
+                try:
+                    yield
+                except InvalidCredentials:
+                    network = self._clients.prefix(request)
+                    await self._hit(self._failures, "login-network", network)
+                    await self._hit(self._guesses, "login-guess", network, _digest(email))
+                    await self._hit(ACCOUNT_FAILURES, "login-account", _digest(email))
+                    raise
+
+    async def _guessed(self, request: web.Request, email: str) -> int:
+        """As `network`; 429 for too many wrong passwords for this one account, too."""
+        failures = await self.network(request)
+        guesses, wait_s = await self._hits(self._guesses, "login-guess", self._clients.prefix(request), _digest(email))
+        if guesses >= self._guesses.amount:
+            raise _limited(self._guesses, wait_s)
+        return failures
+
+    @asynccontextmanager
+    async def hashing(self, request: web.Request) -> AsyncIterator[None]:
+        """The turn of a caller whose new password is hashed; log-ins go before many of these."""
+        network, (limit, _) = self._clients.prefix(request), self._registrations
+        failures, _ = await self._hits(self._failures, "login-network", network)
+        registrations, _ = await self._hits(limit, f"register-{limit.window}", network)
+        rank = failures + registrations
+        with slot_released():
+            async with self._turn(request, rank):
+                yield
+
+    @asynccontextmanager
+    async def _turn(self, request: web.Request, rank: int) -> AsyncIterator[None]:
+        await self._hashing.enter(self._clients.prefix(request), rank)
+        try:
+            yield
+        finally:
+            self._hashing.leave()
+
+    async def _hit(self, limit: Limit, *who: str) -> float | None:
+        return await self._counts.hit("\n".join(who), limit.amount, limit.window_s) if self._on else None
+
+    async def _hits(self, limit: Limit, *who: str) -> tuple[int, float]:
+        return await self._counts.hits("\n".join(who), limit.amount, limit.window_s) if self._on else (0, 0.0)
+
+
+class LocalRates:
+    """The counts of one process, in memory."""
+
+    def __init__(self) -> None:
+        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+
+    async def hit(self, who: str, amount: int, window_s: float) -> float | None:
+        if await self._limiter.hit(_item(amount, window_s), who):
             return None
-        reset_at, _ = await self._limiter.get_window_stats(limit, *who)
-        return reset_at - time.time()
+        return (await self.hits(who, amount, window_s))[1]
+
+    async def hits(self, who: str, amount: int, window_s: float) -> tuple[int, float]:
+        reset_at, left = await self._limiter.get_window_stats(_item(amount, window_s), who)
+        return amount - left, reset_at - time.time()
 
 
 RATE_LIMITS = web.AppKey("rate_limits", RateLimits)
+
+
+def delay_s(failures: int) -> float:
+    """How long a log-in waits after so many wrong passwords for its account within a minute."""
+    return min(SLOW_MAX_S, SLOW_STEP_S * max(0, failures - SLOW_AFTER))
+
+
+def _digest(email: str) -> str:
+    """An account's key, which is short and of plain letters whatever was sent as an address."""
+    return hashlib.sha256(email.casefold().encode()).hexdigest()
+
+
+def _item(amount: int, window_s: float) -> RateLimitItem:
+    return RateLimitItemPerSecond(amount, int(window_s))
+
+
+def _limited(limit: Limit, room_in_s: float) -> Problem:
+    wait_s = max(1, math.ceil(room_in_s))
+    detail = f"More than {limit.amount} a {limit.window}; try again in {wait_s} s."
+    return Problem("rate_limited", detail, {"limit": limit.amount}, {"Retry-After": str(wait_s)})

@@ -13,13 +13,13 @@ from aiohttp import web
 
 from actors.core.run import Run
 from actors.ports import Receipt
+from daemon.model.pages import PAGE_BYTES_MAX
 from daemon.runtime.json_codec import dumps
 from daemon.web.problems import Problem, etag
 
 T = TypeVar("T")
 JSON = "application/json; charset=utf-8"
 NUMBER = re.compile(r"[1-9][0-9]{0,17}")
-PAGE_BYTES_MAX = 4 * 1024 * 1024
 NOT_EMPTY = re.compile(r".+", re.DOTALL)
 
 
@@ -59,21 +59,6 @@ def problem_response(problem: Problem, request_id: str) -> StoredResponse:
 def replayed(receipt: Receipt) -> StoredResponse:
     """The response that a receipt keeps, marked as given again."""
     return StoredResponse(receipt.status or 200, receipt.body, json.loads(receipt.headers)).as_replay()
-
-
-def page_response(
-    request: web.Request,
-    found: Sequence[T],
-    limit: int,
-    kind: str,
-    *,
-    name: Callable[[T], object],
-    show: Callable[[T], Any],
-) -> web.Response:
-    """A page of a list; `found` has one entry more than `limit` where another page follows."""
-    items = within_bytes(found[:limit], show)
-    further = to_cursor(kind, str(name(found[len(items) - 1]))) if len(found) > len(items) else None
-    return list_response(items, None if further is None else next_page(request, further))
 
 
 def list_response(items: Sequence[bytes], headers: dict[str, str] | None = None) -> web.Response:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daemon.web.resources import accounts, audit, connectors, events, health, runs, templates, webhooks
+from daemon.web.resources import accounts, audit, connectors, events, health, runs, sessions, templates, webhooks
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -10,6 +10,11 @@ ROUTES = (
     ("POST", "/auth/login", accounts.log_in),
     ("POST", "/auth/logout", accounts.log_out),
     ("GET", "/auth/me", accounts.get_account),
+    ("POST", "/auth/password", accounts.change_password),
+    ("POST", "/auth/refresh", sessions.refresh_session),
+    ("GET", "/auth/sessions/", sessions.list_sessions),
+    ("DELETE", "/auth/sessions/", sessions.end_other_sessions),
+    ("DELETE", "/auth/sessions/{session_id}", sessions.end_session),
     ("GET", "/process-templates/", templates.list_templates),
     ("GET", "/process-templates/{vertical}", templates.get_template),
     ("GET", "/process-templates/{vertical}/canvas", templates.get_canvas),

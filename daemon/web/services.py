@@ -15,12 +15,15 @@ from daemon.connectors.service import ConnectorService
 from daemon.connectors.url_policy import UrlPolicy
 from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
+from daemon.engine.stored_budgets import StoredBudgets
 from daemon.identity.accounts import Identity
 from daemon.model import Rates, Store
 from daemon.model.tracing import Tracer
 from daemon.runtime.background import Background
+from daemon.runtime.offload import Offload
 from daemon.settings import Settings
 from daemon.templates.catalog import Catalog
+from daemon.templates.input_checks import InputChecks
 from daemon.webhooks.service import WebhookService
 
 if TYPE_CHECKING:
@@ -43,6 +46,9 @@ class Services:
     feed: Feed
     sealer: Sealer
     background: Background
+    offload: Offload
+    input_checks: InputChecks
+    stored: StoredBudgets
     draining: Callable[[], bool]
     metrics: Metrics | None = None
     tracer: Tracer | None = None

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, suppress
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from typing import Any, TypeVar
 
 from aiohttp import web
 
+from actors.actor import Overloaded
 from actors.ports import StoreFailed
 from daemon.runtime.json_codec import dumps
 from daemon.web.middleware.admission import slot_released
-from daemon.web.middleware.auth import counts_still
+from daemon.web.middleware.answers import ANSWERS
+from daemon.web.middleware.auth import company_of, counts_still
+from daemon.web.middleware.occupancy import Use, used_for
+from daemon.web.problems import Problem, quota_exceeded
 
 BEAT_S = 15.0
 BEAT = b": still here\n\n"
@@ -41,16 +46,47 @@ async def soon(following: Callable[[], Awaitable[T]]) -> T | None:
         return None
 
 
+class Streams:
+    """The live streams of each company, `company_max` at most."""
+
+    def __init__(self, company_max: int) -> None:
+        self._max = company_max
+        self._open: Counter[str] = Counter()
+
+    @contextmanager
+    def one(self, company_id: str) -> Iterator[None]:
+        if self._open[company_id] >= self._max:
+            detail = f"This company has {self._max} live streams already; end one of them first."
+            raise quota_exceeded("company_streams", self._max, detail)
+        self._open[company_id] += 1
+        try:
+            yield
+        finally:
+            self._open[company_id] -= 1
+            if not self._open[company_id]:
+                del self._open[company_id]
+
+
+STREAMS = web.AppKey("streams", Streams)
+
+
 async def stream(request: web.Request, frames: AsyncGenerator[bytes, None]) -> web.StreamResponse:
     """Send frames until there are no more, the reader has gone, or its token counts no longer."""
     headers = {"Content-Type": "text/event-stream", "Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    response = web.StreamResponse(headers=headers)
+    with request.app[STREAMS].one(company_of(request)), used_for(request, Use.STREAM):
+        return await _sent(request, frames, web.StreamResponse(headers=headers))
+
+
+async def _sent(
+    request: web.Request, frames: AsyncGenerator[bytes, None], response: web.StreamResponse
+) -> web.StreamResponse:
     await response.prepare(request)
-    with slot_released(), suppress(ConnectionResetError, EOFError, StoreFailed):
+    with slot_released(), suppress(ConnectionResetError, EOFError, StoreFailed, Overloaded, Problem):
         async with aclosing(frames):
             async for part in frames:
                 if not counts_still(request):
                     break
                 if part:
-                    await response.write(part)
+                    with request.app[ANSWERS].held(company_of(request), len(part)):
+                        await response.write(part)
     return response

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from daemon.model.audit_events import WebhookChanged, WebhookForm
+from daemon.model.chain import digest
 from daemon.model.webhooks import Webhook
 
 SERVICE_VIA = "service"
@@ -14,7 +15,10 @@ SERVICE_VIA = "service"
 def changed(before: Webhook | None, after: Webhook | None, at: datetime, by: str, via: str) -> WebhookChanged:
     one = after or before
     assert one is not None  # noqa: S101 - one of them is there
-    return WebhookChanged(after=_form(after), at=at, before=_form(before), by=by, via=via, webhook_id=one.id)
+    sealed = None if after is None else digest(after.sealed_secret)
+    return WebhookChanged(
+        after=_form(after), at=at, before=_form(before), by=by, secret_digest=sealed, via=via, webhook_id=one.id
+    )
 
 
 def disabled(before: Webhook, reason: str, at: datetime) -> WebhookChanged:

@@ -14,7 +14,7 @@ from datetime import datetime
 import structlog
 
 from actors.context import TRACE, set_log_context
-from actors.ports import StoreFailed
+from actors.ports import INLINE, Compute, StoreFailed
 from daemon.model import Store
 from daemon.model.audit_events import Logged
 from daemon.model.chain import HistoryBroken
@@ -51,7 +51,10 @@ class Deliverer:
         notify: Notify,
         now: Callable[[], datetime],
         limits: DeliveryLimits = DeliveryLimits(),
+        compute: Compute = INLINE,
     ) -> None:
+        """`compute` makes the bodies of large events."""
+        self._compute = compute
         self._store = store
         self._notify = notify
         self._now = now
@@ -223,7 +226,12 @@ class Deliverer:
         if not found:
             return None
         one = CompanyEvent(delivery.position, delivery.run_id, delivery.seq, found[0].event)
-        return payload(one.event.type, one.event.at, event_json(one))
+        event_id = self._store.event_ids.text(delivery.company_id, delivery.position)
+
+        def made() -> dict[str, object]:
+            return payload(one.event.type, one.event.at, event_json(one, event_id))
+
+        return await self._compute.sized(delivery.company_id, found.size, made)
 
     def _schedule_next(self, key: Key, queue: DeliveryQueue) -> None:
         if queue.next_at is not None:

@@ -8,25 +8,29 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import json
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import msgspec
+import structlog
+
 from actors.core.calls import Connector, Request
-from actors.core.canonical import canonical
+from actors.ports import StoreFailed
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed
 from daemon.connectors.results import succeeded, why_not
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.webhooks import Webhook
+from daemon.runtime.background import where_raised
 from daemon.runtime.json_codec import dumps
 from daemon.webhooks.backoff import Result
 
 PREFIX = "whsec_"
 SECRET_BYTES = 32
 TIMEOUT_S = 15.0
+_log = structlog.get_logger("penstock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +55,19 @@ async def attempt(notify: Notify, webhook: Webhook, message_id: str, body: dict[
         answer = await notify(message)
     except SendFailed as failed:
         return Result(failed.status_code, None, failed.detail, failed.retry_after_s)
+    except StoreFailed:
+        raise
+    except Exception as fault:  # noqa: BLE001 - it counts as an attempt, or it would be repeated for ever
+        where = where_raised(fault)
+        _log.error("webhook_attempt_crashed", webhook_id=webhook.id, error=type(fault).__name__, where=where)
+        return Result(None, None, "The attempt broke inside the service.")
     error = None if succeeded(answer.status) else why_not(answer)
     return Result(answer.status, answer.latency_ms, error, answer.retry_after_s)
 
 
 def payload(kind: str, at: datetime, data: dict[str, Any]) -> dict[str, Any]:
     """The payload of Standard Webhooks: type, timestamp and data."""
-    plain: dict[str, Any] = json.loads(dumps({"type": kind, "timestamp": at, "data": data}))
+    plain: dict[str, Any] = msgspec.json.decode(dumps({"type": kind, "timestamp": at, "data": data}))
     return plain
 
 
@@ -78,12 +88,12 @@ class WebhookSender:
             raise SendFailed("secret_unreadable", str(broken)) from None
         request = Request(tool=message.webhook_id, mode="live", method="POST", url=message.url, body=message.body)
         connector = Connector(message.webhook_id, 0, message.url, "POST", "", retries=0)
-        stamp = int(self._now().timestamp())
+        stamp, body = int(self._now().timestamp()), await self._http.written(message.body)
         # The client writes the body as canonical JSON, so these are the bytes that are sent.
         headers = {
             "webhook-id": message.message_id,
             "webhook-timestamp": str(stamp),
-            "webhook-signature": signature(secret, message.message_id, stamp, canonical(message.body).encode()),
+            "webhook-signature": signature(secret, message.message_id, stamp, body),
         }
         return await self._http.send(request, secret=None, connector=connector, headers=headers, timeout_s=TIMEOUT_S)
 

@@ -10,7 +10,15 @@ from datetime import datetime
 from actors.ports import Receipt, StoreFailed
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.audit_events import Logged
-from daemon.model.webhooks import TEST_TYPE, Delivery, Webhook, WebhookDraft, WebhookRepository, WebhookTestResult
+from daemon.model.webhooks import (
+    TEST_TYPE,
+    WEBHOOKS_MAX,
+    Delivery,
+    Webhook,
+    WebhookDraft,
+    WebhookRepository,
+    WebhookTestResult,
+)
 from daemon.runtime.ids import new_id
 from daemon.webhooks.changes import changed
 from daemon.webhooks.sender import Notify, attempt, new_secret, payload
@@ -25,6 +33,7 @@ class WebhookService:
     _notify: Notify
     _look: Callable[[str, str], None]
     _now: Callable[[], datetime]
+    _most: int = WEBHOOKS_MAX
     _change: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def all(self, company_id: str) -> Sequence[Webhook]:
@@ -49,7 +58,7 @@ class WebhookService:
                 updated_by=wanted.by,
             )
             logged = Logged(wanted.company_id, changed(None, webhook, at, wanted.by, wanted.via))
-            await self._repository.add_webhook(webhook, logged, made(webhook))
+            await self._repository.add_webhook(webhook, logged, made(webhook), self._most)
         self._look(*webhook.key)
         return webhook, secret
 

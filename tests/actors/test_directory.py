@@ -10,9 +10,9 @@ import pytest
 
 from actors.actor import Actor, Overloaded
 from actors.core.decider import Step
-from actors.core.messages import Rejected, VerdictGiven
+from actors.core.messages import Rejected, Start, VerdictGiven
 from actors.ports import ReceiptTaken, StoreFailed
-from tests.actors.house import COMPANY, House, Store, house, passing, receipt, verdict
+from tests.actors.house import COMPANY, ENTRIES, MORNING, House, Store, house, passing, receipt, verdict
 
 STORM = 200
 
@@ -227,3 +227,15 @@ async def test_runs_that_work_again_hold_up_no_idle_one_and_go_when_they_rest(ho
     await asyncio.gather(*asked)
     await home.settled()
     assert (home.directory.passivate(100), len(home.directory)) == (len(runs), 0)
+
+
+async def test_a_large_run_is_let_go_sooner_than_others(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home.directory, "_idle_s", 1_000.0)
+    monkeypatch.setattr("actors.directory.HEAVY_IDLE_S", 0.0)
+    small = (await home.start("sign")).run
+    large = Start(run_id="large", company_id=COMPANY, by="ann", inputs={"x": "x" * 300_000}, at=MORNING)
+    await home.ask("large", large, template=ENTRIES["sign"].template)
+    await home.settled()
+    assert home.directory.passivate(100) == 1
+    assert home.directory.live(COMPANY, small.id) is not None
+    assert home.directory.live(COMPANY, "large") is None

@@ -18,7 +18,7 @@ KEY = "run-1:fetch:1"
 
 def sweeper(home: House) -> Sweeper:
     runs = cast("Runs", home.journal)
-    return Sweeper(runs, home.catalog, home.directory, home.hands.under_way, home.timers)
+    return Sweeper(runs, home.catalog, home.directory, home.hands.under_way, home.timers, lambda *_: None)
 
 
 async def swept(home: House, before: Any = frozenset()) -> tuple[Any, list[tuple[str, str, str]]]:

@@ -10,11 +10,14 @@ import gc
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from tests.attack import logins, malformed, overload, slow, tokens
 from tests.attack.flow import apart
+from tests.attack.probes.catalog import PROBES
+from tests.attack.probes.running import Bars, Row, probed, table
 from tests.attack.report import Report, percentile
 from tests.attack.service import attacked
 
@@ -24,6 +27,7 @@ except ImportError:
     from asyncio import new_event_loop  # type: ignore[assignment]
 
 CALM_S = 3.0
+EACH, ALL = "probes", "all"
 Attack = Callable[[Path, Report, argparse.Namespace], Awaitable[None]]
 
 
@@ -71,22 +75,44 @@ ATTACKS: dict[str, Attack] = {
 }
 
 
+async def _probe(name: str, folder: Path, report: Report, given: argparse.Namespace) -> Row:
+    probes = [make() for key, make in PROBES.items() if name in {key, ALL}]
+    seconds = given.all_seconds if name == ALL else given.probe_seconds
+    try:
+        return await probed(name, probes, folder, seconds, report, Bars())
+    except Exception:  # noqa: BLE001 - the probes after it are to run, too
+        traceback.print_exc()
+        report.least(f"{name}: ran to its end", 0, 1)
+        return Row(name)
+
+
+def _asked(names: list[str]) -> list[str]:
+    return [one for name in names for one in (PROBES if name == EACH else (name,))]
+
+
 async def main() -> int:
     """Run the attacks that are asked for, one after the other."""
     parser = argparse.ArgumentParser(prog="make attack", description=__doc__)
-    parser.add_argument("--only", choices=sorted(ATTACKS), action="append")
+    parser.add_argument("--only", choices=[*ATTACKS, *PROBES, ALL, EACH], action="append")
+    parser.add_argument("--probe-seconds", type=float, default=8.0)
+    parser.add_argument("--all-seconds", type=float, default=60.0)
     parser.add_argument("--connections", type=int, default=2_000)
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--count", type=int, default=50_000)
     parser.add_argument("--seed", type=int, default=1)
-    given, report = parser.parse_args(), Report()
+    given, report, rows = parser.parse_args(), Report(), list[Row]()
     with tempfile.TemporaryDirectory(prefix="penstock-attack-") as folder:
-        for name in given.only or ATTACKS:
+        for name in _asked(given.only or [*ATTACKS, EACH, ALL]):
             print(f"== {name}", flush=True)
             (own := Path(folder) / name).mkdir()
             began = time.monotonic()
-            await ATTACKS[name](own, report, given)
+            if name in ATTACKS:
+                await ATTACKS[name](own, report, given)
+            else:
+                rows.append(await _probe(name, own, report, given))
             print(f"   took {time.monotonic() - began:.0f} s", flush=True)
+    if rows:
+        print(table(rows), flush=True)
     print("missed: " + "; ".join(report.missed) if report.missed else "every bar is held")
     return 1 if report.missed else 0
 

@@ -60,6 +60,12 @@ class Target:
             if "Traceback" in line or "unhandled_exception" in line
         ]
 
+    def events(self, name: str) -> Iterator[dict[str, Any]]:
+        """The entries of its log of one event."""
+        for line in self.log.read_text(encoding="utf-8", errors="replace").splitlines():
+            if f'"{name}"' in line and line.startswith("{") and (entry := json.loads(line))["event"] == name:
+                yield entry
+
     async def ask(self, method: str, path: str, body: Any = None, token: str | None = None) -> Answer:
         """One request on a connection of its own."""
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -79,12 +85,12 @@ class Target:
         return (await self.ask("GET", "/health")).status == 200
 
     def lags_ms(self, since: float, until: float) -> Iterator[float]:
-        """How late the loop was, each time that it was asked between two moments; only once it has
-        stopped.
+        """How late the loop was, each time that it was asked and some of the delay was between two
+        moments; only once it has stopped.
         """
         for line in (self.folder / "lags").read_text(encoding="ascii").splitlines():
             at, lag_s = map(float, line.split())
-            if since <= at <= until:
+            if since <= at and at - lag_s <= until:
                 yield lag_s * 1000
 
 

@@ -29,7 +29,7 @@ class Answer:
         """
         if self.status < 400:
             return None
-        if self.status >= 500 and self.status != 503:
+        if self.status >= 500 and self.status not in {503, 505, 507}:
             return f"status {self.status}"
         if "x-request-id" not in self.headers:
             return "no X-Request-ID"
@@ -40,7 +40,8 @@ class Answer:
         document = self.json
         if not {"type", "title", "status", "detail", "code", "request_id", "retryable"} <= set(document):
             return "members are missing"
-        right = document["status"] == self.status and document["request_id"] == self.headers["x-request-id"]
+        own = document["request_id"] == self.headers["x-request-id"] or "idempotency-replayed" in self.headers
+        right = document["status"] == self.status and own
         sentence = document["detail"][:1].isupper() and document["detail"].endswith(".")
         if self.status in {429, 503} and "retry-after" not in self.headers:
             return "no Retry-After"
@@ -64,11 +65,12 @@ async def read(reader: asyncio.StreamReader, *, head: bool = False) -> Answer | 
     return Answer(status, headers, body)
 
 
-async def ask(port: int, request: bytes, *, within_s: float = ANSWERED_S) -> Answer | None:
-    """Send bytes on a connection of their own; None when it ends, or nothing is answered within
-    that time.
+async def ask(port: int, request: bytes, *, within_s: float = ANSWERED_S, source: str | None = None) -> Answer | None:
+    """Send bytes on a connection of their own, from an address of the loopback network; None when
+    it ends, or nothing is answered within that time.
     """
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=4_194_304)
+    local = None if source is None else (source, 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=4_194_304, local_addr=local)
     try:
         writer.write(request)
         async with asyncio.timeout(within_s):

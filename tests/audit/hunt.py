@@ -45,7 +45,7 @@ def once(past: Past, path: Path, seed: int) -> Caught:
         with closing(plain_copy(past, path)) as db:
             names = work(db, rng, past)
         against = list(past.kept.values()) if kind == "rewritten" else []
-        return caught(kind, seed, list(verify_store(path, past.keys, against)), names)
+        return caught(kind, seed, list(verify_store(path, past.keys, against, commit_keys=past.commit_keys)), names)
     if kind in RUN_TAMPERINGS:
         run_id, other = rng.sample(sorted(past.runs), 2)
         raw = kind(past.runs[run_id], rng, past.runs[other])
@@ -64,7 +64,7 @@ def once(past: Past, path: Path, seed: int) -> Caught:
     if lines == past.exports[company]:
         return caught(kind, seed, [Finding("unchanged", "line", "nothing was tampered with")], {"line"})
     findings = list(verify_export(lines, past.keys, [past.kept[company]]))
-    return caught(kind, seed, findings, {"line", company, "run-", "busy-"})
+    return caught(kind, seed, findings, {"line", company, "run-", "busy-", "checkpoint"})
 
 
 def caught(kind: object, seed: int, findings: list[Finding], names: set[str]) -> Caught:

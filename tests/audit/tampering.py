@@ -10,10 +10,14 @@ from collections.abc import Callable
 
 from daemon.model import merkle
 from daemon.stores import codec
+from daemon.verification.gaps import unseen
+from tests.audit import columns
 from tests.audit.drawing import COMMITS, Rng, any_commit, edited, edited_line, flipped, rebuild, rechain, rows
 from tests.audit.past import Past
 
 Names = set[str]
+ANYTHING: Names = {""}
+"""The finding names what it takes to find it, be it the row or the leaf above it."""
 
 
 # -------------------------------------------------------------------------------------- histories
@@ -72,10 +76,10 @@ def commit_inserted(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
     _, company_id, stream, _, _, _, events = any_commit(db, rng)
     last = rows(db, "SELECT max(version) FROM commits WHERE company_id = ? AND run_id = ?", company_id, stream)[0][0]
     # Behind the end of a log it would be an event like any that no checkpoint covers yet.
-    count, behind = events.count(b"\n") + 1, rng.random() < 0.5 and stream != company_id
+    count, behind = events.count(b"\n") + 1, rng.random() < 0.5 and company_id not in (stream, "")
     place = "(SELECT max(position) + 1 FROM commits)" if behind else "-1"
     db.execute(
-        f"INSERT INTO commits VALUES ({place}, ?, ?, ?, ?, x'00', NULL, ?)",
+        f"INSERT INTO commits VALUES ({place}, ?, ?, ?, ?, x'00', NULL, ?, x'00')",
         (company_id, stream, last + count, last + 1, events),
     )
     rechain(db, company_id, stream)
@@ -105,7 +109,7 @@ def tail_cut(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
     db.execute(
         f"DELETE FROM commits WHERE {where} AND version = (SELECT max(version) FROM commits WHERE {where})", key * 2
     )
-    if company_id != stream and rng.random() < 0.7:
+    if company_id not in (stream, "") and rng.random() < 0.7:
         events = rows(db, f"SELECT events, exact FROM commits WHERE {where} ORDER BY version", *key)
         run = codec.fold(event for row in events for event in codec.decode_events(*row))
         parked = "".join(f"|{visit.step_id}" for visit in run.parked)
@@ -237,10 +241,8 @@ def run_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
 
 
 def snapshot_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
-    found = rows(
-        db, "SELECT run, id, snapshots.version, schema, checksum, body FROM snapshots JOIN runs ON run = number"
-    )
-    number, run_id, version, schema, checksum, body = rng.choice(found)
+    found = rows(db, "SELECT run, id, snapshots.version, schema, mac, body FROM snapshots JOIN runs ON run = number")
+    number, run_id, version, schema, mac, body = rng.choice(found)
     match rng.randrange(5):
         case 0:
             body = flipped(body, rng)
@@ -248,15 +250,14 @@ def snapshot_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
             value = json.loads(body)
             value["created_by"] = "mallory"
             body = json.dumps(value).encode()
-            checksum = codec.checksum(version, body)
         case 2:
             version += 1
         case 3:
             schema += 1
         case _:
-            checksum ^= 1 << rng.randrange(32)
-    row = (version, schema, checksum, body, number)
-    db.execute("UPDATE snapshots SET version = ?, schema = ?, checksum = ?, body = ? WHERE run = ?", row)
+            mac = flipped(mac, rng)
+    row = (version, schema, mac, body, number)
+    db.execute("UPDATE snapshots SET version = ?, schema = ?, mac = ?, body = ? WHERE run = ?", row)
     return {run_id}
 
 
@@ -292,6 +293,60 @@ def connector_edited(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
     return {tool_id}
 
 
+def column_changed(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    """Any column of any table that is compared."""
+    filled = _filled(db)
+    places = [place for place in _places(db) if place[0] in filled and place[1] not in unseen(place[0])]
+    while True:
+        try:
+            table, column = rng.choice(places)
+            columns.change(columns.TamperedSqlite(db), table, column, rng.random() < 0.5)
+        except sqlite3.IntegrityError:  # a constraint leaves it one value
+            continue
+        return ANYTHING
+
+
+def _filled(db: sqlite3.Connection) -> set[str]:
+    """The tables that have a row."""
+    tables = {table for table, _ in _places(db)}
+    return {table for table in tables if db.execute(f"SELECT 1 FROM {table} LIMIT 1").fetchone()}
+
+
+def row_deleted(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    tables = sorted(table for table in _filled(db) if "deleted" not in unseen(table))
+    columns.delete(columns.TamperedSqlite(db), rng.choice(tables))
+    return ANYTHING
+
+
+def row_inserted(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    tables = {table for table in _filled(db) if "inserted" not in unseen(table)} - {"audit_sealed"}
+    columns.insert(columns.TamperedSqlite(db), rng.choice(sorted(tables)))
+    return ANYTHING
+
+
+def rows_swapped(db: sqlite3.Connection, rng: Rng, _: Past) -> Names:
+    tables = sorted({table for table, _ in _places(db)})
+    while not columns.swap(columns.TamperedSqlite(db), (table := rng.choice(tables)), unseen(table)):
+        pass
+    return ANYTHING
+
+
+def company_deleted(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
+    """All that there is of a company goes."""
+    company_id = rng.choice(sorted(past.kept))
+    run = "SELECT number FROM runs WHERE company_id = ?"
+    db.execute(f"DELETE FROM snapshots WHERE run IN ({run})", (company_id,))
+    for table in sorted({table for table, column in _places(db) if column == "company_id"}):
+        db.execute(f"DELETE FROM {table} WHERE company_id = ?", (company_id,))
+    db.execute("DELETE FROM companies WHERE id = ?", (company_id,))
+    return {company_id}
+
+
+def _places(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    tables = rows(db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    return [(name, one.name) for (name,) in tables for one in columns.TamperedSqlite(db).about(name)]
+
+
 TAMPERINGS: tuple[Callable[[sqlite3.Connection, Rng, Past], Names], ...] = (
     event_byte,
     event_value,
@@ -315,6 +370,11 @@ TAMPERINGS: tuple[Callable[[sqlite3.Connection, Rng, Past], Names], ...] = (
     snapshot_edited,
     change_edited,
     connector_edited,
+    column_changed,
+    row_deleted,
+    row_inserted,
+    rows_swapped,
+    company_deleted,
 )
 
 

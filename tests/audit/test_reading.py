@@ -86,7 +86,7 @@ async def test_a_run_whose_last_commit_is_gone_takes_nothing_more(path: Path) ->
 @pytest.mark.parametrize(
     "damage",
     [
-        "UPDATE snapshots SET checksum = checksum + 1",
+        "UPDATE snapshots SET mac = zeroblob(16)",
         "UPDATE snapshots SET body = CAST(replace(CAST(body AS TEXT), 'ann', 'eve') AS BLOB)",
         "UPDATE snapshots SET run = (SELECT max(number) FROM runs)",
     ],

@@ -73,7 +73,7 @@ def test_a_deleted_checkpoint_is_missed_be_it_the_first_or_the_last(made: Past, 
         size = f"(SELECT {which}(size) FROM audit_checkpoints WHERE company_id = '{ACME}')"  # noqa: S608
         db.execute(f"DELETE FROM audit_checkpoints WHERE company_id = '{ACME}' AND size = {size}")  # noqa: S608
     findings = list(verify_store(tmp_path / "copy.db", made.keys))
-    assert [finding.kind for finding in findings] == ["checkpoint"]
+    assert [finding.kind for finding in findings] == ["checkpoint", "roots"]
     assert ACME in findings[0].where
 
 

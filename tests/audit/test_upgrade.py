@@ -12,6 +12,7 @@ import pytest
 from actors.ports import Commit, StoreFailed
 from daemon.audit.sealer import Sealer
 from daemon.audit.signer import Signer, read_public
+from daemon.keys.commit_keys import FILE, CommitKeys
 from daemon.keys.keyring import KeyRing, write_ring
 from daemon.runtime.json_codec import dumps
 from daemon.stores import codec
@@ -73,7 +74,8 @@ def old(tmp_path: Path) -> Path:
             row = (ACME, one.tool_id, number, number, text(one.at), one.by, one.secret, *states)
             db.execute("INSERT INTO connector_changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         stored = stored_connector(version=2)
-        kept = (ACME, "chart-fetch", codec.encode_connector(stored.connector), None, text(NOON), text(NOON), "ann")
+        times = (text(stored.created_at), text(stored.updated_at), stored.updated_by)
+        kept = (ACME, "chart-fetch", codec.encode_connector(stored.connector), None, *times)
         db.execute("INSERT INTO connectors VALUES (?, ?, ?, ?, ?, ?, ?)", kept)
     return path
 
@@ -101,7 +103,7 @@ async def test_an_older_data_folder_has_its_runs_and_then_its_evidence(
         pass
     with closing(sqlite3.connect(old)) as db:
         assert db.execute("SELECT * FROM commits ORDER BY position").fetchall() == before
-        assert upgrade.upgrade(db) == 0
+        assert upgrade.upgrade(db, CommitKeys.open(old.with_name(FILE), create=False)) == 0
 
 
 async def test_a_connector_from_before_there_were_changes_has_one_that_says_what_is_known(old: Path) -> None:

@@ -24,6 +24,8 @@ from actors.core.decider import Step, step
 from actors.core.messages import RunStarted, Start
 from actors.ports import Commit
 from daemon.audit.signer import PUBLIC, Signer
+from daemon.keys.commit_keys import FILE as COMMIT_KEYS
+from daemon.keys.commit_keys import CommitKeys
 from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
 from daemon.stores.sqlite.database import run as run_on
@@ -90,27 +92,28 @@ def fill(folder: Path, company_id: str, runs: int) -> None:
     """Write the runs and seal them, and have all of it on the disk in the end."""
     one, some, now = parked(company_id), random.Random(runs), utc_now()
     ids: list[str] = []
+    keys = CommitKeys.open(folder / COMMIT_KEYS, create=False)
     with closing(sqlite3.connect(folder / DATABASE, isolation_level=None)) as db:
         for pragma in HURRIED:
             db.execute(f"PRAGMA {pragma}").fetchall()
         for begun in range(0, runs, AT_ONCE):
-            appends = [Append.of(commit, now) for commit in alike(one, min(AT_ONCE, runs - begun))]
+            appends = [Append.of(commit, now, keys) for commit in alike(one, min(AT_ONCE, runs - begun))]
             db.execute("BEGIN")
-            append_all(db, appends)
+            append_all(db, appends, keys)
             db.execute("COMMIT")
             ids += [append.commit.run.id for append in appends if some.random() * runs < 2 * IDS_MAX]
-        seal(db, folder)
+        seal(db, folder, keys)
     some.shuffle(ids)
     (folder / "ids").write_text("\n".join(ids[:IDS_MAX]), encoding="ascii")
     with (folder / DATABASE).open("rb") as file:
         os.fsync(file.fileno())
 
 
-def seal(db: sqlite3.Connection, folder: Path) -> None:
+def seal(db: sqlite3.Connection, folder: Path, keys: CommitKeys) -> None:
     """Give every commit its leaf, so that the service has nothing to catch up with."""
     signer = Signer(folder / "audit.keys", folder / PUBLIC, utc_now)
     db.execute("BEGIN")
-    while run_on(lambda one: audit.seal(one, signer.sign, None), db):
+    while run_on(lambda one: audit.seal(one, signer.sign, None), db, keys).commits:
         pass
     db.execute("COMMIT")
 

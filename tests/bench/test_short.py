@@ -19,6 +19,8 @@ from actors.core.decider import Step, step
 from actors.core.messages import Resume
 from actors.ports import Commit
 from daemon.audit.signer import PUBLIC, read_public
+from daemon.keys.commit_keys import CommitKeys
+from daemon.keys.keyring import KeyRing
 from daemon.runtime.clock import utc_now
 from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite import inspection
@@ -161,13 +163,14 @@ def both_turns() -> tuple[Commit, Commit]:
 
 
 def test_a_turn_writes_as_many_rows_as_the_page_says(tmp_path: Path) -> None:
+    keys = CommitKeys(KeyRing("", {}).rotated())
     with closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as db:
         migrate(db, read_migrations(), "now")
         for commit, rows in zip(
             both_turns(), (rounds.ROWS_A_TURN["starts"], rounds.ROWS_A_TURN["resumes"]), strict=True
         ):
             before = db.total_changes
-            append_all(db, [Append.of(commit, utc_now())])
+            append_all(db, [Append.of(commit, utc_now(), keys)], keys)
             assert db.total_changes - before == rows
 
 

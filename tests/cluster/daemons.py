@@ -145,7 +145,7 @@ class Daemon:
         return environment(self.folder, **{**own, **keys, **self._settings})
 
 
-KEYS = {"jwt_keys": "jwt.keys", "vault_key": "vault.key", "audit_keys": "audit.keys"}
+KEYS = {"jwt_keys": "jwt.keys", "vault_key": "vault.key", "audit_keys": "audit.keys", "commit_keys": "commit.keys"}
 
 
 def make_keys(folder: Path) -> None:

@@ -13,6 +13,7 @@ from daemon.stores.postgres.lease import Fenced
 from daemon.stores.postgres.store import PostgresStore
 from tests.cluster.watching import Watch
 from tests.histories import decide, start
+from tests.postgres import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -37,11 +38,11 @@ async def test_a_write_of_a_daemon_that_is_gone_is_refused_and_else_it_is_notice
     watch = Watch(url)
     await watch.trap()
     if broken:
-        schema = (POSTGRES / "0004_append.sql").read_text(encoding="utf-8")
+        schema = (POSTGRES / "0008_commit_macs.sql").read_text(encoding="utf-8")
         function = schema[schema.index("CREATE FUNCTION penstock_append") :]
         assert FENCE in function
         await watch.told(function.replace(FENCE, "", 1).replace("CREATE", "CREATE OR REPLACE", 1))
-    async with PostgresStore.open(url) as store:
+    async with PostgresStore.open(url, KEYS) as store:
         begun = start()
         await store.append(begun)
         assert await watch.fenced_writes() == 0

@@ -19,14 +19,15 @@ from msgspec.structs import replace
 
 from actors.core.calls import Connector, Request
 from actors.core.messages import Call, CallFailed, CallReturned, Outcome, Wake
-from actors.core.template import ConditionFailed
 from daemon.connectors.egress import EgressGuard, parse_networks
 from daemon.connectors.http import HttpConnector
+from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits, Clock
 from daemon.engine.dispatcher import Dispatcher
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import AUTH_TOKEN, DataKey, Vault, wrapped
 from daemon.model import StoredConnector
+from daemon.runtime.offload import Offload
 from daemon.stores.sqlite.database import run
 from daemon.stores.tables.connectors import add_company_key
 from tests.memory_database import MemoryRepositories
@@ -124,16 +125,11 @@ class Shelf:
         return self.connectors.get((company_id, tool_id))
 
 
-class Rule:
-    """A signal rule: the answer's `hit`, and no clear answer where there is none."""
+class Rules:
+    """A signal rule is a key of the answer; without it the answer is a hit."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def value(self, status: int, body: Any) -> Any:
-        if not isinstance(body, dict) or self.text not in body:
-            raise ConditionFailed("no such key")
-        return body[self.text]
+    async def value(self, company_id: str, rule: str, status: int, body: Any, size: int) -> Any:
+        return body.get(rule, True) if isinstance(body, dict) else True
 
 
 class House:
@@ -144,17 +140,18 @@ class House:
         self.time = FakeClock()
         self.shelf = Shelf()
         ring, key, keys = KeyRing("", {}).rotated(), secrets.token_bytes(32), MemoryRepositories()
-        run(lambda db: add_company_key(db, wrapped(ring, "co", key, NOW)), keys.db)
+        run(lambda db: add_company_key(db, wrapped(ring, "co", key, NOW)), keys.db, keys.keys)
         self.data_key = DataKey(key)
         self.vault = Vault(ring, keys, lambda: NOW)
         self.posted: list[Outcome] = []
         self.woken: list[Wake] = []
         self.changed = asyncio.Event()
+        offload = Offload()
         self.dispatcher = Dispatcher(
             http=http,
             vault=self.vault,
             connectors=self.shelf,
-            compile_rule=Rule,
+            responses=ResponseReader(Rules(), offload),
             post=self.post,
             wake=self.woken.append,
             now=lambda: NOW,

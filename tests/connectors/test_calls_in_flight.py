@@ -244,3 +244,18 @@ async def test_a_call_that_waits_for_the_store_ends_with_a_drain_and_with_its_ru
         house.dispatcher.forget("co", "run-1")
     await house.rest()
     assert (house.posted, house.far.seen) == ([], [])
+
+
+@pytest.mark.parametrize("repeatable", [True, False])
+async def test_an_answered_key_is_not_sent_again_when_its_outcome_cannot_be_applied(
+    house: House, *, repeatable: bool
+) -> None:
+    """Its run is loaded anew, and asks for all that is outstanding."""
+    house.connect()
+    house.perform(house.call(repeatable=repeatable))
+    assert isinstance(await house.outcome(), CallReturned)
+    await house.rest()
+    for _ in range(3):
+        house.perform(house.call(repeatable=repeatable), recovered=True)
+    await house.rest()
+    assert (len(house.far.seen), house.posted) == (1, [])

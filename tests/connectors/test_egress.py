@@ -6,7 +6,6 @@ import re
 import socket
 
 import pytest
-from aiohttp import ThreadedResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from daemon.connectors.egress import (
@@ -15,6 +14,7 @@ from daemon.connectors.egress import (
     GuardedResolver,
     parse_hosts,
     parse_networks,
+    parse_ports,
 )
 from daemon.connectors.origin import BadUrl, origin, parse_url, same_origin
 from daemon.connectors.url_policy import UrlPolicy
@@ -276,9 +276,47 @@ async def test_a_name_with_any_refused_address_or_none_is_refused(name: str) -> 
     assert "127.0.0.1" not in str(refused.value)
 
 
-async def test_the_question_before_a_test_does_not_wait_for_a_slow_name() -> None:
-    assert await UrlPolicy(EgressGuard(), ThreadedResolver()).refusal("http://localhost/") is not None
-    assert await UrlPolicy(EgressGuard(), ThreadedResolver(), resolve_s=0).refusal("http://localhost/") is None
+async def test_a_name_inside_and_a_name_that_nobody_has_are_refused_in_the_same_words() -> None:
+    said: set[str] = set()
+    for name in ("private.test", "empty.test", "unknown.test"):
+        with pytest.raises(EgressRefused) as refused:
+            await GuardedResolver(EgressGuard(), Stub(NAMES)).resolve(name, 80)
+        said.add(str(refused.value).removeprefix(name))
+    assert said == {" does not resolve to an address that may be called from here."}
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST.", "a.localhost"])
+def test_before_a_test_only_names_of_the_loopback_are_judged_without_a_look_up(host: str) -> None:
+    assert UrlPolicy(EgressGuard()).refusal(f"http://{host}/") is not None
+    assert UrlPolicy(EgressGuard(parse_networks("127.0.0.0/8"))).refusal(f"http://{host}:8080/") is None
+    assert UrlPolicy(EgressGuard()).refusal("http://private.test/") is None
+
+
+def test_a_port_beside_those_of_the_web_is_refused_unless_the_operator_adds_it() -> None:
+    for port in (22, 25, 8080):
+        for url in (f"http://8.8.8.8:{port}/", f"https://[2606:4700::1111]:{port}/"):
+            with pytest.raises(EgressRefused, match=f"^Port {port} may not be called from here.$"):
+                EgressGuard().check_url(url)
+            EgressGuard(ports=parse_ports(f"443, {port}")).check_url(url)
+    EgressGuard().check_url("http://8.8.8.8/")
+    EgressGuard().check_url("https://8.8.8.8/")
+
+
+def test_in_an_allowed_network_any_port_may_be_called() -> None:
+    EgressGuard(parse_networks("127.0.0.0/8")).check_url("http://127.0.0.1:8080/")
+    with pytest.raises(EgressRefused, match="Port 8080"):
+        EgressGuard(parse_networks("127.0.0.0/8")).check_url("http://8.8.8.8:8080/")
+
+
+def test_a_socket_is_made_only_for_an_allowed_port() -> None:
+    with pytest.raises(EgressRefused, match="Port 25 "):
+        EgressGuard().socket((socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("8.8.8.8", 25)))
+
+
+@pytest.mark.parametrize("text", ["http", "0", "65536", "-1", "80-90", "\u0661"])
+def test_what_is_no_port_is_named_in_the_error(text: str) -> None:
+    with pytest.raises(ValueError, match=f"^{text} is no port"):
+        parse_ports(f"80, {text}")
 
 
 def test_a_socket_is_made_only_for_an_allowed_address() -> None:

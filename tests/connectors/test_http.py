@@ -6,12 +6,12 @@ import asyncio
 import gzip
 import ssl
 from base64 import b64encode
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from email.utils import format_datetime
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from aiohttp import web
@@ -24,9 +24,12 @@ from cryptography.x509.oid import NameOID
 from actors.core.calls import Connector, Request
 from daemon.connectors.egress import EgressGuard
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, retry_after_s
+from daemon.runtime.json_codec import dumps
+from daemon.runtime.offload import Offload
 from tests.connectors.conftest import LOOPBACK, NOW, FarSide, hang, hang_up
 from tests.connectors.test_egress import Stub
 
+T = TypeVar("T")
 BODY = {"b": 1, "a": "\u00e4", "c": [1.5, 1e21, True, None]}
 
 
@@ -361,3 +364,67 @@ PAUSES = [
 @pytest.mark.parametrize(("text", "seconds"), PAUSES)
 def test_retry_after_is_read_in_seconds_and_as_a_date(text: str | None, seconds: float | None) -> None:
     assert retry_after_s(text, NOW) == seconds
+
+
+@pytest.mark.parametrize("charset", ["unicode_escape", "raw_unicode_escape", "idna", "punycode", "utf-16", "utf-7"])
+async def test_an_encoding_beside_the_plain_ones_counts_as_utf_8(
+    far: FarSide, http: HttpConnector, charset: str
+) -> None:
+    body = rb"\ud800 +2AA- xn--a" + b"\xff" + b"-" * 9_000
+    far.answers = [answering(body, Content_Type=f"text/plain; charset={charset}")]
+    assert (await send(http, far.url)).body == body.decode(errors="replace")
+
+
+@pytest.mark.parametrize(("charset", "text"), [("latin_1", "\u00e9"), ("ISO-8859-1", "\u00e9"), ("us-ascii", "\ufffd")])
+async def test_latin_and_ascii_are_read_as_such(far: FarSide, http: HttpConnector, charset: str, text: str) -> None:
+    far.answers = [answering(b"\xe9", Content_Type=f"text/plain; charset={charset}")]
+    assert (await send(http, far.url)).body == text
+
+
+class Noted(Offload):
+    """Counts what it is given to do in its thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ran = 0
+
+    async def run(self, company_id: str, work: Callable[[], T], *, bounded: bool = True) -> T:
+        self.ran += 1
+        return await super().run(company_id, work, bounded=bounded)
+
+
+async def test_a_long_answer_is_parsed_beside_the_event_loop(far: FarSide) -> None:
+    long, offload = [0] * 20_000, Noted()
+    far.answers = [answering(b"[1]"), answering(dumps(long))]
+    async with HttpConnector(EgressGuard(LOOPBACK), offload=offload) as http:
+        assert ((await send(http, far.url)).body, offload.ran) == ([1], 0)
+        answer = await send(http, far.url)
+    assert (answer.body, answer.size, offload.ran) == (long, 40_001, 1)
+    offload.close()
+
+
+async def test_a_long_body_is_written_beside_the_event_loop(far: FarSide) -> None:
+    offload = Noted()
+    async with HttpConnector(EgressGuard(LOOPBACK), offload=offload) as http:
+        await send(http, far.url, body={"a": [1.0] * 5_000})
+        assert offload.ran == 0
+        await send(http, far.url, body={"a": [1.0] * 20_000})
+    assert (offload.ran, len(far.seen[1].body)) == (1, 40_007)
+    offload.close()
+
+
+ODD_PAUSES = [
+    "9" * 400,
+    "1e400",
+    "-1",
+    "inf",
+    "Mon, 01 Jan 99999999999999999999 00:00:00 GMT",
+    "Sun, 31 Dec 9999 23:59:59 -9999",
+]
+
+
+@pytest.mark.parametrize(
+    "text", [*ODD_PAUSES, "Mon, 01 Jan 0001 00:00:00 +9999", "0000000", "99999999999999999999", "9" * 60]
+)
+def test_an_odd_retry_after_is_no_pause_or_one_of_a_day_at_most(text: str) -> None:
+    assert 0.0 <= (retry_after_s(text, NOW) or 0.0) <= 86_400.0

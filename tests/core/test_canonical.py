@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actors.core.canonical import canonical, digest
+from actors.core.canonical import PIECES_BYTES, canonical, digest
 
 APPENDIX_B = [
     ("0000000000000000", "0"),
@@ -100,3 +100,18 @@ def test_a_digest_is_the_sha256_of_the_canonical_text() -> None:
 def test_text_that_is_no_unicode_has_no_digest(value: Any) -> None:
     with pytest.raises(ValueError, match="surrogates not allowed"):
         digest(value)
+
+
+@pytest.mark.parametrize("depth", [1, 2, 9])
+def test_members_written_one_by_one_make_the_same_text(depth: int) -> None:
+    value = {
+        "b": {"\N{GRINNING FACE}": 1.0, "\ufb33": [1, {"d": 0, "c": {}}]},
+        "a": {"x": {"z": 1e30, "y": "é"}},
+        "": 3,
+    }
+    assert canonical(value, depth) == canonical(value)
+
+
+def test_a_digest_does_not_depend_on_the_size() -> None:
+    value = {"b": {"d": [1.0], "c": "é"}, "a": 1}
+    assert digest(value, 2 * PIECES_BYTES) == digest(value)

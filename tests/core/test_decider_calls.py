@@ -12,6 +12,7 @@ from actors.core.approvals import OUTCOME_UNKNOWN
 from actors.core.decider import Step, outstanding
 from actors.core.kinds import TURN_STEPS_MAX
 from actors.core.messages import Call, Rejected, StepCleared, StepEntered, Wake
+from actors.core.run import EVENT_BYTES, RUN_BYTES_MAX
 from actors.core.template import Template
 from tests.conversations import DOWN, LOST, Conversation, fold
 from tests.processes import ALWAYS, NEVER, choice, connector, end, gate, parallel, process, task
@@ -386,6 +387,31 @@ def test_a_run_that_enters_too_many_steps_fails_with_the_limit(steps_max: int) -
     assert talk.refusal.code == "not_retryable"
     talk.cancel()
     assert talk.refusal.code == "not_cancellable"
+
+
+def test_a_run_that_has_grown_too_large_makes_no_further_call_and_keeps_what_it_has() -> None:
+    talk = live(process(task("look"), task("again"), end(), ways="look -> again -> end")).start()
+    answer = {"text": "x" * (RUN_BYTES_MAX // 2)}
+    talk.returned("look", output=answer)
+    assert talk.run.weight > RUN_BYTES_MAX
+    assert talk.run.error is not None
+    assert (talk.run.status, talk.run.error.code, talk.run.error.step_id) == ("failed", "size_limit", "again")
+    assert talk.run.facts["look"] == answer
+    assert talk.calls == ()
+
+
+def test_a_run_that_has_grown_too_large_still_reaches_its_end() -> None:
+    talk = live(LOOK).start()
+    talk.returned("look", output={"text": "x" * RUN_BYTES_MAX})
+    assert talk.run.status == "completed"
+
+
+def test_a_run_weighs_what_it_brings_and_a_little_for_each_event() -> None:
+    talk = live(LOOK).start()
+    before = talk.run.weight
+    talk.returned("look", output={"text": "x" * 1_000})
+    assert before < 10 * EVENT_BYTES
+    assert 2_000 < talk.run.weight - before < 3_000
 
 
 def test_a_loop_over_a_human_is_limited_too() -> None:

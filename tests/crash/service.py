@@ -67,6 +67,7 @@ class FarSide(Listener):
 
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
+        self.answer: dict[str, Any] = {}
         self.released = asyncio.Event()
         self._arrived = asyncio.Event()
         super().__init__("/{tool}")
@@ -75,7 +76,7 @@ class FarSide(Listener):
         self.seen[request.headers["Idempotency-Key"]] += 1
         self._arrived.set()
         await self.released.wait()
-        return web.json_response({"did": request.match_info["tool"]})
+        return web.json_response({"did": request.match_info["tool"], **self.answer})
 
     async def reached(self, calls: int) -> None:
         """Wait until it has seen so many calls."""
@@ -119,11 +120,12 @@ class Service:
         assert status == 201, session
         self.token = session["token"]
 
-    async def connect(self, far_side: FarSide, *tools: str) -> None:
+    async def connect(self, far_side: FarSide, *tools: str, **more: Any) -> None:
         """Bind tools to the far side, for real."""
         for tool in tools:
             url = str(far_side.server.make_url("/")).rstrip("/")
             how = {"base_url": url, "path": f"/{tool}", "method": "POST", "reversible": True, "timeout_s": 60}
+            how |= more
             status, answer = await self.send("PUT", f"/connectors/{tool}", how)
             assert status == 201, answer
 

@@ -163,3 +163,21 @@ async def test_the_tour_in_curl_works_when_pasted(folder: Path) -> None:
     assert "('parked', 'signoff', 'tier high needs a human verdict')" in out
     assert '"code":"gate_mismatch"' in out
     assert out.count("('completed', 'authorized')") == 2
+
+
+async def test_a_folder_that_every_user_can_write_to_is_not_served_from(tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    folder.chmod(0o777)
+    code, _, said = await command("serve", "--port", "0", env=environment(tmp_path))
+    assert (code, list(folder.iterdir())) == (78, [])
+    assert f"chmod 700 {folder}" in said
+
+
+async def test_a_password_of_the_database_is_refused_on_the_command_line(tmp_path: Path) -> None:
+    url = "postgresql://penstock:canary@127.0.0.1:9/none"
+    for arguments in (("serve", "--database-url", url), ("migrate", "--from", f"sqlite:{tmp_path}", "--to", url)):
+        code, _, said = await command(*arguments, env=environment(tmp_path))
+        assert code == 78
+        assert "set PENSTOCK_DATABASE_URL instead" in said
+        assert "canary" not in said

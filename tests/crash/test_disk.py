@@ -295,7 +295,9 @@ def small(folder: Path) -> Iterator[Path]:
     """The folder with its data on a file system of a few MiB."""
     data = folder / "data"
     data.mkdir(mode=0o700)
-    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", data], capture_output=True, check=False)
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=24m,mode=0700", "tmpfs", data], capture_output=True, check=False
+    )
     if made.returncode:
         pytest.skip("a small file system cannot be mounted here")
     yield folder
@@ -318,7 +320,7 @@ async def test_a_start_without_a_byte_of_room_serves_reads_and_writes_as_soon_as
     ("order", "name"),
     [
         pytest.param(lambda faults: faults.write(1, NO_SPACE), "SQLITE_FULL", id="full"),
-        pytest.param(lambda faults: faults.sync(3, BAD), "SQLITE_IOERR_FSYNC", id="failing"),
+        pytest.param(lambda faults: faults.sync(6, BAD), "SQLITE_IOERR_FSYNC", id="failing"),
         pytest.param(lambda faults: faults.write(1, READ_ONLY), "SQLITE_IOERR_WRITE", id="read_only"),
     ],
 )

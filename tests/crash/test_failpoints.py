@@ -39,7 +39,7 @@ PLACES = {
     "outcome-committed": "actors/actor.py _append",
     "before-activation": "actors/actor.py _load",
     "recovery-half-way": "actors/directory.py _wake",
-    "before-passivation": "actors/directory.py passivate",
+    "before-passivation": "actors/directory.py _release",
     "timer-due": "daemon/engine/timers.py post_due",
     "drain-begun": "daemon/engine/assembly.py drain",
     "drained": "daemon/engine/assembly.py drain",

@@ -28,9 +28,27 @@ from tests.crash.supervised import Manager, listener, supervised
 from tests.house.units import UNITS, said
 
 ROOT = UNITS.parent
+KEY_FILES = ("jwt.keys", "vault.key", "audit.keys", "commit.keys")
 GUIDE = (ROOT / "docs" / "guides" / "install.md").read_text(encoding="utf-8")
 SHIM = """#!/bin/sh
 echo "$(basename "$0") $*" >> {root}/called
+"""
+RULES = """
+import asyncio
+from daemon.runtime.offload import Offload
+from daemon.templates.signals import Signals
+
+async def read():
+    signals, endless = Signals(Offload()), {"s": "a" * 100_000, "p": "(a?){100}" * 900}
+    found = [
+        await signals.value("acme", "[response.body].map(x, x)[0]", 200, 7, 1),
+        await signals.value("acme", "response.body.s.matches(response.body.p)", 200, endless, 108_000),
+        await signals.value("acme", "[response.body].map(x, x)[0]", 200, 8, 1),
+    ]
+    await signals.close()
+    print(found)
+
+asyncio.run(read())
 """
 ENABLE = """
 if [ "$1" = enable ]; then shift; exec {systemctl} --quiet --root={root} enable $(echo "$*" | sed "s|{root}||g"); fi
@@ -175,11 +193,7 @@ async def test_the_guide_leads_to_a_service_that_runs(folder: Path, machine: Mac
 
     await machine.follow("Keys")
     store = folder / "etc/credstore"
-    assert [len(read_ring(store / f"penstock.{name}").keys) for name in ("jwt.keys", "vault.key", "audit.keys")] == [
-        2,
-        2,
-        2,
-    ]
+    assert [len(read_ring(store / f"penstock.{name}").keys) for name in KEY_FILES] == [2, 2, 2, 2]
     async with machine.serving(CREDENTIALS_DIRECTORY=machine.hand_over()):
         assert await counts(machine.address, ann)
     assert not list((folder / "var/lib/penstock").glob("*.key*"))
@@ -187,14 +201,14 @@ async def test_the_guide_leads_to_a_service_that_runs(folder: Path, machine: Mac
 
 
 def test_everything_that_the_guide_names_exists() -> None:
-    named = set(re.findall(r"bin/penstock ((?:audit|keys|secrets) \w+|\w+)", GUIDE))
+    named = set(re.findall(r"bin/penstock ((?:audit|commits|keys|secrets) \w+|\w+)", GUIDE))
     assert named <= commands()
-    assert {"audit rotate", "keys rotate", "secrets rotate"} <= named
+    assert {"audit rotate", "commits rotate", "keys rotate", "secrets rotate"} <= named
     for name in re.findall(r"PENSTOCK_([A-Z_]*[A-Z])", GUIDE):
         assert name.lower() in Settings.model_fields, name
     units = set(re.findall(r"penstock\.(?:service|socket)\b", GUIDE))
     assert units == {unit.name for unit in UNITS.iterdir()}
-    assert {f"penstock.{name}" in GUIDE for name in ("jwt.keys", "vault.key", "audit.keys")} == {True}
+    assert {f"penstock.{name}" in GUIDE for name in KEY_FILES} == {True}
     for target in re.findall(r"^make (\w+) PREFIX=", GUIDE, re.MULTILINE):
         assert f"\n{target}: " in (ROOT / "Makefile").read_text(encoding="utf-8")
 
@@ -234,6 +248,16 @@ async def test_the_service_works_within_the_system_calls_of_the_unit(capfd: pyte
         out, err = await process.communicate()
         assert (process.returncode, err) == (0, b"")
         assert b"completed with the outcome authorized" in out
+
+
+async def test_signal_rules_are_evaluated_within_the_system_calls_of_the_unit(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    if confinable(capfd):
+        confined = (sys.executable, "-m", "tests.crash.confined", sys.executable, "-c", RULES)
+        process = await asyncio.create_subprocess_exec(*confined, cwd=ROOT, stdout=PIPE, stderr=PIPE)
+        out, err = await process.communicate()
+        assert (process.returncode, out.splitlines()[-1:]) == (0, [b"[7, True, 8]"]), err
 
 
 async def test_credentials_count_only_where_no_file_is_named(folder: Path) -> None:

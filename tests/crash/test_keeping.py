@@ -75,8 +75,9 @@ async def test_a_backup_under_load_takes_nothing_from_the_service_and_holds_what
     there = folder / "elsewhere"
     code, _, err = await command("restore", str(copy), "--data-dir", str(there), env=environment(folder))
     assert (code, err) == (0, "")
-    (there / "jwt.keys").write_bytes((folder / "data" / "jwt.keys").read_bytes())
-    (there / "jwt.keys").chmod(0o600)
+    for name in ("jwt.keys", "commit.keys"):
+        (there / name).write_bytes((folder / "data" / name).read_bytes())
+        (there / name).chmod(0o600)
     async with serving(folder, service.token, data_dir=str(there)) as restored:
         found = await together(restored.read(run["id"]) for run in early)
         assert found == early

@@ -168,3 +168,25 @@ async def test_an_answer_that_comes_during_the_stop_is_kept(folder: Path, far_si
         ended = await together(again.read(run_id) for some in runs.values() for run_id in some)
         assert Counter(run["outcome"] for run in ended) == {"worked": 3, "paid": 3}
     assert set(far_side.seen.values()) == {1}
+
+
+async def test_a_kill_while_an_answer_is_judged_sends_no_call_again_that_may_not_be_repeated(
+    folder: Path, far_side: FarSide
+) -> None:
+    """The rule takes as long as it is given; the other call is repeated, once in each life."""
+    far_side.answer = {"s": "a" * 100_000, "p": "(a?){100}" * 900}
+    far_side.released.set()
+    async with serving(folder) as service:
+        await service.register()
+        rule = {"signal_rule": "response.body.s.matches(response.body.p)"}
+        await service.connect(far_side, "slow-work", "slow-pay", **rule)
+        (busy,) = await service.start("busy", 1, Prefer="respond-async")
+        (risky,) = await service.start("risky")
+        await service.resume(risky["id"], Prefer="respond-async")
+        await far_side.reached(2)
+        await service.kill()
+    async with serving(folder, service.token) as again:
+        risky, busy = await together(again.stands_still(run["id"]) for run in (risky, busy))
+        assert (risky["parked_at"], risky["gate"]["reason"]) == ("pay", "outcome unknown")
+        assert busy["facts"]["work"]["signal"] is True
+    assert (far_side.seen[f"{risky['id']}:pay:1"], far_side.seen[f"{busy['id']}:work:1"]) == (1, 2)

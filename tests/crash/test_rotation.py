@@ -89,7 +89,7 @@ async def follows(service: Service, url: str, folder: Path) -> None:
 
 async def test_keys_are_rotated_online_and_the_old_one_can_go(folder: Path, guarded: str) -> None:
     env = environment(folder)
-    async with serving(folder) as service:
+    async with serving(folder, company_tests_per_minute_max="10000") as service:
         await service.register()
         await connect(service, guarded)
         before = wrapped_by(folder)
@@ -111,13 +111,13 @@ async def test_keys_are_rotated_online_and_the_old_one_can_go(folder: Path, guar
     assert (code, err) == (0, "")
     assert out.startswith("1 keys dropped")
     assert set(read_ring(folder / "data" / "vault.key").keys) == wrapped_by(folder)
-    async with serving(folder, service.token) as again:
+    async with serving(folder, service.token, company_tests_per_minute_max="10000") as again:
         assert await gets_in(again, guarded)
 
 
 async def test_keys_rotated_while_the_service_is_stopped_take_over_when_it_starts(folder: Path, guarded: str) -> None:
     env = environment(folder)
-    async with serving(folder) as service:
+    async with serving(folder, company_tests_per_minute_max="10000") as service:
         await service.register()
         await connect(service, guarded)
         await service.kill()
@@ -127,7 +127,7 @@ async def test_keys_rotated_while_the_service_is_stopped_take_over_when_it_start
     assert code == EXIT_CONFIG
     assert "start the service" in err
     assert wrapped_by(folder) == before
-    async with serving(folder, service.token) as again:
+    async with serving(folder, service.token, company_tests_per_minute_max="10000") as again:
         assert await gets_in(again, guarded)
         await follows(again, guarded, folder)
 
@@ -136,13 +136,13 @@ async def test_the_key_can_come_from_a_file_of_its_own(folder: Path, guarded: st
     given = folder / "credential"
     env = environment(folder, vault_key_file=str(given))
     assert (await command("secrets", "rotate", env=env))[0] == EXIT_CONFIG
-    async with serving(folder) as service:
+    async with serving(folder, company_tests_per_minute_max="10000") as service:
         await service.register()
         await connect(service, guarded)
         assert '"event": "key_created"' in service.log.read_text(encoding="utf-8")
         await stop(service)
     (folder / "data" / "vault.key").rename(given)
-    async with serving(folder, service.token, vault_key_file=str(given)) as again:
+    async with serving(folder, service.token, company_tests_per_minute_max="10000", vault_key_file=str(given)) as again:
         assert await gets_in(again, guarded)
         assert (await command("secrets", "rotate", env=env))[0] == 0
         await stop(again)

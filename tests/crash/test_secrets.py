@@ -174,7 +174,7 @@ async def test_no_secret_is_in_anything_that_a_busy_service_in_trouble_lets_out(
         told.parts[file.name] = file.read_bytes().replace(HASH.encode(), b"").replace(json.dumps(BEARER).encode(), b"")
     planted = {"password": PASSWORD, "wrong password": WRONG, "bearer": BEARER, "basic": "basic-canary-4", **given}
     planted |= {"header": HEADER, "trial": TRIAL, "query": QUERY, "cookie": COOKIE, "scheme": SCHEME, "hash": HASH}
-    for name in ("jwt.keys", "vault.key", "audit.keys"):
+    for name in ("jwt.keys", "vault.key", "audit.keys", "commit.keys"):
         ring = read_ring(folder / "data" / name)
         planted |= {f"{name} {key_id}": base64.b64encode(key).decode() for key_id, key in ring.keys.items()}
     assert echo.heard > 20

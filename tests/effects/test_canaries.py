@@ -236,7 +236,7 @@ async def through_all(caller: Caller, mine: list[Canary]) -> None:
 
 async def test_no_secret_is_ever_seen_again_in_any_form(folder: Path, parrot: Parrot) -> None:
     birds, seen = canaries(scale.CANARIES.now), folder / "seen"
-    async with serving(folder, log_level="debug") as service:
+    async with serving(folder, log_level="debug", company_tests_per_minute_max="10000") as service:
         callers = [await company(service, parrot, number) for number in range(COMPANIES)]
         await together(through_all(one, birds[number::COMPANIES]) for number, one in enumerate(callers))
         keep(folder / "data", seen / "running")

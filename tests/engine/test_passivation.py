@@ -4,15 +4,20 @@ garbage soon.
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+
+import pytest
+
+from daemon.engine.passivation import FULL_AFTER, FullCollection
 
 TUNED = """
 import gc
 from daemon.engine.passivation import tune_interpreter
 
 tune_interpreter()
-print(gc.isenabled(), gc.get_threshold() == (10_000, 10, 200))
+print(gc.isenabled(), gc.get_threshold()[:2] == (10_000, 10))
 print(gc.get_freeze_count() > 10_000, len(gc.get_objects()) < 1_000)
 """
 
@@ -47,3 +52,31 @@ def test_the_collector_looks_at_everything_seldom_and_at_what_was_made_at_the_st
 
 def test_rings_of_garbage_never_become_many() -> None:
     assert 1_000 < int(said_by(TANGLED)[0]) < 11_000
+
+
+@pytest.fixture
+def collected(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """A full collection is due; the list gets an entry for each one that is made."""
+    made: list[int] = []
+    monkeypatch.setattr(gc, "get_count", lambda: (0, 0, FULL_AFTER))
+    monkeypatch.setattr(gc, "collect", lambda: made.append(1))
+    return made
+
+
+async def test_a_full_collection_waits_for_a_calm_moment(collected: list[int]) -> None:
+    calm = False
+    collection = FullCollection(lambda: calm)
+    await collection.look()
+    assert collected == []
+    calm = True
+    await collection.look()
+    assert collected == [1]
+
+
+async def test_without_a_calm_moment_it_is_made_in_the_end(
+    collected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.engine.passivation.FULL_WAITS_S", 0.0)
+    collection = FullCollection(lambda: False)
+    await collection.look()
+    assert collected == [1]

@@ -34,7 +34,7 @@ HANDED_ON = {
     bodies.parse.__code__: False,
     Actor.deliver.__code__: True,
     SqliteStore.append.__code__: False,
-    run_json.run_json.__code__: False,
+    run_json.run_body.__code__: False,
 }
 """Where a resume changes its form, and whether that function hands it on."""
 

@@ -23,8 +23,8 @@ CONTRIBUTING = ROOT / "docs" / "contributing.md"
 WALKS = {"a step kind": 7, "a field of a run": 5, "an endpoint": 3}
 WORD = re.compile(r"^(?:\| )?\*\*(.+?)\*\*", re.MULTILINE)
 FILE_OF_WALK = re.compile(r"^\d+\. `", re.MULTILINE)
-# These are documented, underscore and all: os._exit, and what a NamedTuple has.
-PUBLIC = {"_asdict", "_exit", "_field_defaults", "_fields", "_make", "_replace"}
+# These are documented, underscore and all: os._exit, sys._current_frames, what a NamedTuple has.
+PUBLIC = {"_asdict", "_current_frames", "_exit", "_field_defaults", "_fields", "_make", "_replace"}
 
 
 @dataclass(frozen=True)

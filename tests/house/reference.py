@@ -11,23 +11,39 @@ from typing import Any
 from typer.main import get_command
 
 from daemon.cli import app
+from daemon.model.budgets import Budgets, table
 from daemon.settings import Settings
+from daemon.verification.gaps import GAPS
 from daemon.web.problems import codes
 from tests.house.test_house import ROOT
 
 DOCS = ROOT / "docs"
 REGION = re.compile(r"(<!-- (\w+): made by `make reference` -->\n).*?(<!-- end -->)", re.DOTALL)
-PAGES = ("reference/api.md", "reference/commands.md", "reference/settings.md", "decisions/index.md")
+PAGES = (
+    "reference/api.md",
+    "reference/commands.md",
+    "reference/limits.md",
+    "reference/settings.md",
+    "decisions/index.md",
+    "guides/audit.md",
+)
 COLUMNS = 100
 
 
 def settings() -> Iterator[str]:
     """A row for each setting, in the order of the class."""
     yield from ("| variable | default | meaning |", "|---|---|---|")
-    for name, field in Settings.model_fields.items():
+    for name, field in sorted(Settings.model_fields.items(), key=lambda one: one[0] in Budgets.model_fields):
         value = field.default
         shown = "`on`" if value is True else "" if value in (None, "") else f"`{value}`"
         yield f"| `PENSTOCK_{name.upper()}` | {shown} | {cell(field.description or '')} |"
+
+
+def budgets() -> Iterator[str]:
+    """A row for each budget of a company or a network."""
+    yield from ("| setting | default | beyond it | what is counted |", "|---|---|---|---|")
+    for row in table():
+        yield f"| `{row.variable}` | {row.default:,} | {row.beyond} | {cell(row.counted)} |"
 
 
 def commands() -> Iterator[str]:
@@ -81,17 +97,27 @@ def decisions() -> Iterator[str]:
         yield f"- [{path.name[:4]}: {title}]({path.name})"
 
 
+def gaps() -> Iterator[str]:
+    """A row for each part of a database that a verification does not compare."""
+    yield from ("| table | columns and rows | why |", "|---|---|---|")
+    for gap in GAPS:
+        rows = [f"rows {how}" for how in gap.rows]
+        yield f"| `{gap.table}` | {', '.join([*(f'`{name}`' for name in gap.columns), *rows])} | {cell(gap.why)} |"
+
+
 def cell(text: str) -> str:
     """A text that is safe in a table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
 REGIONS = {
+    "budgets": budgets,
     "settings": settings,
     "commands": commands,
     "operations": operations,
     "problems": problems,
     "decisions": decisions,
+    "gaps": gaps,
 }
 
 

@@ -19,6 +19,7 @@ CLOSED = """
     ProtectKernelModules ProtectKernelTunables RemoveIPC RestrictNamespaces RestrictRealtime RestrictSUIDSGID
 """
 HARDENING = {
+    "IPAddressDeny": ["link-local"],
     **{name: ["yes"] for name in CLOSED.split()},
     "AmbientCapabilities": [""],
     "CapabilityBoundingSet": [""],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from base64 import b64encode, urlsafe_b64encode
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -62,3 +63,20 @@ def test_an_excerpt_is_masked_before_it_is_cut() -> None:
     assert text == "x" * 495 + "***"
     assert len(excerpt({"a": "y" * 9_000}, []) or "") == 500
     assert excerpt(None, []) is None
+
+
+def test_masking_takes_time_in_proportion_to_the_text() -> None:
+    """A repeated secret in a text of almost nothing but its beginnings is the worst case."""
+    secret, text = "a" * 7_999 + "b", "a" * 262_144
+    begun = time.process_time()
+    assert Masker([secret, secret.encode().hex()]).value([text, text.encode().hex()])[0] == text
+    assert time.process_time() - begun < 1.0
+
+
+@pytest.mark.parametrize("before", ["", "\u0130\u0130", "\u212a\u1e9e\ufb01"])
+def test_what_stands_beside_a_masked_secret_stays_as_it_was(before: str) -> None:
+    assert Masker([SECRET]).text(f"{before}{RAW.hex().upper()}\u0130") == f"{before}***\u0130"
+
+
+def test_places_that_overlap_become_one_mask() -> None:
+    assert Masker(["abcd1", "cd1ef"]).text("-abcd1ef-") == "-***-"

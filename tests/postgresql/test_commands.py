@@ -9,6 +9,7 @@ from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.sqlite.store import SqliteStore
 from tests.crash.service import command, environment
 from tests.histories import start
+from tests.postgres import KEYS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +26,7 @@ async def test_backup_and_restore_name_the_tools_of_postgresql(url: str, tmp_pat
 
 
 async def test_the_doctor_looks_at_it_and_shows_no_password(url: str, tmp_path: Path) -> None:
-    async with PostgresStore.open(url) as store:
+    async with PostgresStore.open(url, KEYS) as store:
         await store.append(start())
         await store.append(start("run-2", gates=()))
     secret = url.replace("penstock@", "penstock:canary@")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from actors.core.calls import Request
@@ -16,6 +17,7 @@ from daemon.model.webhooks import WEBHOOKS_MAX, TooManyWebhooks, Webhook
 from daemon.stores.postgres.store import PostgresStore
 from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, commit, decide, start, work
+from tests.postgres import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +43,7 @@ async def until_claimed(store: PostgresStore) -> list[tuple[str, str]]:
 
 
 async def test_of_two_daemons_on_one_version_the_second_is_a_conflict(url: str) -> None:
-    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         begun = start()
         await one.append(begun)
         outcomes = await asyncio.gather(
@@ -51,7 +53,7 @@ async def test_of_two_daemons_on_one_version_the_second_is_a_conflict(url: str) 
 
 
 async def test_what_is_outstanding_stays_with_the_daemon_that_began_it(url: str) -> None:
-    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         begun = busy()
         assert (await one.append_owned(begun)).epoch == one.epoch
         moved = commit(begun.run, *work(begun.run).events, resting=False)
@@ -63,7 +65,7 @@ async def test_what_is_outstanding_stays_with_the_daemon_that_began_it(url: str)
 
 
 async def test_a_run_at_rest_is_seen_to_by_whoever_wakes_it(url: str) -> None:
-    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         begun = start()
         await one.append(begun)
         woken = commit(begun.run, *work(begun.run).events, resting=False)
@@ -71,15 +73,16 @@ async def test_a_run_at_rest_is_seen_to_by_whoever_wakes_it(url: str) -> None:
 
 
 async def test_the_work_of_a_daemon_that_lives_is_not_claimed(url: str) -> None:
-    async with PostgresStore.open(url, lease_s=LEASE_S) as one, PostgresStore.open(url, lease_s=LEASE_S) as other:
+    opened = partial(PostgresStore.open, url, KEYS, lease_s=LEASE_S)
+    async with opened() as one, opened() as other:
         await one.append(busy())
         await asyncio.sleep(2 * LEASE_S)
         assert list(await other.claim()) == []
 
 
 async def test_the_work_of_a_daemon_that_left_is_claimed_at_once_and_by_one_alone(url: str) -> None:
-    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
-        async with PostgresStore.open(url) as third:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
+        async with PostgresStore.open(url, KEYS) as third:
             for number in range(20):
                 await third.append(busy(f"run-{number:02}"))
         claimed = await asyncio.gather(one.claim(), other.claim())
@@ -92,7 +95,8 @@ async def test_the_work_of_a_daemon_that_left_is_claimed_at_once_and_by_one_alon
 
 
 async def test_the_work_of_a_daemon_that_fell_silent_is_claimed(url: str) -> None:
-    async with PostgresStore.open(url, lease_s=LEASE_S) as other, PostgresStore.open(url, lease_s=LEASE_S) as silent:
+    opened = partial(PostgresStore.open, url, KEYS, lease_s=LEASE_S)
+    async with opened() as other, opened() as silent:
         await silent.append(busy())
         silent.lease._over = True
         assert await until_claimed(other) == [(ACME, "run-1")]
@@ -116,7 +120,7 @@ def call(run: Run) -> Call:
 
 
 async def test_only_the_daemon_whose_work_it_is_performs_it(url: str) -> None:
-    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         mine, theirs = SharedJournal(one), SharedJournal(other)
         begun = busy()
         await mine.append(begun)
@@ -129,8 +133,8 @@ async def test_only_the_daemon_whose_work_it_is_performs_it(url: str) -> None:
 
 
 async def test_what_was_taken_over_counts_as_begun_once(url: str) -> None:
-    async with PostgresStore.open(url) as store:
-        async with PostgresStore.open(url) as gone:
+    async with PostgresStore.open(url, KEYS) as store:
+        async with PostgresStore.open(url, KEYS) as gone:
             begun = busy()
             await gone.append(begun)
         journal, hands = SharedJournal(store), Hands()
@@ -147,8 +151,8 @@ async def test_what_was_taken_over_counts_as_begun_once(url: str) -> None:
 
 
 async def test_what_was_claimed_counts_as_begun_though_the_claim_was_not_heard_of(url: str) -> None:
-    async with PostgresStore.open(url) as store, PostgresStore.open(url) as third:
-        async with PostgresStore.open(url) as gone:
+    async with PostgresStore.open(url, KEYS) as store, PostgresStore.open(url, KEYS) as third:
+        async with PostgresStore.open(url, KEYS) as gone:
             begun = busy()
             await gone.append(begun)
         await store.claim()
@@ -161,7 +165,7 @@ async def test_what_was_claimed_counts_as_begun_though_the_claim_was_not_heard_o
 
 
 async def test_counts_of_who_came_hold_for_all_daemons_together(url: str) -> None:
-    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         found = [await store.hit("ann", 3, 60.0) for store in (one, other, one, other, one)]
         assert found[:3] == [None] * 3
         assert all(wait_s is not None and 0 < wait_s <= 60 for wait_s in found[3:])
@@ -171,7 +175,7 @@ async def test_counts_of_who_came_hold_for_all_daemons_together(url: str) -> Non
 
 
 async def test_a_company_has_no_more_webhooks_than_it_may_whichever_daemons_are_asked(url: str) -> None:
-    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         hooks = [
             Webhook(ACME, f"hook-{number:02}", "https://hooks.test", None, None, b"sealed", NOON, NOON, "ann")
             for number in range(WEBHOOKS_MAX + 10)
@@ -186,7 +190,7 @@ async def test_a_company_has_no_more_webhooks_than_it_may_whichever_daemons_are_
 
 
 async def test_a_connection_that_is_lost_is_made_anew_and_commits_go_on(url: str, postgres: Server) -> None:
-    async with PostgresStore.open(url) as store:
+    async with PostgresStore.open(url, KEYS) as store:
         await store.append(start("run-1"))
         await postgres.told(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -208,7 +212,7 @@ async def test_a_daemon_that_cannot_reach_the_database_knows_it_though_nobody_as
                 await store.refresh_state()
                 await asyncio.sleep(0.01)
 
-    async with PostgresStore.open(url, lease_s=LEASE_S) as store:
+    async with PostgresStore.open(url, KEYS, lease_s=LEASE_S) as store:
         assert store.state == "ok"
         await postgres.told(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
         ended = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ="

@@ -15,13 +15,14 @@ from daemon.stores.postgres.lease import Fenced, remove_expired
 from daemon.stores.postgres.store import PostgresStore
 from daemon.webhooks.changes import changed
 from tests.histories import ACME, NOON, decide, start
+from tests.postgres import KEYS
 
 PATIENCE_S = 20.0
 
 
 async def buried(url: str, store: PostgresStore) -> None:
     """End a daemon's lease as another one would do that finds it run out."""
-    async with PostgresStore.open(url) as other:
+    async with PostgresStore.open(url, KEYS) as other:
         epoch = store.lease.epoch
         await other._readers[0].use(lambda db: db.execute("DELETE FROM daemons WHERE epoch = $1", epoch))
 
@@ -40,7 +41,7 @@ async def buried_by(store: PostgresStore) -> list[int]:
 
 async def test_a_daemon_whose_lease_was_ended_writes_nothing_more_and_is_told_so(url: str) -> None:
     lost = asyncio.Event()
-    async with PostgresStore.open(url, on_failed=lost.set) as store:
+    async with PostgresStore.open(url, KEYS, on_failed=lost.set) as store:
         begun = start()
         await store.append(begun)
         await buried(url, store)
@@ -60,7 +61,7 @@ async def test_a_lease_is_not_ended_under_a_commit_and_none_follows_when_it_was(
         under_way.set()
         await finish.wait()
 
-    async with PostgresStore.open(url) as slow, PostgresStore.open(url, lease_s=60.0) as other:
+    async with PostgresStore.open(url, KEYS) as slow, PostgresStore.open(url, KEYS, lease_s=60.0) as other:
         await run_out(slow)
         writing = asyncio.create_task(slow._write(ACME, slowly))
         await under_way.wait()
@@ -74,7 +75,7 @@ async def test_a_lease_is_not_ended_under_a_commit_and_none_follows_when_it_was(
 
 async def test_a_lease_is_not_ended_under_a_verdict_that_waits_for_its_turn(url: str) -> None:
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-    async with PostgresStore.open(url) as slow, PostgresStore.open(url, lease_s=60.0) as other:
+    async with PostgresStore.open(url, KEYS) as slow, PostgresStore.open(url, KEYS, lease_s=60.0) as other:
         begun = start()
         await slow.append(begun)
         await run_out(slow)
@@ -93,7 +94,7 @@ async def test_a_lease_is_not_ended_under_a_verdict_that_waits_for_its_turn(url:
 
 
 async def test_no_lease_is_ended_that_has_not_run_out(url: str) -> None:
-    async with PostgresStore.open(url, lease_s=60.0) as one, PostgresStore.open(url, lease_s=60.0) as other:
+    async with PostgresStore.open(url, KEYS, lease_s=60.0) as one, PostgresStore.open(url, KEYS, lease_s=60.0) as other:
         assert await buried_by(one) == await buried_by(other) == []
         await run_out(one)
         assert await buried_by(one) == []  # not its own either
@@ -101,8 +102,8 @@ async def test_no_lease_is_ended_that_has_not_run_out(url: str) -> None:
 
 
 async def test_a_daemon_whose_lease_was_ended_takes_nothing_over(url: str) -> None:
-    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
-        async with PostgresStore.open(url) as gone:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
+        async with PostgresStore.open(url, KEYS) as gone:
             await gone.append(start(gates=()))
         await buried(url, one)
         with pytest.raises(Fenced):
@@ -112,7 +113,7 @@ async def test_a_daemon_whose_lease_was_ended_takes_nothing_over(url: str) -> No
 
 
 async def test_whoever_was_cut_off_itself_ends_nobodys_lease_at_first(url: str) -> None:
-    async with PostgresStore.open(url, lease_s=30.0) as one, PostgresStore.open(url, lease_s=30.0) as other:
+    async with PostgresStore.open(url, KEYS, lease_s=30.0) as one, PostgresStore.open(url, KEYS, lease_s=30.0) as other:
         connection = one._readers[0]
         await connection.use(lambda db: db.execute("UPDATE daemons SET until = clock_timestamp() - interval '1 s'"))
         await one.lease.renew()  # as after a restart of the database: it comes first
@@ -121,7 +122,7 @@ async def test_whoever_was_cut_off_itself_ends_nobodys_lease_at_first(url: str) 
 
 
 async def test_a_daemon_whose_lease_was_ended_serves_no_webhook_and_another_one_does(url: str) -> None:
-    async with PostgresStore.open(url) as one, PostgresStore.open(url) as other:
+    async with PostgresStore.open(url, KEYS) as one, PostgresStore.open(url, KEYS) as other:
         hook = Webhook(ACME, "hook-1", "https://hooks.test", None, None, b"sealed", NOON, NOON, "ann")
         await one.add_webhook(hook, Logged(ACME, changed(None, hook, NOON, "ann", "session")), None)
         assert await one.webhook_queue(*hook.key, NOON, 9) is not None

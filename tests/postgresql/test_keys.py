@@ -14,6 +14,7 @@ from pydantic import SecretStr
 
 from daemon.app import Lifecycle, opened
 from daemon.keys.change_log import KeyFileWatcher
+from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.consistency import check
 from daemon.keys.keyring import KeyFileRefused, KeyRing, change_ring, open_ring, read_ring
 from daemon.keys.vault import Vault
@@ -25,6 +26,7 @@ from daemon.stores.postgres.store import PostgresStore
 from daemon.web.services import Services
 from tests.crash.service import command, environment
 from tests.histories import ACME
+from tests.postgres import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 
 PURPOSES: tuple[KeyPurpose, ...] = get_args(KeyPurpose)
+OTHERS = [purpose for purpose in PURPOSES if purpose != "commits"]
+"""Those that the store can be opened without."""
 
 
 class Site:
@@ -60,14 +64,14 @@ class Site:
     async def runs(self, name: str) -> PostgresStore:
         """A daemon as far as its store and its keys go."""
         files = key_files(self.settings(name))
-        store = await self.joined()
+        store = await self.joined(CommitKeys.open(files["commits"], create=False))
         await check(files, store)
         await KeyFileWatcher(files, store, utc_now).begin()
         return store
 
-    async def joined(self) -> PostgresStore:
-        """The store of a daemon that has not looked at any keys yet."""
-        return await self.stack.enter_async_context(PostgresStore.open(self.url))
+    async def joined(self, keys: CommitKeys = KEYS) -> PostgresStore:
+        """The store of a daemon that has not looked at other keys yet."""
+        return await self.stack.enter_async_context(PostgresStore.open(self.url, keys))
 
     async def said(self, purpose: KeyPurpose) -> Sequence[KeysChanged]:
         """What the service's log tells of the keys for this, in order."""
@@ -98,7 +102,7 @@ def replaced(path: Path) -> None:
     change_ring(path, lambda _: KeyRing("", {}).rotated())
 
 
-@pytest.mark.parametrize("purpose", PURPOSES)
+@pytest.mark.parametrize("purpose", OTHERS)
 async def test_a_daemon_with_other_keys_than_those_that_run_does_not_start(site: Site, purpose: KeyPurpose) -> None:
     site.given("first")
     files = site.given("second")
@@ -108,7 +112,7 @@ async def test_a_daemon_with_other_keys_than_those_that_run_does_not_start(site:
         await site.runs("second")
 
 
-@pytest.mark.parametrize("purpose", PURPOSES)
+@pytest.mark.parametrize("purpose", OTHERS)
 async def test_a_daemon_without_keys_does_not_make_its_own_beside_others(site: Site, purpose: KeyPurpose) -> None:
     site.given("first")
     files = site.given("second")
@@ -178,7 +182,7 @@ async def test_a_rotation_reaches_the_daemons_in_any_order(site: Site, purpose: 
     await site.runs("later")
 
 
-@pytest.mark.parametrize("purpose", PURPOSES)
+@pytest.mark.parametrize("purpose", OTHERS)
 async def test_other_keys_take_effect_once_nobody_runs(site: Site, purpose: KeyPurpose) -> None:
     files = site.given("first")
     await site.ran("first")
@@ -198,7 +202,7 @@ async def test_a_daemon_that_fell_silent_keeps_nobody_from_starting(site: Site) 
 
 async def test_a_daemon_that_cannot_open_what_is_stored_does_not_start_though_nobody_else_runs(site: Site) -> None:
     files = site.given("first")
-    async with PostgresStore.open(site.url) as store:
+    async with PostgresStore.open(site.url, CommitKeys.open(files["commits"], create=False)) as store:
         await vault(files, store).seal(ACME, "tool", "auth_token", "secret")
     needed = read_ring(files["secrets"]).current
     kept = files["secrets"].read_bytes()
@@ -212,7 +216,7 @@ async def test_a_daemon_that_cannot_open_what_is_stored_does_not_start_though_no
 
 async def test_a_key_that_is_lost_for_good_is_given_up_by_hand(site: Site) -> None:
     files = site.given("first")
-    async with PostgresStore.open(site.url) as store:
+    async with PostgresStore.open(site.url, CommitKeys.open(files["commits"], create=False)) as store:
         await vault(files, store).seal(ACME, "tool", "auth_token", "old")
     lost = read_ring(files["secrets"]).current
     replaced(files["secrets"])
@@ -235,11 +239,11 @@ async def test_the_command_says_why_and_ends_as_with_wrong_settings_and_the_doct
     del env["PENSTOCK_TEMPLATES_DIR"]
     _, out, _ = await command("doctor", env=env)
     assert f"problem  keys: {files['tokens']} has no key (tokens) in common" in out
-    assert "ok       keys: those of the daemons on this database (secrets, audit)" in out
+    assert "ok       keys: those of the daemons on this database (secrets, audit, commits)" in out
     code, _, said = await command("serve", "--port", "0", env=env)
     assert code == 78
     assert f"{files['tokens']} has no key (tokens) in common" in said
-    async with PostgresStore.open(url) as store:
+    async with PostgresStore.open(url, CommitKeys.open(files["commits"], create=False)) as store:
         last = await store.last_logged("", '"purpose":"tokens"')
     assert last is not None
     assert last.after.current != read_ring(files["tokens"]).current  # type: ignore[union-attr]

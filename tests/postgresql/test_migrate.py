@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from daemon.model import FolderInUse, RunQuery, SchemaMismatch
+from daemon.model import FolderInUse, RunQuery, SchemaMismatch, TokenEpoch
 from daemon.model.chain import text_of_hash
 from daemon.model.event_log import BEGINNING
 from daemon.model.evidence import Checkpoint
 from daemon.stores import migrate
 from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.sqlite.store import SqliteStore
-from tests.histories import ACME, OTHER, Clock, account, change, decide, receipt, start, stored_connector
+from tests.histories import ACME, NOON, OTHER, Clock, account, change, decide, receipt, start, stored_connector
+from tests.postgres import KEYS
+from tests.stores.contract.test_sessions import HASHES, UNTIL, USER, advanced, session
 from tests.stores.contract.test_webhooks import hook, log_of
 
 if TYPE_CHECKING:
@@ -32,8 +34,9 @@ def sign(company: str, size: int, root: bytes, previous: str | None) -> Checkpoi
 
 async def filled(path: Path) -> list[Run]:
     """Two companies with runs, an account, a connector, a webhook; some of it is sealed."""
-    async with SqliteStore.open(path, clock=Clock()) as store:
-        await store.register(account(), receipt("first", ""))
+    async with SqliteStore.open(path, clock=Clock(), keys=KEYS) as store:
+        await store.register(account(), receipt("first", ""), (), session("a", refresh=HASHES))
+        assert await store.advance_epoch(*advanced(1, "a", "$argon2id$another"))
         await store.put_connector(stored_connector(), change())
         one, two, busy = start("run-1"), start("run-2", OTHER), start("run-3", gates=())
         await store.append(one)
@@ -51,21 +54,25 @@ async def runs_of(store: Store) -> list[Run]:
 
 async def moved(path: Path, url: str) -> list[str]:
     said: list[str] = []
-    await migrate.move(path, url, Clock(), said.append)
+    await migrate.move(path, url, KEYS, Clock(), said.append)
     return said
 
 
 async def test_everything_is_there_afterwards_and_goes_on(postgres: Server, tmp_path: Path) -> None:
     runs = await filled(tmp_path / "penstock.db")
-    async with SqliteStore.open(tmp_path / "penstock.db") as before:
+    async with SqliteStore.open(tmp_path / "penstock.db", keys=KEYS) as before:
         there, told = await runs_of(before), await before.read_after(ACME, BEGINNING, 100)
     url = await postgres.made()
     said = await moved(tmp_path / "penstock.db", url)
-    assert said[-1] == "compared: 6 commits and 2 checkpoints are the same, byte for byte"
-    async with PostgresStore.open(url) as store:
+    assert said[-1] == "compared: 7 commits and 2 checkpoints are the same, byte for byte"
+    async with PostgresStore.open(url, KEYS) as store:
         assert await runs_of(store) == there
         assert await store.read_after(ACME, BEGINNING, 100) == told
-        assert await store.account_by_email("ann@example.test") == account()
+        there_account = await store.account_by_email("ann@example.test")
+        assert there_account is not None
+        assert (there_account.user.epoch, there_account.user.password_hash) == (1, "$argon2id$another")
+        assert await store.epochs(NOON) == {USER: TokenEpoch(1, "a", UNTIL)}
+        assert await store.session("a") == session("a", refresh=HASHES)
         assert list(await store.connectors_of(ACME)) == [stored_connector()]
         assert list(await store.claim()) == [(ACME, "run-3")]
         await store.append(decide(runs[1]))
@@ -83,21 +90,21 @@ async def test_a_move_that_was_broken_off_keeps_daemons_out_and_is_begun_again(
     await filled(tmp_path / "penstock.db")
     url = await postgres.made()
     with monkeypatch.context() as broken:
-        broken.setattr(migrate, "TABLES", (*migrate.TABLES[:8], migrate.Table("no_such_table", "x")))
+        broken.setattr(migrate, "TABLES", (*migrate.TABLES[:9], migrate.Table("no_such_table", "x")))
         with pytest.raises(Exception, match="no_such_table"):
             await moved(tmp_path / "penstock.db", url)
     with pytest.raises(SchemaMismatch, match="not finished"):
-        async with PostgresStore.open(url):
+        async with PostgresStore.open(url, KEYS):
             pass
     await moved(tmp_path / "penstock.db", url)
-    async with PostgresStore.open(url) as store:
+    async with PostgresStore.open(url, KEYS) as store:
         assert len(await runs_of(store)) == 3
 
 
 async def test_nothing_is_moved_over_an_installation_nor_twice(postgres: Server, template: str, tmp_path: Path) -> None:
     await filled(tmp_path / "penstock.db")
     url = await postgres.made(template)
-    async with PostgresStore.open(url) as store:
+    async with PostgresStore.open(url, KEYS) as store:
         await store.append(start("run-7"))
     with pytest.raises(migrate.MigrationRefused, match="already"):
         await moved(tmp_path / "penstock.db", url)
@@ -111,7 +118,8 @@ async def test_what_was_changed_there_meanwhile_is_found(postgres: Server, tmp_p
     await filled(tmp_path / "penstock.db")
     url = await postgres.made()
     with pytest.MonkeyPatch.context() as broken:
-        broken.setattr(migrate, "TABLES", migrate.TABLES[:8])
+        names = [table.name for table in migrate.TABLES]
+        broken.setattr(migrate, "TABLES", migrate.TABLES[: names.index("commits") + 1])
         broken.setattr(migrate, "_HEADS", "SELECT nothing")
         with pytest.raises(Exception, match="nothing"):
             await moved(tmp_path / "penstock.db", url)
@@ -121,6 +129,6 @@ async def test_what_was_changed_there_meanwhile_is_found(postgres: Server, tmp_p
 
 
 async def test_a_service_that_runs_is_not_moved(postgres: Server, tmp_path: Path) -> None:
-    async with SqliteStore.open(tmp_path / "penstock.db"):
+    async with SqliteStore.open(tmp_path / "penstock.db", keys=KEYS):
         with pytest.raises(FolderInUse):
             await moved(tmp_path / "penstock.db", await postgres.made())

@@ -63,7 +63,7 @@ async def test_it_is_found_by_its_key(db: asyncpg.Connection[asyncpg.Record], na
 
 
 def test_what_an_append_looks_up_is_among_these() -> None:
-    function = (POSTGRES / "0004_append.sql").read_text(encoding="utf-8")
+    function = (POSTGRES / "0008_commit_macs.sql").read_text(encoding="utf-8")
     selects = {" ".join(one.split()) for one in re.findall(r"SELECT[^;]+?FROM (?:runs|receipts)[^;)]+", function)}
     names = {"company": "$1", "one.id": "$2", "one.path": "$2", "one.key": "$3", " INTO found_version": ""}
     asked = {re.sub("|".join(map(re.escape, names)), lambda name: names[name[0]], one).strip() for one in selects}

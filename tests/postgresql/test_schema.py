@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 import pytest
 
+from daemon.keys.keyring import KeyFileRefused
 from daemon.model.chain import extended, genesis
 from daemon.stores import codec
 from daemon.stores.migrations import read_migrations
@@ -14,6 +15,7 @@ from daemon.stores.postgres import migrations
 from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.rows import run_row
 from tests.histories import ACME, decide, start
+from tests.postgres import KEYS
 
 if TYPE_CHECKING:
     from tests.postgres import Server
@@ -39,7 +41,11 @@ async def test_a_run_of_the_schema_before_the_append_function_goes_on(
     await db.execute("INSERT INTO commits VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", *commit)
     await db.execute("INSERT INTO clocks VALUES ($1, 1)", ACME)
     await db.close()
-    async with PostgresStore.open(url) as store:
+    with pytest.raises(KeyFileRefused, match="call penstock commits adopt"):
+        async with PostgresStore.open(url, KEYS):
+            pass
+    async with PostgresStore.open(url, KEYS, adopt="missing") as store:
+        assert store.adopted == 1
         assert await store.load(ACME, "run-1") == begun.run
         ended = decide(begun.run)
         await store.append(ended)

@@ -152,7 +152,7 @@ def _of_runs(db: sqlite3.Connection, known: Known) -> Iterator[str]:
     cleared: set[str] = set()
     for company, run, version, first, data in db.execute(
         "SELECT company_id, run_id, version, first_seq, events FROM commits "
-        "WHERE run_id <> company_id ORDER BY company_id, run_id, version"
+        "WHERE run_id <> company_id AND company_id <> '' ORDER BY company_id, run_id, version"
     ):
         history = _history(data)
         if first != ends.get((company, run), 0) + 1 or version != first + history.events - 1:

@@ -90,9 +90,9 @@ async def test_each_client_has_its_own_limit_whatever_it_says_of_its_address(
             (answer,) = await line.ask(wire("POST", "/auth/login", body, claims))
             return answer.status
 
-        tries = [await log_in("127.0.0.2", f"a{n}@a.test", f"203.0.113.{n}") for n in range(6)]
+        tries = [await log_in("127.0.0.2", "a@a.test", f"203.0.113.{n}") for n in range(6)]
         assert tries == [401] * 5 + [429]
-        assert await log_in("127.0.0.3", "b@a.test", "203.0.113.9") == 401
+        assert await log_in("127.0.0.3", "a@a.test", "203.0.113.9") == 401
 
 
 async def test_too_much_of_one_address_is_429_in_the_form_of_the_contract(

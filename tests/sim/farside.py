@@ -8,7 +8,6 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from actors.core.calls import Connector, Request
-from actors.core.template import ConditionFailed
 from daemon.connectors.http import HttpConnector, HttpResponse, SendFailed, ignore_sent
 
 if TYPE_CHECKING:
@@ -62,7 +61,5 @@ class FarSide(HttpConnector):
 class Hits:
     """The signal rule of every connector that has one: whether the answer says that it is a hit."""
 
-    def value(self, _status: int, body: Any) -> Any:
-        if not isinstance(body, dict) or "hit" not in body:
-            raise ConditionFailed("the answer does not say")
-        return body["hit"]
+    async def value(self, company_id: str, rule: str, status: int, body: Any, size: int) -> Any:
+        return body.get("hit", True) if isinstance(body, dict) else True

@@ -133,7 +133,8 @@ def receipt_left_out() -> Sequence[Plant]:
     append = Actor._append
 
     async def without(self: Actor, done: Step, envelope: Envelope) -> None:
-        await append(self, done, Envelope(envelope.message, envelope.reply, envelope.template))
+        envelope.receipt = None
+        await append(self, done, envelope)
 
     return [(Actor, "_append", without)]
 

@@ -16,6 +16,7 @@ from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
 from actors.ports import StoreFailed
+from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits, Clock
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
@@ -24,6 +25,7 @@ from daemon.engine.timers import Timers
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.runtime.clock import utc_now
+from daemon.runtime.offload import Offload
 from tests.memory_database import MemoryRepositories
 from tests.sim.disk import Key, SimStore, never
 from tests.sim.farside import FarSide, Hits
@@ -121,7 +123,7 @@ class Process:
             http=FarSide(self),
             vault=vault(),
             connectors=self.connector_service,
-            compile_rule=lambda _text: Hits(),
+            responses=ResponseReader(Hits(), Offload()),
             post=self._post,
             wake=self.timers.wake,
             now=world.now,

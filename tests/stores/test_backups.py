@@ -12,6 +12,8 @@ import sqlite3
 import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -236,7 +238,7 @@ def test_a_damaged_copy_changes_nothing(database: Path, file: Path) -> None:
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        ("INSERT INTO migrations VALUES (9, 'tomorrow', 'x', 'x')", "written by a newer one"),
+        ("INSERT INTO migrations VALUES (99, 'tomorrow', 'x', 'x')", "written by a newer one"),
         ("UPDATE migrations SET checksum = 'x' WHERE number = 1", "is not the one that comes with"),
         ("DROP TABLE migrations", "no database of Penstock"),
     ],
@@ -325,17 +327,49 @@ def stands_after_a_kill(cut: Path, file: Path) -> str:
     return "the copy" if found == ["copied"] else "the earlier one"
 
 
-def test_what_root_restores_belongs_to_the_owner_of_the_folder(tmp_path: Path) -> None:
+@pytest.fixture
+def of_another() -> Iterator[Path]:
+    """A folder of another user, in one that every user can enter."""
     if os.geteuid() != 0:
-        pytest.skip("only root can give files away")
-    folder = tmp_path / "data"
-    folder.mkdir(mode=0o700)
-    os.chown(folder, 12_345, 12_345)
-    source = tmp_path / "from" / "penstock.db"
-    fill(source, "run-1")
-    back_up(source, tmp_path / "copy.db")
-    restore(tmp_path / "copy.db", folder / "penstock.db", now)
-    assert {one.stat().st_uid for one in folder.iterdir()} == {12_345}
+        pytest.skip("only root can act as somebody else")
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o755)
+        folder = Path(place) / "data"
+        folder.mkdir(mode=0o700)
+        os.chown(folder, 12_345, 12_345)
+        yield folder
+
+
+def test_what_root_restores_belongs_to_the_owner_of_the_folder(database: Path, file: Path, of_another: Path) -> None:
+    fill(database, "run-1")
+    back_up(database, file)
+    restore(file, of_another / "penstock.db", now)
+    assert {one.stat().st_uid for one in of_another.iterdir()} == {12_345}
+
+
+def test_root_follows_no_link_that_the_owner_of_a_folder_has_put_there(
+    database: Path, file: Path, of_another: Path, tmp_path: Path
+) -> None:
+    fill(database, "run-1")
+    back_up(database, file)
+    secret = tmp_path / "secret"
+    secret.write_text("root's")
+    secret.chmod(0o600)
+    (of_another / "penstock.lock").symlink_to(secret)
+    with pytest.raises(CopyRefused):
+        restore(file, of_another / "penstock.db", now)
+    assert (secret.stat().st_uid, stat.S_IMODE(secret.stat().st_mode), secret.read_text()) == (0, 0o600, "root's")
+    assert os.geteuid() == 0
+
+
+def test_root_backs_up_no_file_that_the_owner_of_the_folder_cannot_read(
+    database: Path, file: Path, of_another: Path
+) -> None:
+    fill(database, "run-1")
+    (of_another / "penstock.db").symlink_to(database)
+    with pytest.raises(CopyRefused):
+        back_up(of_another / "penstock.db", file)
+    assert not file.exists()
 
 
 def test_a_folder_is_in_use_while_somebody_holds_it(tmp_path: Path) -> None:

@@ -21,10 +21,13 @@ from actors.core.calls import Connector
 from actors.core.canonical import canonical
 from actors.core.messages import Event, RunStarted
 from actors.core.run import Run
+from daemon.keys.commit_keys import CommitKeys
+from daemon.keys.keyring import KeyRing
 from daemon.model.audit_events import LogEvent
 from daemon.stores import codec
 from tests.histories import decide, start, work
 
+KEYS = CommitKeys(KeyRing("", {}).rotated())
 # A busy machine is no finding.
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -91,7 +94,7 @@ def test_a_snapshot_of_another_schema_is_left_to_folding() -> None:
     run = start().run
     body, key = codec.encode_run(run), (run.company_id, run.id)
     for schema in (2, 5, codec.SNAPSHOT_SCHEMA):
-        found = codec.usable(key, run.version, schema, codec.checksum(run.version, body, schema), body)
+        found = codec.usable(KEYS, key, (run.version, schema, KEYS.snapshot_mac(key, run.version, schema, body), body))
         assert found == (run if schema == codec.SNAPSHOT_SCHEMA else None)
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,16 @@ import pytest
 
 from actors.core.canonical import digest
 from daemon.model import SchemaMismatch, TemplateDocument
-from daemon.templates.catalog import Catalog, CatalogEntry, TemplateRefused, load_folder, load_json, load_text, shipped
+from daemon.templates.catalog import (
+    Catalog,
+    CatalogEntry,
+    TemplateRefused,
+    load_file,
+    load_folder,
+    load_json,
+    load_text,
+    shipped,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -214,6 +224,11 @@ def test_a_task_whose_own_tier_is_a_gates_may_be_irreversible() -> None:
         ("effect: read", "effects: read", "malformed at pull: effects: Extra inputs"),
         (", signal_when: output.big == true", "", "signal_without_rule at pull: a dry run has signal: true, and no"),
         ("output.big == true", "output.big == false", "signal_without_rule at pull: a dry run has signal: true, and s"),
+        (
+            "has(inputs.amount) && inputs.amount > 3",
+            "'inputs.l.all(a, inputs.l.all(b, a == b))'",
+            "condition_refused at pull: a loop (all, exists, map, …) stands inside another one",
+        ),
         ("output.big == true", "output.big", "condition_refused at pull: a condition answers true or false"),
         ("output.big == true", "facts.big == 1", "condition_refused at pull: the expression does not compile"),
         ("role: manager", "signal_when: 'true'", "misplaced_field at sign: a step of kind gate has no signal_when"),
@@ -235,6 +250,7 @@ def test_a_task_whose_own_tier_is_a_gates_may_be_irreversible() -> None:
         ("{type: number}", "{type: numbr}", "schema_refused at inputs_schema: "),
         ("{type: number}", "{$ref: 'https://example.com/s.json'}", "schema_refused at inputs_schema: "),
         ("{type: number}", "{$ref: 'file:///etc/hostname'}", "schema_refused at inputs_schema: "),
+        ("{type: number}", "{pattern: '^(?=a)b'}", "schema_refused at inputs_schema: a pattern looks around or back"),
         ("title: Loan", "title: Loan\ntitle: Loan", "unreadable: the key title appears twice"),
         ("output: {big: true", "output: {big: false, big: true", "unreadable: the key big appears twice"),
         ("title: Loan", "title: [Loan", "unreadable: "),
@@ -360,3 +376,33 @@ async def test_a_stored_document_that_was_tampered_with_is_not_taken_for_the_tem
     shelf.kept[name] = TemplateDocument(name, "loan", 1, entry.document.replace("Loan", "Gift"))
     with pytest.raises(ValueError, match="has the content of"):
         await Catalog([], shelf).pinned(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("a: &a [1]\nb: *a\n", "line 2: write it out, for there are no aliases here"),
+        ("[" * 65 + "]" * 65, "line 1: it is nested more than 64 deep"),
+        ("a" * (1024 * 1024 + 1), "the document is larger than 1048576 characters"),
+    ],
+)
+def test_yaml_that_expands_is_nested_deep_or_large_is_refused(text: str, why: str) -> None:
+    with pytest.raises(TemplateRefused, match=f"^a: unreadable: {why}"):
+        load_text(text, "a")
+
+
+def test_a_document_of_three_kilobytes_that_expands_to_gigabytes_is_refused_at_once() -> None:
+    lines = ["a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 40)]
+    began = time.process_time()
+    with pytest.raises(TemplateRefused, match="there are no aliases here"):
+        load_text("\n".join(lines), "bomb")
+    assert time.process_time() - began < 1.0
+
+
+def test_a_file_that_is_too_large_is_not_read_to_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "large.yaml"
+    with file.open("wb") as opened:
+        opened.truncate(1024**4)
+    with pytest.raises(TemplateRefused, match="the file is larger than 1048576 bytes"):
+        load_file(file, file.name)

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from actors.core.template import ConditionFailed
-from daemon.templates.cel import TEXT_BYTES_MAX, compile_condition, compile_output_condition, compile_rule
+from daemon.templates.cel import (
+    TEXT_BYTES_MAX,
+    Cel,
+    compile_condition,
+    compile_output_condition,
+    compile_rule,
+    nests,
+)
+from daemon.templates.reads import members_read
 
 DOUBLING = "[a0 + a0].exists(a1, [a1 + a1].exists(a2, a2.size() > 0))"
 
@@ -66,6 +78,7 @@ def test_a_condition_without_a_clear_answer_fails_instead_of_holding(
         ("launch(inputs.x)", "undeclared reference to 'launch'"),
         ("1 + 1", "answers INT"),
         ("inputs.flag", "answers DYN"),
+        ("{inputs: 1}", "has no type: INVALID_ARGUMENT: Unsupported map key type"),
         ("inputs.flag ? inputs.other : true", "answers DYN"),
         ('"yes"', "answers STRING"),
         ("null", "answers NULL"),
@@ -166,3 +179,88 @@ def test_an_output_that_leaves_the_question_open_is_no_answer(output: Any) -> No
 def test_a_text_that_asks_nothing_of_an_output_is_refused(text: str, because: str) -> None:
     with pytest.raises(ValueError, match=because):
         compile_output_condition(text)
+
+
+NESTED = ["inputs.l.all(a, inputs.m.exists(b, a == b))", "inputs.l.map(a, [a].filter(b, true)).size() > 0"]
+BESIDE = ["inputs.l.all(a, a > 0) && inputs.m.exists(b, b > 0)", "inputs.l.map(a, a).filter(b, b > 0).size() > 0"]
+
+
+@pytest.mark.parametrize("text", NESTED)
+def test_a_loop_inside_a_loop_is_found(text: str) -> None:
+    assert nests(text)
+
+
+@pytest.mark.parametrize("text", [*BESIDE, "inputs.all == 1", "has(inputs.a)"])
+def test_loops_beside_each_other_are_none_inside_one(text: str) -> None:
+    assert not nests(text)
+
+
+@pytest.mark.parametrize("text", ["inputs.l.all(a, a in inputs.l)", *NESTED, "inputs.s.matches(inputs.p)"])
+def test_a_condition_gives_no_answer_over_more_than_it_can_judge_at_once(text: str) -> None:
+    long = list(range(200_000))
+    begun = time.process_time()
+    with pytest.raises(ConditionFailed, match="too large"):
+        compile_condition(text).holds({"l": long, "m": long, "s": "a" * 100_000, "p": "(a?){100}" * 900}, {})
+    assert time.process_time() - begun < 0.2
+
+
+def test_a_rule_about_outputs_gives_no_answer_over_more_than_it_can_judge_at_once() -> None:
+    condition = compile_output_condition("output.all(a, a in output)")
+    assert condition.holds([1, 2])
+    with pytest.raises(ConditionFailed, match="too large"):
+        condition.holds(list(range(50_000)))
+
+
+@pytest.mark.parametrize("text", ["inputs.l.exists(a, a == 7)", 'inputs["l"].exists(a, a == facts.step.n)'])
+def test_what_a_condition_does_not_read_may_be_as_large_as_it_will(text: str) -> None:
+    large = ["x" * 100] * 10_000
+    assert compile_condition(text).holds({"l": [7], "other": large}, {"step": {"n": 7}, "more": large})
+
+
+READS = [
+    ("inputs.a == 1 && facts.b.c == 2", (frozenset("a"), frozenset("b"))),
+    ('has(inputs.a) && "b" in facts && facts["b"].c', (frozenset("a"), frozenset("b"))),
+    ('"a" in inputs', (frozenset(), frozenset())),
+    ("size(inputs) > 1", None),
+    ("inputs == facts", None),
+    ("inputs.all(k, k != 'a')", None),
+    ("inputs[facts.a] == 1", None),
+    ("inputs['a'] == 1", None),
+    ("inputs . a == 1", None),
+    ("1 in inputs.a", (frozenset("a"), frozenset())),
+    ("'x' in inputs[facts.a]", None),
+]
+
+
+@pytest.mark.parametrize(("text", "members"), READS)
+def test_the_members_that_a_condition_reads_are_known_or_it_may_read_all(text: str, members: Any) -> None:
+    assert members_read(text) == members
+
+
+@given(
+    st.sampled_from([text for text, _ in READS]),
+    st.dictionaries(st.sampled_from("abc"), st.sampled_from([1, 2, {"c": 2}, [1], {"a": 1}])),
+    st.dictionaries(st.sampled_from("abc"), st.sampled_from(["a", {"c": 2}, {"c": True}])),
+)
+def test_a_condition_is_answered_alike_whether_it_gets_all_or_what_it_reads(text: str, inputs: Any, facts: Any) -> None:
+    whole, part = compiled(text, None), compiled(text, members_read(text))
+    assert answer(whole, inputs, facts) == answer(part, inputs, facts)
+
+
+def compiled(text: str, members: Any) -> Cel | None:
+    try:
+        return replace(compile_condition(text), _members=members)
+    except ValueError:
+        return None
+
+
+def answer(condition: Cel | None, inputs: Any, facts: Any) -> bool | str | None:
+    try:
+        return None if condition is None else condition.holds(inputs, facts)
+    except ConditionFailed:
+        return "none"
+
+
+def test_a_pattern_that_its_author_wrote_may_be_asked_of_a_long_text() -> None:
+    for text in ('inputs.s.matches( "^a+$")', "inputs.s.matches(r'^a+$')"):
+        assert compile_condition(text).holds({"s": "a" * 100_000}, {})

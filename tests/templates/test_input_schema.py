@@ -4,9 +4,9 @@ object.
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
-import jsonschema_rs
 import pytest
 
 from daemon.templates.cel import compile_condition
@@ -28,7 +28,7 @@ CLAIM: dict[str, Any] = {
 
 
 def pointers(schema: dict[str, Any], inputs: dict[str, Any]) -> list[str]:
-    return [pointer for pointer, _ in InputsSchema(jsonschema_rs.Draft202012Validator(schema)).errors(inputs)]
+    return [pointer for pointer, _ in InputsSchema.of(schema).errors(inputs)]
 
 
 @pytest.mark.parametrize("inputs", [{}, {"claim": {}}, {"claim": {"place": {}}}, {"more": 1}])
@@ -74,6 +74,11 @@ def test_to_need_an_object_is_to_need_what_its_schema_requires(key: str, found: 
     assert list(leaves(key, CLAIM)) == found
 
 
+@pytest.mark.parametrize("properties", [None, [], {"claim": None}, {"claim": {"properties": 1}}])
+def test_a_schema_that_is_none_requires_nothing(properties: Any) -> None:
+    assert list(leaves("inputs.claim.place", {"properties": properties})) == ["inputs.claim.place"]
+
+
 @pytest.mark.parametrize(
     ("text", "reads"),
     [
@@ -86,3 +91,66 @@ def test_to_need_an_object_is_to_need_what_its_schema_requires(key: str, found: 
 )
 def test_a_condition_says_which_inputs_it_reads_without_asking(text: str, reads: tuple[str, ...]) -> None:
     assert compile_condition(text).reads == reads
+
+
+LINES: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "lines": {"type": "array", "items": {"required": ["sum"], "properties": {"sum": {"type": "number"}}}},
+        "note": {"type": "string"},
+    },
+}
+
+
+def test_large_inputs_that_lack_members_are_checked_at_once_and_hold() -> None:
+    began = time.process_time()
+    assert pointers(LINES, {"lines": [{} for _ in range(200_000)]}) == []
+    assert time.process_time() - began < 0.5
+
+
+def test_of_many_errors_of_large_inputs_the_first_is_told_at_once() -> None:
+    began = time.process_time()
+    assert pointers(LINES, {"lines": [{"sum": "x"}] * 100_000, "note": 1}) == ["/inputs/lines/0/sum"]
+    assert time.process_time() - began < 0.5
+
+
+def test_small_inputs_have_fifty_errors_at_most() -> None:
+    assert pointers(LINES, {"lines": [{"sum": "x"}] * 3, "note": 1}) == [
+        *(f"/inputs/lines/{number}/sum" for number in range(3)),
+        "/inputs/note",
+    ]
+    assert len(pointers(LINES, {"lines": [{"sum": "x"}] * 100})) == 50
+
+
+def test_where_members_decide_what_holds_large_inputs_have_to_have_them() -> None:
+    schema = {**LINES, "$defs": {"x": {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}}}
+    schema["properties"] = {**LINES["properties"], "x": {"$ref": "#/$defs/x"}}
+    assert pointers(schema, {"x": {}}) == []
+    assert pointers(schema, {"x": {}, "note": "x" * 5_000}) == ["/inputs"]
+    assert pointers(schema, {"x": {"a": 1}, "note": "x" * 5_000}) == []
+
+
+def test_members_and_values_named_like_keywords_are_none() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"required": {"const": {"required": ["a"]}}, "items": {"enum": [{"minProperties": 1}]}},
+    }
+    assert pointers(schema, {"required": {"required": ["a"]}, "items": {"minProperties": 1}}) == []
+    assert sorted(pointers(schema, {"required": {}, "items": {}})) == ["/inputs/items", "/inputs/required"]
+    assert InputsSchema.of(schema).flat
+    assert not InputsSchema.of(LINES).flat
+
+
+@pytest.mark.parametrize("pattern", [r"^(?=a)b", r"(a)\1", r"^(?!x)", r"(?<=a)b"])
+def test_a_pattern_that_looks_around_is_matched_with_a_bound_and_is_not_linear(pattern: str) -> None:
+    schema = InputsSchema.of({"type": "object", "properties": {"a": {"pattern": pattern}}})
+    assert not schema.linear
+    began = time.process_time()
+    schema.errors({"a": "a" * 100_000})
+    assert time.process_time() - began < 0.5
+
+
+def test_a_pattern_that_would_backtrack_elsewhere_is_linear_here() -> None:
+    schema = InputsSchema.of({"type": "object", "properties": {"a": {"pattern": r"^(a+)+$"}}})
+    assert schema.linear
+    assert [pointer for pointer, _ in schema.errors({"a": "a" * 100_000 + "!"})] == ["/inputs/a"]

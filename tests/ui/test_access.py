@@ -75,7 +75,9 @@ def test_deciding_is_accessible(window: Window, company: Company, place: str) ->
 
 
 @needs_axe
-@pytest.mark.parametrize("place", ["templates", "templates/prior-auth", "connectors", "connectors/loan-fund", "audit"])
+@pytest.mark.parametrize(
+    "place", ["templates", "templates/prior-auth", "connectors", "connectors/loan-fund", "audit", "account"]
+)
 def test_the_rest_is_accessible(window: Window, company: Company, place: str) -> None:
     company.start("prior-auth")
     window.page.goto(f"{window.url}/#/{place}")

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import pytest
 from aiohttp import ClientResponse, web
-from aiohttp.test_utils import TestClient
+from aiohttp.test_utils import TestClient, TestServer
 
 from actors.core.decider import Step, step
 from actors.core.messages import Resume
@@ -20,13 +20,14 @@ from actors.ports import Commit, VersionConflict
 from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
 from daemon.web.app import application
+from daemon.web.server.connections import READING
 from daemon.web.services import Services
 from tests.listening import Listener
 
 PASSWORD = "correct horse"
 PATIENCE_S = 10.0
 Client = TestClient[web.Request, web.Application]
-Clients = Callable[[web.Application], Awaitable[Client]]
+Clients = Callable[[TestServer], Awaitable[Client]]
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,9 @@ class House:
         self.life, self.stack, self.opened = Lifecycle(), AsyncExitStack(), []
         for _ in range(self.daemons):
             self.services = await self.stack.enter_async_context(opened(self.settings, self.life))
-            self.opened.append(await self.clients(application(self.services)))
+            server = TestServer(application(self.services))
+            await server.start_server(**READING)
+            self.opened.append(await self.clients(server))
 
     async def close(self) -> None:
         for client in self.opened:

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 from actors.actor import Overloaded
 from daemon.settings import Settings
 from daemon.web.middleware.admission import ADMITTED, Admission, slot_released
+from daemon.web.problems import Problem
 from tests.load.pump import wire
 from tests.web.test_connections import HEALTH, LOGIN, code_of, entrance, register, until
 
@@ -59,6 +60,21 @@ async def test_a_company_alone_may_fill_half_of_the_places_to_wait() -> None:
     assert admission.waiting == 6
     await end(*tasks)
     assert admission.waiting == 0
+
+
+async def test_beyond_its_budget_a_company_is_told_so() -> None:
+    admission = Admission(1, 64, LONG_S, 2)
+    await admission.enter("a")
+    tasks = waiting(admission, "a", "a")
+    await settled()
+    with pytest.raises(Problem) as refused:
+        await admission.enter("a")
+    assert (refused.value.status, refused.value.code) == (429, "quota_exceeded")
+    assert refused.value.more == {"limit": 2, "budget": "company_requests"}
+    tasks += waiting(admission, "b")
+    await settled()
+    assert admission.waiting == 3
+    await end(*tasks)
 
 
 async def test_companies_that_all_ask_too_much_get_equal_shares_and_leave_one_for_another() -> None:

@@ -192,7 +192,7 @@ async def test_the_companys_log_has_what_people_do_outside_of_runs(ann: Person, 
 async def test_a_refused_log_in_is_written_down_whether_the_address_is_known_or_not(
     ann: Person, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    accounts = house.services.identity._accounts
+    accounts = house.services.identity._store
     written: list[tuple[str, str]] = []
     real = accounts.log
 

@@ -21,8 +21,23 @@ from tests.web.conftest import ON_POSTGRES
 from tests.web.support import PATIENCE_S, Answer, House, Person
 
 pytestmark = pytest.mark.one_daemon
-EVERYWHERE = {"key-files", "loop-lag", "old-rows", "passivation", "sealer", "secrets", "store", "sweeper", "timers"}
-LOOPS = EVERYWHERE | {"webhooks"} | ({"listen", "notify", "lease", "peers"} if ON_POSTGRES else set())
+EVERYWHERE = {
+    "commit-keys",
+    "key-files",
+    "loop-lag",
+    "old-rows",
+    "passivation",
+    "sealer",
+    "secrets",
+    "store",
+    "sweeper",
+    "timers",
+}
+LOOPS = (
+    EVERYWHERE
+    | {"full-collection", "sessions", "usage", "webhooks"}
+    | ({"listen", "notify", "lease", "peers"} if ON_POSTGRES else set())
+)
 # Their rounds end when something is due; tests/runtime/test_background.py has one fail then.
 WAITING = {"notify", "timers"}
 VITAL = {"lease", "peers", "sealer", "timers"} & LOOPS

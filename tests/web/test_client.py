@@ -84,6 +84,28 @@ async def test_somebody_registers_logs_out_and_logs_in_again(line: Between, hous
         assert (await api.me()).role == session.role
 
 
+async def test_sessions_are_listed_and_ended_and_the_password_is_changed(line: Between, house: House) -> None:
+    async with Penstock(line.url) as api, Penstock(line.url) as other:
+        await api.register("bob@bob.test", "correct horse", "Bob inc")
+        for end in ("one", "others", "password"):
+            await other.login("bob@bob.test", "correct horse")
+            newest, own = [one async for one in api.sessions()]
+            assert (newest.current, own.current, own.kind) == (False, True, "api")
+            if end == "one":
+                await api.end_session(newest.id)
+                await api.end_session(newest.id)
+            elif end == "others":
+                await api.end_other_sessions()
+            else:
+                await api.change_password("correct horse", "another horse battery")
+            with pytest.raises(Problem) as refused:
+                await other.me()
+            assert refused.value.code == "not_authenticated"
+        with pytest.raises(Problem) as wrong:
+            await api.change_password("correct horse", "a third horse")
+        assert (wrong.value.status, wrong.value.code) == (401, "invalid_credentials")
+
+
 async def test_templates_and_their_graphs_are_read(api: Penstock) -> None:
     verticals = [one.vertical async for one in api.templates()]
     assert "line" in verticals

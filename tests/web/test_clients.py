@@ -7,7 +7,7 @@ from multidict import CIMultiDict
 from pydantic import ValidationError
 
 from daemon.settings import Settings
-from daemon.web.clients import Clients
+from daemon.web.clients import Clients, prefix_of
 from tests.web.support import Answer, House, assert_problem
 
 PROXY, INNER = "10.0.0.1", "10.0.0.2"
@@ -99,20 +99,11 @@ async def test_behind_a_trusted_proxy_each_client_has_its_own_limit(house: House
     await house.close()
     house.settings = settings.model_copy(update={"rate_limits": True, "trusted_proxies": "127.0.0.0/8"})
     await house.open()
-    for number in range(5):
-        assert (await log_in(house, f"a{number}@a.test", "192.0.2.1")).status == 401
+    for _ in range(5):
+        assert (await log_in(house, "b@a.test", "192.0.2.1")).status == 401
     assert_problem(await log_in(house, "b@a.test", "192.0.2.1"), 429, "rate_limited")
     assert_problem(await log_in(house, "b@a.test", "203.0.113.5", "192.0.2.1"), 429, "rate_limited")
     assert (await log_in(house, "b@a.test", "192.0.2.2")).status == 401
-
-
-async def test_an_account_is_limited_whatever_the_addresses(house: House, settings: Settings) -> None:
-    await house.close()
-    house.settings = settings.model_copy(update={"rate_limits": True, "trusted_proxies": "127.0.0.1"})
-    await house.open()
-    for number in range(5):
-        assert (await log_in(house, "ann@a.test", f"192.0.2.{number}")).status == 401
-    assert_problem(await log_in(house, "ann@a.test", "192.0.2.9"), 429, "rate_limited")
 
 
 async def test_without_trusted_proxies_what_a_caller_says_of_its_address_does_not_count(
@@ -122,5 +113,20 @@ async def test_without_trusted_proxies_what_a_caller_says_of_its_address_does_no
     house.settings = settings.model_copy(update={"rate_limits": True})
     await house.open()
     for number in range(5):
-        assert (await log_in(house, f"a{number}@a.test", f"192.0.2.{number}")).status == 401
+        assert (await log_in(house, "b@a.test", f"192.0.2.{number}")).status == 401
     assert_problem(await log_in(house, "b@a.test", "192.0.2.9"), 429, "rate_limited")
+
+
+@pytest.mark.parametrize(
+    ("address", "prefix"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:DB8:1:2::7", "2001:db8:1:2::/64"),
+        ("", ""),
+        ("unknown", "unknown"),
+    ],
+)
+def test_an_ipv6_client_has_its_whole_64(address: str, prefix: str) -> None:
+    assert prefix_of(address) == prefix

@@ -8,8 +8,9 @@ import errno
 import inspect
 import json
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -17,8 +18,10 @@ from aiohttp import web
 
 from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
-from daemon.web.bodies import INCOMING_BODIES
+from daemon.web.clients import Clients
+from daemon.web.incoming import INCOMING_BODIES
 from daemon.web.middleware.admission import ADMISSION, Admission
+from daemon.web.middleware.occupancy import OCCUPANCY, YOUNG_S, Use
 from daemon.web.server.connections import Connection
 from daemon.web.server.listen import ServerHandle, listening
 from tests.attack.wire import Answer, read
@@ -26,7 +29,16 @@ from tests.load.pump import wire
 
 HEALTH = wire("GET", "/health")
 LOGIN = wire("POST", "/auth/login", json.dumps({"email": "a@a.test", "password": "correct horse"}).encode())
+REGISTER = wire(
+    "POST",
+    "/auth/register",
+    json.dumps({"email": "a@a.test", "password": "correct horse", "company_name": "A"}).encode(),
+)
 HALF_BODY = b"POST /auth/login HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+HALF_START = (
+    b"POST /process-runs/ HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %b\r\n"
+    b"Content-Type: application/json\r\nContent-Length: 1000000\r\n\r\n{"
+)
 PATIENCE_S = 10.0
 ITS_OWN = {*dir(web.RequestHandler)}
 
@@ -102,6 +114,10 @@ async def entrance(settings: Settings, **how: Any) -> AsyncIterator[Entrance]:
             await asyncio.sleep(0)
 
 
+def count_of(here: Entrance, use: Use) -> int:
+    return here.server.runner.app[OCCUPANCY].count(use)
+
+
 def code_of(answer: Answer) -> tuple[int, str]:
     return answer.status, answer.json["code"]
 
@@ -172,13 +188,66 @@ async def test_bad_http_on_a_connection_that_was_used_properly_is_answered_too(s
         assert await line.ended()
 
 
-async def test_one_connection_too_many_is_ended_until_another_goes(settings: Settings) -> None:
+async def test_a_connection_too_many_takes_the_place_of_one_that_is_idle(settings: Settings) -> None:
     async with entrance(settings, connections_max=2) as here:
         first, second = await here.line(), await here.line()
         for line in (first, second):
             await line.ask(HEALTH)
-        assert await (await here.line()).ended()
-        assert [answer.status for answer in await first.ask(HEALTH)] == [200]
+        await asyncio.sleep(YOUNG_S)  # one that was used just now stays
+        assert [answer.status for answer in await (await here.line()).ask(HEALTH)] == [200]
+        assert await first.ended()
+        assert [answer.status for answer in await second.ask(HEALTH)] == [200]
+
+
+async def test_half_bodies_without_a_token_leave_room(settings: Settings) -> None:
+    async with entrance(settings, connections_max=3) as here:
+        halves = [await here.line(HALF_BODY) for _ in range(3)]
+        await until(lambda: count_of(here, Use.UNKNOWN_BODY) == 3)
+        assert [answer.status for answer in await (await here.line()).ask(HEALTH)] == [200]
+        assert await halves[0].ended()
+        assert count_of(here, Use.UNKNOWN_BODY) == 2
+
+
+def has_streams(here: Entrance, number: int) -> bool:
+    return count_of(here, Use.STREAM) == number
+
+
+async def test_the_oldest_stream_makes_room(settings: Settings) -> None:
+    async with entrance(settings, connections_max=3) as here:
+        (registered,) = await (await here.line()).ask(REGISTER)
+        for line in here.lines:
+            line.writer.transport.abort()
+        await until(lambda: not here.connections)
+        bearer = {"Authorization": f"Bearer {registered.json['token']}", "Accept": "text/event-stream"}
+        streams: list[Line] = []
+        for number in (1, 2, 3):
+            streams.append(await here.line(wire("GET", "/events/", headers=bearer)))
+            await until(partial(has_streams, here, number))
+        late = await here.line()
+        assert [answer.status for answer in await late.ask(HEALTH)] == [200]
+        assert b"200 OK" in await streams[0].reader.read()
+        assert count_of(here, Use.STREAM) == 2
+
+
+async def test_where_all_are_at_work_a_few_more_are_asked_for_the_health_alone(settings: Settings) -> None:
+    async with entrance(settings, connections_max=2, requests_max=1) as here:
+        await here.admission.enter("x")
+        working = [await here.line(LOGIN) for _ in range(2)]
+        await until(lambda: here.admission.waiting == 2)
+        assert [answer.status for answer in await (await here.line()).ask(HEALTH)] == [200]
+        assert code_of((await (await here.line()).ask(LOGIN))[0]) == (503, "overloaded")
+        here.admission.leave()
+        assert [(await line.read()).status for line in working] == [401, 401]
+
+
+async def test_a_network_has_so_many_connections(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Clients, "is_near", lambda *_: False)
+    async with entrance(settings, network_connections_max=2) as here:
+        first, _ = await here.line(), await here.line()
+        await until(lambda: len(here.connections) == 2)
+        refused = await (await here.line()).read()
+        assert code_of(refused) == (429, "quota_exceeded")
+        assert (refused.json["limit"], refused.json["budget"]) == (2, "network_connections")
         first.writer.transport.abort()
         await until(lambda: len(here.connections) == 1)
         assert [answer.status for answer in await (await here.line()).ask(HEALTH)] == [200]
@@ -192,15 +261,30 @@ async def test_a_body_that_is_too_slow_is_408_and_the_end_of_the_connection(sett
 
 
 async def test_bodies_that_have_arrived_in_part_have_a_bound_together(settings: Settings) -> None:
-    part = HALF_BODY.replace(b"100", b"1000000") + b" " * 900_000
     async with entrance(settings, request_buffers_bytes_max=2_097_152) as here:
-        arriving = here.server.runner.app[INCOMING_BODIES]
-        first = await here.line(part)
-        await until(lambda: arriving._free < 1_200_000)
-        assert code_of(await (await here.line(part)).read()) == (503, "overloaded")
+        room = here.server.runner.app[INCOMING_BODIES].companies
+        head = HALF_START % (await register(here, "sender")).encode()
+        first = await here.line(head + b" " * 900_000)
+        await until(lambda: room.free < 1_200_000)
+        assert code_of(await (await here.line(head + b" " * 900_000)).read()) == (503, "overloaded")
         first.writer.write(b" " * 99_999)
         assert code_of(await first.read()) == (400, "malformed_json")
-        assert arriving._free == 2_097_152
+        await until(lambda: room.free == 2_097_152)
+
+
+async def test_half_bodies_without_a_token_take_no_room_of_companies_nor_of_other_networks(settings: Settings) -> None:
+    part = HALF_BODY.replace(b"100", b"16000") + b" " * 15_000
+    async with entrance(settings, request_buffers_bytes_max=2_097_152, trusted_proxies="127.0.0.1") as here:
+        rooms = here.server.runner.app[INCOMING_BODIES]
+        of_one = [part.replace(b"\r\n", b"\r\nX-Forwarded-For: 192.0.2.1\r\n", 1) for _ in range(40)]
+        lines = [await here.line(request) for request in of_one]
+        await until(lambda: rooms.strangers.free < 300_000)
+        refused = [line for line in lines if line.reader.at_eof() or len(line.reader._buffer) > 0]  # type: ignore[attr-defined]
+        assert len(refused) > 10
+        assert rooms.companies.free == 2_097_152
+        other = await here.line(part.replace(b"\r\n", b"\r\nX-Forwarded-For: 192.0.2.2\r\n", 1))
+        other.writer.write(b" " * 999)
+        assert code_of(await other.read()) == (400, "malformed_json")
 
 
 async def test_an_export_that_nobody_reads_takes_no_place(settings: Settings) -> None:
@@ -233,17 +317,78 @@ async def test_an_answer_that_nobody_reads_ends_its_connection(settings: Setting
             assert deaf.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNRESET
 
 
+LIST = 1_800_000
+"""About the bytes of a list of two large runs."""
+
+
+async def large_runs(here: Entrance, name: str) -> dict[str, str]:
+    """The headers of a new company that has two runs of 0.9 MB."""
+    bearer = {"Authorization": f"Bearer {await register(here, name)}"}
+    body = json.dumps({"vertical": "quick", "inputs": {"text": "x" * (LIST // 2)}}).encode()
+    await (await here.line()).ask(*[wire("POST", "/process-runs/", body, bearer)] * 2)
+    return bearer
+
+
+@contextmanager
+def deaf(here: Entrance, bearer: dict[str, str]) -> Iterator[socket.socket]:
+    """A connection that asks for a list of all runs and does not read it."""
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+        one.connect(("127.0.0.1", here.port))
+        one.sendall(wire("GET", "/process-runs/", headers=bearer))
+        yield one
+
+
+def paused(here: Entrance) -> int:
+    return sum(one.writing_paused for one in here.connections)
+
+
+async def status_of_list(here: Entrance, bearer: dict[str, str]) -> Answer:
+    (answer,) = await (await here.line()).ask(wire("GET", "/process-runs/", headers=bearer))
+    return answer
+
+
 async def test_answers_that_nobody_reads_have_a_bound_together(settings: Settings) -> None:
-    async with entrance(settings, write_buffers_bytes_max=1_048_576) as here:
-        bearer = {"Authorization": f"Bearer {await register(here, 'reader')}"}
-        body = json.dumps({"vertical": "quick", "inputs": {"text": "x" * 900_000}}).encode()
-        line = await here.line()
-        await line.ask(*[wire("POST", "/process-runs/", body, bearer)] * 2)
-        with socket.socket() as deaf:
-            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
-            deaf.connect(("127.0.0.1", here.port))
-            deaf.sendall(wire("GET", "/process-runs/", headers=bearer))
-            await until(lambda: deaf.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == errno.ECONNRESET)
+    async with entrance(settings, write_buffers_bytes_max=2 * LIST - 1) as here:
+        ann, eve = await large_runs(here, "ann"), await large_runs(here, "eve")
+        with deaf(here, ann):
+            await until(lambda: paused(here) == 1)
+            assert code_of(await status_of_list(here, eve)) == (503, "overloaded")
+        await until(lambda: paused(here) == 0)
+        assert (await status_of_list(here, eve)).status == 200
+
+
+async def test_lists_that_a_company_does_not_read_are_its_own_loss(settings: Settings) -> None:
+    async with entrance(settings, company_response_bytes_max=3 * LIST) as here:
+        ann, eve = await large_runs(here, "ann"), await large_runs(here, "eve")
+        with deaf(here, ann), deaf(here, ann):
+            await until(lambda: paused(here) == 2)
+            refused = await status_of_list(here, ann)
+            assert code_of(refused) == (429, "quota_exceeded")
+            assert (refused.json["limit"], refused.json["budget"]) == (3 * LIST, "company_response_bytes")
+            assert (await status_of_list(here, eve)).status == 200
+        await until(lambda: paused(here) == 0)
+        assert (await status_of_list(here, ann)).status == 200
+
+
+async def test_a_large_answer_waits_in_pieces_for_its_reader(settings: Settings) -> None:
+    async with entrance(settings) as here:
+        ann = await large_runs(here, "ann")
+        with deaf(here, ann):
+            await until(lambda: paused(here) == 1)
+            waiting = [one.transport for one in here.connections if one.writing_paused]
+            assert max(one.get_write_buffer_size() for one in waiting if one is not None) < LIST / 4
+        (read, again) = await (await here.line()).ask(*[wire("GET", "/process-runs/", headers=ann)] * 2)
+        assert read.body == again.body
+        assert len(read.body) > LIST
+
+
+async def test_an_answer_to_a_change_is_never_refused_for_its_size(settings: Settings) -> None:
+    async with entrance(settings, company_response_bytes_max=1) as here:
+        bearer = {"Authorization": f"Bearer {await register(here, 'ann')}"}
+        body = json.dumps({"vertical": "quick", "inputs": {"text": "x" * (LIST // 2)}}).encode()
+        (answer,) = await (await here.line()).ask(wire("POST", "/process-runs/", body, bearer))
+        assert answer.status == 201
 
 
 async def register(here: Entrance, name: str) -> str:

@@ -354,3 +354,12 @@ async def test_a_test_never_shows_the_secret_that_comes_back(ann: Person, far: F
     body = {"base_url": far.url, "auth_type": "bearer", "auth_token": SECRET}
     answer = await ann.post("/connectors/tool/test", body)
     assert SECRET.encode() not in answer.raw
+
+
+async def test_the_stored_secret_goes_into_its_stored_header_only(ann: Person, far: FarSide) -> None:
+    await put(ann, base_url=far.url, auth_type="header", auth_header="X-Key", auth_token=SECRET)
+    for other in ({"auth_type": "bearer"}, {"auth_type": "header", "auth_header": "X-Echo"}):
+        await ann.post("/connectors/tool/test", {"base_url": far.url, **other})
+        assert SECRET not in str(dict(far.seen[-1].headers))
+    await ann.post("/connectors/tool/test", {"base_url": far.url, "auth_type": "header", "auth_header": "x-key"})
+    assert far.seen[-1].headers["X-Key"] == SECRET

@@ -8,6 +8,7 @@ import sqlite3
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from daemon.web.idempotency import IdempotencyStore
 from tests.web.support import PASSWORD, Answer, FarSide, House, Person, assert_invalid, assert_problem, contest
@@ -185,8 +186,26 @@ async def test_many_registrations_at_once_with_one_key_are_one(house: House) -> 
 
 async def test_a_registration_with_another_body_is_422_and_so_is_another_password(house: House) -> None:
     await register(house, "k")
-    for changed in ({"company_name": "Newer"}, {"email": "newer@new.test"}, {"password": "another horse"}):
+    for changed in ({"company_name": "Newer"}, {"password": "another horse"}):
         assert_problem(await register(house, "k", **changed), 422, "idempotency_key_reused")
+
+
+async def test_a_key_of_a_registration_belongs_to_its_address(house: House) -> None:
+    first = await register(house, "k")
+    other = await register(house, "k", email="newer@new.test")
+    assert (other.status, other.json["user"]["email"]) == (201, "newer@new.test")
+    assert "Idempotency-Replayed" not in other.headers
+    assert_again(first, await register(house, "k"))
+    assert_again(other, await register(house, "k", email="newer@new.test"))
+
+
+async def test_a_registration_that_an_earlier_version_kept_is_answered_again(house: House) -> None:
+    first = await register(house, "k")
+    company_id, path, text = "", "/auth/register", "k"
+    kept = await house.services.store.receipt(company_id, f"{path}/{NEW['email']}", text)
+    assert kept is not None
+    await house.services.store.add_receipt(structs.replace(kept, path=path, key="earlier"))
+    assert_again(first, await register(house, "earlier"))
 
 
 async def test_another_password_at_the_same_time_gets_nothing_of_the_first_ones_session(house: House) -> None:

@@ -123,7 +123,9 @@ async def test_an_unknown_address_costs_the_same_work_as_a_wrong_password(
     assert checked[0].startswith("$argon2id$")
 
 
-@pytest.mark.parametrize("password", ["x" * 8, "x" * 256, "pässwörd", "  spaces  ", "\x00\x01\x02\x03\x04\x05\x06\x07"])
+@pytest.mark.parametrize(
+    "password", ["xy" * 4, "xy" * 128, "pässwörd", "  spaces  ", "\x00\x01\x02\x03\x04\x05\x06\x07"]
+)
 async def test_a_password_of_8_to_256_characters_is_taken_as_it_is(house: House, password: str) -> None:
     assert (await house.send("POST", "/auth/register", {**NEW, "password": password})).status == 201
     login = {"email": NEW["email"], "password": password}
@@ -177,7 +179,7 @@ async def test_each_missing_field_of_a_registration_is_named(house: House) -> No
 
 @pytest.mark.one_daemon
 async def test_a_password_is_kept_as_argon2id_and_nothing_else(ann: Person) -> None:
-    account = await ann.house.services.identity._accounts.account_by_email(ann.email)
+    account = await ann.house.services.identity._store.account_by_email(ann.email)
     assert account is not None
     assert account.user.password_hash.startswith("$argon2id$")
     await ann.house.close()

@@ -19,7 +19,7 @@ from daemon.verification.stores import verify_store
 from tests.web.support import PATIENCE_S, House, Person
 
 pytestmark = pytest.mark.sqlite
-PURPOSES = ["tokens", "secrets", "audit"]
+PURPOSES = ["commits", "tokens", "secrets", "audit"]
 
 
 def written(house: House) -> Sequence[Any]:
@@ -53,7 +53,7 @@ async def test_the_first_start_writes_down_the_keys_that_it_made(house: House) -
 async def test_a_rotation_beside_the_running_service_is_written_down(house: House, purpose: Any) -> None:
     path = key_files(house.settings)[purpose]
     before, after = read_ring(path), change_ring(path, KeyRing.rotated)
-    said = await until(house, 4)
+    said = await until(house, 5)
     assert (said["purpose"], said["before"]["current"], said["after"]["current"]) == (
         purpose,
         before.current,
@@ -73,7 +73,7 @@ async def test_what_was_changed_while_the_service_was_stopped_is_written_down_at
     await house.open()
     assert written(house)[-1]["after"] == {"current": read_ring(path).current, "known": [read_ring(path).current]}
     await house.restart()
-    assert len(written(house)) == 4
+    assert len(written(house)) == 5
 
 
 async def test_what_somebody_calls_themselves_is_not_taken_for_an_entry_of_keys(house: House) -> None:
@@ -81,7 +81,7 @@ async def test_what_somebody_calls_themselves_is_not_taken_for_an_entry_of_keys(
         body = {"email": f"{name}@x.test", "password": "wrong horse"}
         await house.send("POST", "/auth/login", body)
     await house.restart()
-    assert len(written(house)) == 3
+    assert len(written(house)) == 4
 
 
 async def test_the_entries_are_evidence_and_hold_no_key(house: House, ann: Person) -> None:

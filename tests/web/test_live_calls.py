@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import Any
 
 import pytest
 
+from actors.core.decider import step
+from actors.core.messages import CallReturned
 from tests.web.support import Answer, FarSide, Person, assert_invalid, assert_problem
 
 QUICK = {"vertical": "quick", "inputs": {"name": "x"}}
@@ -182,6 +185,35 @@ async def test_a_signal_keeps_the_autopilot_from_clearing_anything_further(ann: 
     await ann.connect("answers", far.url, signal_rule="response.body.score > 90 && response.status == 200")
     run = await ann.start("quick")
     assert run["facts"]["ask"] == {"score": 99, "signal": True}
+
+
+async def test_a_rule_that_an_answer_makes_endless_is_a_hit_after_one_call_and_holds_up_nobody(
+    ann: Person, far: FarSide
+) -> None:
+    far.answer = {"s": "a" * 100_000, "p": "(a?){100}" * 900}
+    await ann.connect("answers", far.url, signal_rule="response.body.s.matches(response.body.p)")
+    begun = time.thread_time()
+    run = await ann.start("quick")
+    assert time.thread_time() - begun < 0.5
+    assert (run["status"], run["facts"]["ask"]["signal"], len(far.seen)) == ("parked", True, 1)
+
+
+async def test_an_answer_that_can_never_be_applied_is_asked_for_once_and_then_of_a_human(
+    ann: Person, far: FarSide, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is loaded anew for each try, and asks for its outstanding call again."""
+
+    def broken(run: Any, message: Any, *rest: Any) -> Any:
+        if isinstance(message, CallReturned):
+            raise UnicodeError("ann@example.test")
+        return step(run, message, *rest)
+
+    monkeypatch.setattr("actors.actor.step", broken)
+    ann.house.services.directory._repeat_s = 0.01
+    await ann.connect("answers", far.url)
+    run = (await ann.post("/process-runs/", QUICK, Prefer="respond-async")).json
+    parked = await ann.until(run, "parked")
+    assert (parked["gate"]["reason"], len(far.seen)) == ("outcome unknown", 1)
 
 
 async def test_a_call_that_nobody_knows_the_outcome_of_is_decided_by_a_human(ann: Person, far: FarSide) -> None:

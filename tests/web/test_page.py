@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from daemon.web.cookies import COOKIE, PAGE, cookie_at
+from daemon.web.cookies import COOKIE, PAGE, REFRESH_COOKIE, cookie_at
 from tests.web.support import PASSWORD, Answer, House, Person, assert_problem
 
 HOST = "penstock.example.com"
@@ -22,8 +22,15 @@ async def entered(house: House, **headers: str) -> Answer:
     return await house.send("POST", "/auth/login", LOGIN, headers={**OWN, **headers})
 
 
+def cookies_of(answer: Answer) -> Any:
+    found = SimpleCookie()
+    for line in answer.headers.getall("Set-Cookie", ()):  # type: ignore[attr-defined]
+        found.load(line)
+    return found
+
+
 def cookie_of(answer: Answer) -> Any:
-    return SimpleCookie(answer.headers["Set-Cookie"])[COOKIE]
+    return cookies_of(answer)[COOKIE]
 
 
 @pytest.fixture
@@ -39,7 +46,7 @@ async def test_the_page_gets_its_token_where_no_script_reads_it(house: House, an
     assert answer.status == 200
     found = cookie_of(answer)
     assert (found["httponly"], found["samesite"], found["path"]) == (True, "Strict", "/")
-    assert int(found["max-age"]) == house.settings.token_ttl_s
+    assert int(found["max-age"]) == house.settings.page_token_ttl_s
     assert found["domain"] == ""
     assert found.value.encode() not in answer.raw
     assert answer.json["user"] == ann.session["user"]
@@ -56,7 +63,29 @@ async def test_a_registration_by_the_page_gets_one_too(house: House) -> None:
 
 @pytest.mark.parametrize(("origin", "secure"), [("https://penstock.example.com", True), ("http://localhost", "")])
 async def test_over_https_the_cookie_is_for_https_alone(house: House, ann: Person, origin: str, secure: object) -> None:
-    assert cookie_of(await entered(house, Origin=origin))["secure"] == secure
+    found = cookies_of(await entered(house, Origin=origin))
+    token, refresh = (f"__Host-{COOKIE}", f"__Secure-{REFRESH_COOKIE}") if secure else (COOKIE, REFRESH_COOKIE)
+    assert set(found) == {token, refresh}
+    assert [found[name]["secure"] for name in (token, refresh)] == [secure, secure]
+    assert (found[token]["path"], found[refresh]["path"], found[token]["domain"]) == ("/", "/auth/refresh", "")
+
+
+async def test_behind_tls_the_cookie_that_only_this_host_can_set_is_the_one_that_counts(
+    house: House, ann: Person, eve: Person
+) -> None:
+    https = {**OWN, "Origin": f"https://{HOST}"}
+    mine, planted = f"__Host-{COOKIE}={ann.token}", f"{COOKIE}={eve.token}"
+    for jar in (f"{planted}; {mine}", f"{mine}; {planted}"):
+        answer = await house.send("GET", "/auth/me", headers={**https, "Cookie": jar})
+        assert answer.json["user"] == ann.session["user"]
+
+
+async def test_the_cookie_of_an_earlier_version_counts_until_the_next_log_in(house: House, ann: Person) -> None:
+    https = {**OWN, "Origin": f"https://{HOST}", "Cookie": f"{COOKIE}={ann.token}"}
+    assert (await house.send("GET", "/auth/me", headers=https)).status == 200
+    found = cookies_of(await house.send("POST", "/auth/login", LOGIN, headers=https))
+    assert found[COOKIE]["max-age"] == "0"
+    assert found[f"__Host-{COOKIE}"].value
 
 
 async def test_the_cookie_counts_for_the_page(house: House, cookie: dict[str, str]) -> None:

@@ -46,7 +46,7 @@ async def test_a_log_in_is_kept_for_its_owner_alone_and_a_log_out_ends_it(strang
     assert await stranger.reads("runs", "ls") == []
     assert (await stranger.says("logout")).exit_code == 0
     assert json.loads(stranger.kept.read_text()) == {}
-    assert (await stranger.says("runs", "ls", "--token", token)).exit_code == NOT_AUTHENTICATED
+    assert (await stranger.says("runs", "ls", "--token-file", "-", types=token)).exit_code == NOT_AUTHENTICATED
 
 
 async def test_a_company_is_made_and_its_token_kept(stranger: Operator) -> None:
@@ -332,3 +332,14 @@ async def test_a_dry_run_whose_finding_no_rule_makes_live_is_named_by_the_check(
     assert (result.exit_code, result.stderr) == (REFUSED, f"{file}: {because}\n")
     file.write_text(file.read_text().replace("tool: lookup,", "tool: lookup, signal_when: output.found == 3,"))
     assert (await operator.says("templates", "check", file)).exit_code == 0
+
+
+async def test_a_token_is_taken_from_a_file_and_never_from_the_command_line(
+    stranger: Operator, ann: Person, tmp_path: Path
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{ann.token}\n")
+    assert (await stranger.says("runs", "ls", "--token-file", file)).exit_code == 0
+    assert (await stranger.says("runs", "ls", "--token-file", "-", types=ann.token)).exit_code == 0
+    assert (await stranger.says("runs", "ls", "--token-file", tmp_path / "none")).exit_code == 2
+    assert (await stranger.says("runs", "ls", "--token", ann.token)).exit_code == 2

@@ -7,64 +7,69 @@ from typing import Any
 import pytest
 
 from daemon.runtime.json_codec import dumps
-from daemon.web.resources.response_cache import ResponseCache
+from daemon.runtime.offload import Offload
+from daemon.web.resources.response_cache import KEPT_BYTES_MAX, ResponseCache
 from daemon.web.resources.run_json import run_json
 from tests.histories import ACME, OTHER, decide, start
 from tests.web.support import Person, assert_problem, contest
+
+
+def cache(bytes_max: int = KEPT_BYTES_MAX) -> ResponseCache:
+    return ResponseCache(Offload(), bytes_max)
 
 
 def size(run: Any) -> int:
     return len(dumps(run_json(run)))
 
 
-def test_the_same_version_is_rendered_once() -> None:
-    rendered, run = ResponseCache(), start().run
-    first = rendered.body(run)
+async def test_the_same_version_is_rendered_once() -> None:
+    rendered, run = cache(), start().run
+    first = await rendered.body(run)
     assert first == dumps(run_json(run))
-    assert rendered.body(run) is first
+    assert await rendered.body(run) is first
 
 
-def test_a_later_version_takes_the_place_of_the_one_before() -> None:
-    rendered, run = ResponseCache(), start().run
+async def test_a_later_version_takes_the_place_of_the_one_before() -> None:
+    rendered, run = cache(), start().run
     later = decide(run).run
-    assert rendered.body(run) != rendered.body(later) == dumps(run_json(later))
-    assert rendered.body(run) == dumps(run_json(run))
+    assert await rendered.body(run) != await rendered.body(later) == dumps(run_json(later))
+    assert await rendered.body(run) == dumps(run_json(run))
 
 
-def test_companies_do_not_share_what_is_kept_under_one_id() -> None:
-    rendered = ResponseCache()
+async def test_companies_do_not_share_what_is_kept_under_one_id() -> None:
+    rendered = cache()
     ours, theirs = start("run-1", ACME, inputs={"of": "acme"}).run, start("run-1", OTHER, inputs={"of": "other"}).run
-    assert rendered.body(ours) == dumps(run_json(ours))
-    assert rendered.body(theirs) == dumps(run_json(theirs))
+    assert await rendered.body(ours) == dumps(run_json(ours))
+    assert await rendered.body(theirs) == dumps(run_json(theirs))
 
 
-def test_no_more_is_kept_than_there_is_room_for_and_the_oldest_goes_first() -> None:
+async def test_no_more_is_kept_than_there_is_room_for_and_the_oldest_goes_first() -> None:
     runs = [start(f"run-{number}").run for number in range(3)]
-    rendered = ResponseCache(2 * size(runs[0]))
-    oldest, middle, newest = map(rendered.body, runs)
-    assert rendered.body(runs[2]) is newest
-    assert rendered.body(runs[1]) is middle
-    assert rendered.body(runs[0]) == oldest
-    assert rendered.body(runs[0]) is not oldest
+    rendered = cache(2 * size(runs[0]))
+    oldest, middle, newest = [await rendered.body(run) for run in runs]
+    assert await rendered.body(runs[2]) is newest
+    assert await rendered.body(runs[1]) is middle
+    assert await rendered.body(runs[0]) == oldest
+    assert await rendered.body(runs[0]) is not oldest
 
 
-def test_what_is_larger_than_the_room_is_answered_and_not_kept() -> None:
+async def test_what_is_larger_than_the_room_is_answered_and_not_kept() -> None:
     run = start().run
-    rendered = ResponseCache(size(run) - 1)
-    assert rendered.body(run) is not rendered.body(run)
-    small = ResponseCache(size(run))
-    assert small.body(run) is small.body(run)
+    rendered = cache(size(run) - 1)
+    assert await rendered.body(run) is not await rendered.body(run)
+    small = cache(size(run))
+    assert await small.body(run) is await small.body(run)
 
 
-def test_the_room_of_what_was_replaced_is_free_again() -> None:
+async def test_the_room_of_what_was_replaced_is_free_again() -> None:
     run = start().run
     later, other = decide(run).run, start("run-2").run
-    rendered = ResponseCache(max(size(run), size(later)) + size(other))
-    kept = rendered.body(other)
+    rendered = cache(max(size(run), size(later)) + size(other))
+    kept = await rendered.body(other)
     for _ in range(5):
-        rendered.body(run)
-        rendered.body(later)
-    assert rendered.body(other) is kept
+        await rendered.body(run)
+        await rendered.body(later)
+    assert await rendered.body(other) is kept
 
 
 @pytest.mark.sqlite

@@ -17,9 +17,12 @@ from pydantic import SecretStr
 
 from daemon.settings import Settings
 from daemon.stores.postgres.store import ACKNOWLEDGED_MAX_S, PostgresStore
+from daemon.web.cookies import REFRESH_COOKIE
 from tests.postgres import Server
 from tests.web.conftest import TEMPLATES
+from tests.web.operators import Operator
 from tests.web.support import PASSWORD, Answer, Clients, CompanyStream, EventStream, FarSide, House, Person
+from tests.web.test_page import cookies_of
 
 WITHIN_S = 1.0
 LINE = {"vertical": "line", "inputs": {"amount": 5}}
@@ -152,6 +155,59 @@ async def test_a_token_revoked_at_one_counts_no_more_at_the_other_once_that_is_a
     assert (await other.get("/auth/me")).status == 401
 
 
+async def test_sessions_ended_at_one_count_no_more_at_the_other_once_that_is_answered(pair: Pair) -> None:
+    one, other = pair
+    login = {"email": one.email, "password": PASSWORD}
+    for path in ("/auth/sessions/{id}", "/auth/sessions"):
+        third = (await one.house.send("POST", "/auth/login", login)).json
+        there = Person(other.house, third)
+        (newest, *_) = (await there.get("/auth/sessions")).json
+        async with CompanyStream(there, "") as stream:
+            assert (await one.delete(path.format(id=newest["id"]))).status == 204
+            assert (await there.get("/auth/me")).status == 401
+            await other.start("quick")
+            assert [event async for event in stream] == []
+        assert (await other.get("/auth/me")).status == 200
+
+
+async def test_a_password_changed_at_one_ends_the_other_sessions_at_the_other_once_that_is_answered(
+    pair: Pair,
+) -> None:
+    one, other = pair
+    third = (await other.house.send("POST", "/auth/login", {"email": one.email, "password": PASSWORD})).json
+    body = {"current": PASSWORD, "new": "another horse battery"}
+    assert (await one.post("/auth/password", body)).status == 204
+    assert (await Person(other.house, third).get("/auth/me")).status == 401
+    assert (await other.get("/auth/me")).status == 200
+    again = await other.house.send("POST", "/auth/login", {"email": one.email, "password": body["new"]})
+    assert again.status == 200
+
+
+async def test_an_operator_ends_all_sessions_of_somebody_on_every_daemon(
+    pair: Pair, settings: Settings, tmp_path: Path
+) -> None:
+    assert settings.database_url is not None
+    url, folder = settings.database_url.get_secret_value(), tmp_path / "data"
+    operator = Operator("", tmp_path / "home")
+    words = ("sessions", "end", "--email", pair[0].email, "--data-dir", folder)
+    ended = await operator.says(*words, PENSTOCK_DATABASE_URL=url)
+    assert ended.exit_code == 0, ended.output
+    assert [(await one.get("/auth/me")).status for one in pair] == [401, 401]
+
+
+async def test_a_page_refreshes_at_any_daemon_and_two_tabs_get_the_same(pair: Pair) -> None:
+    one = pair[0]
+    headers = {"Host": "penstock.example.com", "Penstock-Page": "1", "Origin": "http://penstock.example.com"}
+    login = {"email": one.email, "password": PASSWORD}
+    entered = await one.house.send("POST", "/auth/login", login, headers=headers)
+    refresh = cookies_of(entered)[REFRESH_COOKIE].value
+    sent = {**headers, "Cookie": f"{REFRESH_COOKIE}={refresh}"}
+    asked = [pair[n % 2].house.send("POST", "/auth/refresh", headers=sent) for n in range(6)]
+    answers = await asyncio.gather(*asked)
+    assert {answer.status for answer in answers} == {200}
+    assert len({cookies_of(answer)[REFRESH_COOKIE].value for answer in answers}) == 1
+
+
 async def test_a_daemon_that_is_dying_holds_up_a_change_for_no_longer_than_a_second(
     pair: Pair, settings: Settings
 ) -> None:
@@ -221,8 +277,8 @@ class TestWithLimits:
     def settings(self, settings: Settings) -> Settings:
         return settings.model_copy(update={"rate_limits": True})
 
-    async def test_log_ins_at_both_count_together(self, pair: Pair) -> None:
-        body: dict[str, Any] = {"email": pair[0].email, "password": PASSWORD}
+    async def test_wrong_passwords_at_both_count_together(self, pair: Pair) -> None:
+        body: dict[str, Any] = {"email": pair[0].email, "password": "wrong horse"}
         answers = [await pair[n % 2].house.send("POST", "/auth/login", body) for n in range(7)]
-        assert [answer.status for answer in answers] == [200] * 5 + [429] * 2
+        assert [answer.status for answer in answers] == [401] * 5 + [429] * 2
         assert int(answers[-1].headers["Retry-After"]) <= 60

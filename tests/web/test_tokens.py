@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import hmac
 import json
 import time
 from datetime import timedelta
@@ -186,14 +187,69 @@ async def test_a_role_that_may_not_decide_is_403_with_what_is_required(ann: Pers
 async def test_what_is_revoked_is_remembered_until_it_expires_and_no_longer_though_others_revoked_it(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    identity, now = house.services.identity, house.services.now()
+    sessions, now = house.services.identity.sessions, house.services.now()
     for minutes in range(100):
         heard = {f"token-{minutes}": now + timedelta(minutes=minutes, seconds=30)}
-        identity.add_revoked(heard)
-        identity.add_revoked(heard)
-    assert len(identity._revoked) == 100
-    monkeypatch.setattr(identity, "_now", lambda: now + timedelta(minutes=90))
-    identity.add_revoked({})
-    assert len(identity._revoked) == 10
-    assert "token-90" in identity._revoked
-    assert "token-89" not in identity._revoked
+        sessions.apply(heard, {})
+        sessions.apply(heard, {})
+    assert len(sessions._revoked) == 100
+    monkeypatch.setattr(sessions, "_now", lambda: now + timedelta(minutes=90))
+    sessions.apply({}, {})
+    assert len(sessions._revoked) == 10
+    assert "token-90" in sessions._revoked
+    assert "token-89" not in sessions._revoked
+
+
+def sealed(person: Person, header: Any, claims: Any) -> str:
+    """A token of any parts, rightly signed; bytes are taken as they are."""
+    parts = [part if isinstance(part, bytes) else json.dumps(part).encode() for part in (header, claims)]
+    signed = ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+    ring = ring_of(person.house)
+    signature = hmac.new(ring.keys[ring.current], signed.encode(), "sha256").digest()
+    return f"{signed}.{base64.urlsafe_b64encode(signature).decode().rstrip('=')}"
+
+
+ODD: tuple[Any, ...] = (
+    *("tomorrow", "", "{now}", "NaN", True, False, None, [], [1], {}, {"at": 1}, -1, 0, 0.5),
+    *(10**30, -(10**30), 1e300, float("inf"), float("nan"), "\ud800", "\x00", "9" * 1_500),
+)
+
+
+@pytest.mark.parametrize("claim", ["exp", "iat", "nbf"])
+async def test_a_time_that_is_none_is_refused_and_never_a_fault(ann: Person, claim: str) -> None:
+    now = int(time.time())
+    header = {"alg": "HS256", "typ": "JWT", "kid": ring_of(ann.house).current}
+    as_text = {"exp": str(now + HOUR_S), "iat": str(now), "nbf": str(now)}[claim]
+    fitting = {"exp": now + HOUR_S + 0.5, "iat": now - 0.5, "nbf": now - 0.5}[claim]
+    counts = {"nbf": (-1, 0, -(10**30)), "iat": (), "exp": ()}[claim]
+    for value in (*ODD, as_text, fitting, [now + HOUR_S], {"exp": now}):
+        if isinstance(value, bool) or value not in counts:
+            await assert_counts_not(ann.house, sealed(ann, header, {**claims_of(ann), claim: value}))
+
+
+@pytest.mark.parametrize("claim", ["iss", "aud", "sub", "company", "role", "email", "jti", "sid", "epoch"])
+async def test_a_claim_of_another_type_is_refused_and_never_a_fault(ann: Person, claim: str) -> None:
+    header = {"alg": "HS256", "typ": "JWT", "kid": ring_of(ann.house).current}
+    for value in ODD:
+        if claim == "epoch" and type(value) is int:
+            continue
+        if isinstance(value, str) and claim not in {"iss", "aud", "epoch"}:
+            continue  # whose it is, is not for a token's form to say
+        await assert_counts_not(ann.house, sealed(ann, header, {**claims_of(ann), claim: value}))
+
+
+@pytest.mark.parametrize("name", ["alg", "typ", "kid", "crit", "b64", "zip"])
+async def test_a_header_of_another_type_is_refused_and_never_a_fault(ann: Person, name: str) -> None:
+    header = {"alg": "HS256", "typ": "JWT", "kid": ring_of(ann.house).current}
+    for value in ODD:
+        token = sealed(ann, {**header, name: value}, claims_of(ann))
+        answer = await ann.house.send("GET", "/auth/me", headers={"Authorization": f"Bearer {token}"})
+        assert answer.status in ({401} if name in header else {200, 401}), (value, answer.raw)
+
+
+@pytest.mark.parametrize("part", ["header", "claims"])
+@pytest.mark.parametrize("raw", [b"[" * 1_500, b'{"a":' * 300, b"", b"\xff\xfe", b"null", b"[]", b'"x"', b"1", b"{"])
+async def test_a_part_that_is_no_object_is_refused_and_never_a_fault(ann: Person, part: str, raw: bytes) -> None:
+    header = {"alg": "HS256", "typ": "JWT", "kid": ring_of(ann.house).current}
+    parts = {"header": header, "claims": claims_of(ann), part: raw}
+    await assert_counts_not(ann.house, sealed(ann, parts["header"], parts["claims"]))

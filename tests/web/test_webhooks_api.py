@@ -101,7 +101,8 @@ async def test_what_is_no_webhook_is_422(ann: Person, body: Any, pointer: str) -
 async def test_a_company_has_a_bounded_number_of_webhooks(ann: Person, eve: Person, far: FarSide) -> None:
     for _ in range(20):
         await made(ann, far.url)
-    assert_invalid(await ann.post("/webhooks/", {"url": far.url}), "")
+    refused = await ann.post("/webhooks/", {"url": far.url})
+    assert_problem(refused, 507, "quota_exceeded", limit=20, budget="company_webhooks")
     await made(eve, far.url)
     first = await ann.get("/webhooks/?limit=15")
     rest = await ann.get(first.headers["Link"].partition(">")[0].removeprefix("<"))

@@ -45,7 +45,7 @@ async def test_a_message_says_what_happened_when_and_where(post: Post, receiver:
     assert got.json.keys() == {"type", "timestamp", "data"}
     assert (got.json["type"], got.json["timestamp"]) == ("run_ended", "2026-03-02T12:00:00.250001Z")
     data = got.json["data"]
-    assert (data["id"], data["run_id"], data["seq"]) == (str(placed.position), "run-1", 5)
+    assert (data["id"], data["run_id"], data["seq"]) == (post.store.event_ids.text(ACME, placed.position), "run-1", 5)
     assert (data["event"]["type"], data["event"]["outcome"], data["event"]["seq"]) == ("run_ended", "done", 5)
     assert got.headers["content-type"] == "application/json"
     assert got.headers["webhook-timestamp"] == str(int(NOON.timestamp()))
@@ -350,3 +350,29 @@ async def test_a_deleted_webhook_is_told_nothing_more(post: Post, receiver: Rece
     await post.happen("run-2")
     await post.later(86_400)
     assert len(receiver.got) == sent
+
+
+@pytest.mark.parametrize("asked", ["9" * 400, "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"])
+async def test_an_odd_pause_is_one_failed_attempt_and_no_endless_repetition(
+    post: Post, receiver: Receiver, asked: str
+) -> None:
+    hook, _ = await post.hook(receiver.url(), ("run_ended",))
+    receiver.status, receiver.headers = 503, {"Retry-After": asked}
+    await post.happen("run-1")
+    await post.rest()
+    (one,) = await post.log(hook)
+    assert (one.attempts, one.status_code, one.next_at) == (1, 503, post.clock() + timedelta(seconds=5))
+
+
+async def test_a_fault_of_our_own_counts_as_an_attempt(
+    post: Post, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise OverflowError
+
+    monkeypatch.setattr("daemon.webhooks.sender.signature", broken)
+    hook, _ = await post.hook(receiver.url(), ("run_ended",))
+    await post.happen("run-1")
+    await post.rest()
+    (one,) = await post.log(hook)
+    assert (one.attempts, one.error) == (1, "The attempt broke inside the service.")

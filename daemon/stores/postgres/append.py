@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.stores.postgres.connection import Db
 
 APPEND = "SELECT performer, taken_over, refusal FROM penstock_append($1, $2, $3, $4, $5)"
@@ -34,23 +35,26 @@ class Append:
     at: str
 
     @classmethod
-    def of(cls, commit: Commit, before: bytes | None, now: datetime) -> Append:
+    def of(cls, commit: Commit, before: bytes | None, now: datetime, keys: CommitKeys) -> Append:
         run, receipt = commit.run, commit.receipt
         version, _, status, parked, updated_at, vertical, created_at = run_row(run)
-        events = exact = None
+        key = (run.company_id, run.id)
+        events = exact = mac = None
         if commit.events:
             events, exact = codec.encode_events(commit.events)
-        head = genesis(run.company_id, run.id) if before is None else before
+        head = genesis(*key) if before is None else before
         if events is not None:
             head = extended(head, events.split(b"\n"))
+            mac = keys.mac(key, version, commit.expected_version + 1, head)
         body = codec.snapshot(commit)
         moved = (run.id, commit.expected_version, version, commit.resting, status, parked, updated_at, vertical)
-        checksum = None if body is None else codec.checksum(version, body)
+        body_mac = None if body is None else keys.snapshot_mac(key, version, codec.SNAPSHOT_SCHEMA, body)
         kept: tuple[Any, ...] = (None,) * 7
         if receipt is not None:
             answer = (receipt.fingerprint, receipt.run_id, receipt.status, receipt.headers, receipt.body)
             kept = (receipt.path, receipt.key, *answer)
-        return cls(run.company_id, head, (*moved, created_at, head, exact, events, checksum, body, *kept), text(now))
+        written = (created_at, head, mac, exact, events, body_mac, body)
+        return cls(run.company_id, head, (*moved, *written, *kept), text(now))
 
 
 Settled = tuple[Ownership | None, Exception | None]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from daemon.stores.tables.sessions import epochs_of
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from daemon.model import TokenEpoch
     from daemon.stores.database import Database, Key
     from daemon.stores.postgres.database import PostgresDatabase
 
@@ -24,6 +27,10 @@ _STRAYED = (
     "ORDER BY company_id, id LIMIT $2"
 )
 _REVOKED = "SELECT token_id, expires_at FROM revocations WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
+_EPOCHS = (
+    "SELECT id, epoch, epoch_kept, epoch_until FROM users "
+    "WHERE epoch_noted_at > clock_timestamp() - make_interval(secs => $1)"
+)
 _CONNECTED = (
     "SELECT DISTINCT company_id FROM connector_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
@@ -36,6 +43,11 @@ INSERT INTO rates (who, hits) VALUES ($1, ARRAY[now()]) ON CONFLICT (who) DO UPD
         ELSE array_agg(hit ORDER BY hit) END
     FROM unnest(rates.hits) AS hit WHERE hit > now() - make_interval(secs => $3)
 ) RETURNING hits[cardinality(hits)] = now(), extract(epoch FROM hits[1] - now())::float8 + $3
+"""
+
+_HITS = """
+SELECT count(*), coalesce(extract(epoch FROM min(hit) - now())::float8, 0) + $2
+FROM rates CROSS JOIN unnest(hits) AS hit WHERE who = $1 AND hit > now() - make_interval(secs => $2)
 """
 
 
@@ -59,6 +71,10 @@ async def recent_revocations(db: PostgresDatabase) -> dict[str, datetime]:
     return {token_id: datetime.fromisoformat(expires_at) for token_id, expires_at in rows}
 
 
+async def recent_epochs(db: PostgresDatabase) -> dict[str, TokenEpoch]:
+    return epochs_of(await db.rows(_EPOCHS, LATELY_S))
+
+
 async def recent_connector_changes(db: PostgresDatabase) -> Sequence[str]:
     return [row[0] for row in await db.rows(_CONNECTED, LATELY_S)]
 
@@ -73,7 +89,7 @@ async def database_time(db: PostgresDatabase) -> datetime:
 
 
 async def acknowledge(db: PostgresDatabase, since: datetime) -> None:
-    """Record that this daemon knows all revocations and connector changes before that time."""
+    """Record that this daemon knows all changes of tokens and connectors before that time."""
     await db.execute("UPDATE daemons SET heard = $2 WHERE epoch = $1", db.epoch, since)
 
 
@@ -89,5 +105,11 @@ async def hit(db: PostgresDatabase, who: str, amount: int, window_s: float) -> f
     return None if done else max(0.0, wait_s)
 
 
+async def hits(db: PostgresDatabase, who: str, amount: int, window_s: float) -> tuple[int, float]:
+    """How many hits there are within the window, and the seconds until the first one leaves it."""
+    count, wait_s = await db.row(_HITS, who, window_s) or (0, 0.0)
+    return min(count, amount), wait_s
+
+
 async def drop_rates(db: Database) -> None:
-    await db.execute("DELETE FROM rates WHERE hits[cardinality(hits)] < now() - interval '1 hour'")
+    await db.execute("DELETE FROM rates WHERE hits[cardinality(hits)] < now() - interval '1 day'")

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from actors.ports import INLINE
+from daemon.model.pages import Page, fill
 from daemon.stores.postgres.connection import without_nul
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from actors.ports import Compute
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.stores.database import Dialect, Row
     from daemon.stores.postgres.connection import Db
 
+T = TypeVar("T")
+FETCHED_FIRST, FETCHED_MAX = 4, 64
 NEXT_POSITION = (
     "INSERT INTO clocks (company_id, position) VALUES ($1, $2) ON CONFLICT (company_id) DO UPDATE "
     "SET position = clocks.position + excluded.position RETURNING position"
@@ -22,12 +28,25 @@ _OTHERS = "SELECT EXISTS (SELECT 1 FROM daemons WHERE epoch <> $1 AND until > cl
 class PostgresDatabase:
     dialect: Dialect = "postgres"
 
-    def __init__(self, connection: Db, epoch: int = 0) -> None:
+    def __init__(self, connection: Db, keys: CommitKeys, epoch: int = 0, compute: Compute = INLINE) -> None:
+        self._compute = compute
         self.connection = connection
+        self.keys = keys
         self.epoch = epoch
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Row]:
         return [tuple(row) for row in await self.connection.fetch(statement, *_stored(values))]
+
+    async def page(self, statement: str, *values: Any, least: int = 1) -> Page[Row]:
+        page: Page[Row] = Page()
+        async with self.connection.transaction(readonly=True):
+            cursor = await self.connection.cursor(statement, *_stored(values))
+            asked = FETCHED_FIRST
+            while rows := await cursor.fetch(asked):
+                if not fill(page, map(tuple, rows), least):
+                    break
+                asked = min(asked * 2, FETCHED_MAX)
+        return page
 
     async def row(self, statement: str, *values: Any) -> Row | None:
         row = await self.connection.fetchrow(statement, *_stored(values))
@@ -46,6 +65,9 @@ class PostgresDatabase:
             known = "ON CONFLICT DO NOTHING" if skip_known else ""
             statement = f"INSERT INTO {into} VALUES ({values}) {known}"  # noqa: S608 - names of our own
             await self.connection.executemany(statement, [_stored(row) for row in rows])
+
+    async def sized(self, company_id: str, size: int, work: Callable[[], T]) -> T:
+        return await self._compute.sized(company_id, size, work)
 
     async def next_position(self, company_id: str, commits: int = 1) -> int:
         position: int = await self.connection.fetchval(NEXT_POSITION, company_id, commits)

@@ -17,6 +17,7 @@ from daemon.stores.postgres.lease import Fenced, alive
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.observability.metrics import Metrics
     from daemon.stores.postgres.connection import Connection, Db
 
@@ -37,6 +38,7 @@ class PostgresEngine:
         self,
         connection: Connection,
         epoch: Callable[[], int],
+        keys: CommitKeys,
         *,
         wrote: Callable[[str], None],
         fenced: Callable[[], None],
@@ -45,6 +47,7 @@ class PostgresEngine:
         """`wrote` receives the company of a durable commit; `fenced` is called at a lost lease."""
         self._connection = connection
         self._epoch = epoch
+        self._keys = keys
         self._wrote = wrote
         self._fenced = fenced
         self._metrics = metrics
@@ -89,7 +92,7 @@ class PostgresEngine:
         async def together(db: Db) -> Any:
             async with db.transaction():
                 await alive(db, self._epoch())
-                return await work.run(PostgresDatabase(db, self._epoch()))
+                return await work.run(PostgresDatabase(db, self._keys, self._epoch()))
 
         try:
             value = await self._connection.use(together, writing=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import get_args
 
+from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.consistency import announcement
 from daemon.model.audit_events import SERVICE, KeyPurpose, KeysChanged, KeysForm
 from daemon.stores.migrations import POSTGRES, pending, read_migrations
@@ -33,16 +35,19 @@ class Facts:
     keys: Mapping[KeyPurpose, KeysForm] = field(default_factory=dict)
 
 
-async def look(url: str) -> Facts:
-    """StoreFailed or SchemaMismatch say why the database cannot be used."""
+async def look(url: str, commit_keys: CommitKeys | None) -> Facts:
+    """What is known without the keys of commits leaves out `keys`.
+
+    StoreFailed or SchemaMismatch say why the database cannot be used.
+    """
     connection = Connection(url)
     try:
-        return await connection.use(_looked)
+        return await connection.use(partial(_looked, commit_keys=commit_keys))
     finally:
         await connection.close()
 
 
-async def _looked(db: Db) -> Facts:
+async def _looked(db: Db, commit_keys: CommitKeys | None) -> Facts:
     server = ".".join(str(part) for part in db.get_server_version()[:2])
     found = await applied(db)
     missing = len(pending(read_migrations(POSTGRES), found))
@@ -61,7 +66,9 @@ async def _looked(db: Db) -> Facts:
     standing = (dict(map(tuple, daemons)), dict(map(tuple, runs)), nobodys, moving)
     keys: dict[KeyPurpose, KeysForm] = {}
     for purpose in get_args(KeyPurpose):
-        last = await last_logged(PostgresDatabase(db), SERVICE, announcement(purpose))
+        if commit_keys is None or missing:
+            break
+        last = await last_logged(PostgresDatabase(db, commit_keys), SERVICE, announcement(purpose))
         if isinstance(last, KeysChanged):
             keys[purpose] = last.after
     return Facts(server, len(found), missing, *standing, wrapping, keys)

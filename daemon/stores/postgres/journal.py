@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from actors.core.run import Run
 from daemon.model import Ownership
 from daemon.model.chain import HistoryBroken
+from daemon.model.pages import Page
 from daemon.stores import codec
-from daemon.stores.tables.runs import listing, replay
+from daemon.stores.tables.runs import chosen, listing, replay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 _RUN = (
     "SELECT runs.company_id, runs.id, runs.version, runs.epoch, runs.claimed, head, "
-    "snapshots.version, snapshots.schema, snapshots.checksum, snapshots.body FROM"
+    "snapshots.version, snapshots.schema, snapshots.mac, snapshots.body FROM"
 )
 _BESIDE = (
     "LEFT JOIN snapshots ON snapshots.company_id = runs.company_id AND snapshots.run_id = runs.id "
@@ -32,9 +33,11 @@ LOAD = (
     f"{_EACH} unnest($1::text[], $2::text[]) AS asked(company_id, id) CROSS JOIN LATERAL ("
     f"{_RUN} runs {_BESIDE} WHERE runs.company_id = asked.company_id AND runs.id = asked.id LIMIT 1) AS one"
 )
-_LISTED = (
-    f"{_EACH} ({{}}) AS asked CROSS JOIN LATERAL ("
-    f"{_RUN} runs {_BESIDE} WHERE runs.company_id = asked.company_id AND runs.id = asked.id LIMIT 1) AS one"
+_SIZES = (
+    "SELECT asked.company_id, asked.id, coalesce(one.size, 0) + coalesce((SELECT sum(length(events)) FROM commits "
+    "WHERE commits.company_id = asked.company_id AND run_id = asked.id AND commits.version > coalesce(one.version, 0)"
+    "), 0)::bigint FROM ({}) AS asked LEFT JOIN LATERAL (SELECT length(body) AS size, version FROM snapshots "
+    "WHERE snapshots.company_id = asked.company_id AND snapshots.run_id = asked.id LIMIT 1) AS one ON true"
 )
 
 
@@ -51,13 +54,16 @@ async def load_all(db: PostgresDatabase, keys: Sequence[Key]) -> dict[Key, Owned
     return {row[:2]: await _restored(db, row) for row in rows}
 
 
-async def find(db: PostgresDatabase, company_id: str, query: RunQuery) -> Sequence[Run]:
+async def find(db: PostgresDatabase, company_id: str, query: RunQuery) -> Page[Run]:
     asked = listing(db.dialect, company_id, query)
     if asked is None:
-        return []
+        return Page()
     keys, values = asked
-    found = [(await _restored(db, row)).run for row in await db.rows(_LISTED.format(keys), *values)]
-    return sorted(found, key=lambda run: run.id, reverse=True)
+    wanted = chosen(await db.rows(_SIZES.format(keys), *values))
+    runs = await load_all(db, wanted)
+    page = Page(runs[key].run for key in wanted)
+    page.more, page.size = wanted.more, wanted.size
+    return page
 
 
 async def _restored(db: PostgresDatabase, row: Row) -> OwnedRun:
@@ -66,7 +72,8 @@ async def _restored(db: PostgresDatabase, row: Row) -> OwnedRun:
     key = (company_id, run_id)
     if head is None:
         raise HistoryBroken(run_id, version, "the commit that the run stands at is missing")
-    run = codec.usable(key, *snapshot)
+    size = 0 if snapshot[-1] is None else len(snapshot[-1])
+    run = await db.sized(company_id, size, lambda: codec.usable(db.keys, key, snapshot))
     if run is None or run.version != version:
         run = await replay(db, key, version, run)
     return OwnedRun(run, Ownership(epoch, claimed), head)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from daemon.stores.postgres.connection import Db
 
 _LOCK = 7_305_810_204_190_051  # any number that is only ours
-_TABLE = (
+TABLE = (
     "CREATE TABLE IF NOT EXISTS migrations ("
     "number bigint NOT NULL PRIMARY KEY, name text NOT NULL, checksum text NOT NULL, applied_at text NOT NULL)"
 )
@@ -31,7 +31,7 @@ async def migrate(db: Db, at: str) -> None:
         return
     async with db.transaction():
         await db.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
-        await db.execute(_TABLE)
+        await db.execute(TABLE)
         for migration in pending(known, await applied(db)):
             await db.execute(migration.sql)
             row = (migration.number, migration.name, migration.checksum, at)

@@ -13,7 +13,7 @@ from zlib import crc32
 
 import structlog
 
-from actors.ports import StoreFailed, VersionConflict
+from actors.ports import INLINE, StoreFailed, VersionConflict
 from daemon.model import StoreState
 from daemon.model.chain import HistoryBroken
 from daemon.model.evidence import SEAL_MAX
@@ -32,6 +32,7 @@ from daemon.stores.postgres.notify import LISTEN_S, NOTIFY_PAUSE_S, Notification
 from daemon.stores.repositories import Repositories, read
 from daemon.stores.rows import text
 from daemon.stores.tables import audit
+from daemon.stores.tables.commit_macs import Adopt, settle
 from daemon.stores.tables.runs import HEAD
 
 if TYPE_CHECKING:
@@ -39,11 +40,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from actors.core.run import Run
-    from actors.ports import Commit
+    from actors.ports import Commit, Compute
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.model import Ownership
     from daemon.model.evidence import Sign
     from daemon.observability.metrics import Metrics
     from daemon.stores.database import Key
+    from daemon.stores.postgres.connection import Db
 
 T = TypeVar("T")
 READERS = 3
@@ -71,10 +74,14 @@ class PostgresStore(Repositories):
         url: str,
         lease: Lease,
         notifications: Notifications,
+        keys: CommitKeys,
+        *,
         clock: Callable[[], datetime],
         metrics: Metrics | None,
     ) -> None:
         self.lease = lease
+        self.adopted = 0
+        self._keys = keys
         self.notifications = notifications
         self._clock = clock
         self._metrics = metrics
@@ -88,23 +95,31 @@ class PostgresStore(Repositories):
     async def open(
         cls,
         url: str,
+        keys: CommitKeys,
         *,
+        adopt: Adopt = "none",
         batch_max: int = BATCH_MAX,
         lease_s: float = LEASE_S,
         on_failed: Callable[[], None] = lambda: None,
         metrics: Metrics | None = None,
         background: Background | None = None,
+        compute: Compute = INLINE,
         clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[PostgresStore]:
-        """Join the daemons and migrate as needed; StoreFailed or SchemaMismatch say why not."""
+        """Join the daemons and migrate as needed; StoreFailed or SchemaMismatch say why not.
+
+        `adopt` gives MACs to commits without one.
+        """
         lease = Lease(url, f"{socket.gethostname()}:{os.getpid()}", lease_s, on_failed)
         notifications = Notifications(url)
-        store = cls(url, lease, notifications, clock, metrics)
+        store = cls(url, lease, notifications, keys, clock=clock, metrics=metrics)
+        store._compute = compute
         async with AsyncExitStack() as stack:
             for connection in store._readers:
                 stack.push_async_callback(connection.close)
             await store._readers[0].use(lambda db: migrate(db, text(clock())), writing=True)
             await store._readers[0].use(check_moved)
+            store.adopted, store.event_ids = await settle(store._together, keys, clock(), adopt)
             await lease.join()
             stack.push_async_callback(lease.close)
             stack.push_async_callback(notifications.close)
@@ -115,8 +130,9 @@ class PostgresStore(Repositories):
             for _ in range(WRITERS):
                 connection = Connection(url)
                 stack.push_async_callback(connection.close)
+                wrote, fenced = notifications.wrote, lease.fence
                 engine = PostgresEngine(
-                    connection, lambda: lease.epoch, wrote=notifications.wrote, fenced=lease.fence, metrics=metrics
+                    connection, lambda: lease.epoch, keys, wrote=wrote, fenced=fenced, metrics=metrics
                 )
                 store._writers.append(Writer(engine, batch_max=batch_max, on_failed=on_failed, metrics=metrics))
                 stack.push_async_callback(store._writers[-1].close)
@@ -145,7 +161,7 @@ class PostgresStore(Repositories):
         run, before = commit.run, None
         if commit.expected_version:
             before = await self._head(run.company_id, run.id, commit.expected_version)
-        append = Append.of(commit, before, self._clock())
+        append = await self._encoded(commit, partial(Append.of, commit, before, self._clock(), self._keys))
         performs = cast("Ownership", await self._writer(run.company_id).submit(append))
         self._remember((run.company_id, run.id, run.version), append.head)
         return performs
@@ -184,7 +200,7 @@ class PostgresStore(Repositories):
         return total
 
     async def _seal(self, company_id: str, sign: Sign, limit: int) -> int:
-        return await self._write(company_id, lambda db: audit.seal_company(db, company_id, sign, limit))
+        return self._sealed(await self._write(company_id, lambda db: audit.seal_company(db, company_id, sign, limit)))
 
     async def drop_receipts(self, before: datetime) -> int:
         await self._write("", changes.drop_rates)
@@ -198,8 +214,10 @@ class PostgresStore(Repositories):
     database_time = read(changes.database_time)
     acknowledge = read(changes.acknowledge)
     recent_revocations = read(changes.recent_revocations)
+    recent_epochs = read(changes.recent_epochs)
     recent_connector_changes = read(changes.recent_connector_changes)
     hit = read(changes.hit)
+    hits = read(changes.hits)
     peers = read(changes.peers)
     has_peers = read(PostgresDatabase.has_peers)
 
@@ -233,13 +251,22 @@ class PostgresStore(Repositories):
     async def _write(self, company_id: str, work: Callable[[PostgresDatabase], Awaitable[T]]) -> T:
         return cast("T", await self._writer(company_id).submit(Work(company_id, work)))
 
+    async def _together(self, work: Callable[[PostgresDatabase], Awaitable[T]]) -> T:
+        """Run a work in a transaction before this daemon has joined the others."""
+
+        async def begun(db: Db) -> T:
+            async with db.transaction():
+                return await work(PostgresDatabase(db, self._keys))
+
+        return await self._readers[0].use(begun, writing=True)
+
     async def _read(self, query: Callable[[PostgresDatabase], Awaitable[T]]) -> T:
         """Run a query on the reader with the shortest queue."""
         reader = min(self._readers, key=lambda one: one.waiting)
         try:
-            return await reader.use(lambda db: query(PostgresDatabase(db, self.lease.epoch)))
+            return await reader.use(lambda db: query(PostgresDatabase(db, self._keys, self.lease.epoch, self._compute)))
         except HistoryBroken as broken:
-            self._not_read("history_broken", str(broken), "damaged")
+            self._broken(broken)
             raise
         except StoreFailed as failure:
             self._not_read("store_read_failed", str(failure), "read")

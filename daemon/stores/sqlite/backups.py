@@ -7,13 +7,14 @@ import secrets
 import shutil
 import sqlite3
 import time
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from daemon.model import SchemaMismatch
+from daemon.runtime.durable_files import as_owner
 from daemon.stores.migrations import pending, read_migrations
 from daemon.stores.sqlite import connection, inspection
 
@@ -68,13 +69,12 @@ def restore(
         raise CopyRefused(f"There is no file {file}.")
     if _logs(file):
         raise CopyRefused(f"{file} has a log beside it: it is a database in use and no backup. Make one of it first.")
-    with _sentences(f"{file} cannot be restored"), _held(database.parent):
+    with _sentences(f"{file} cannot be restored"), file.open("rb") as source, _held(database.parent):
         _check_free(database, replace=replace)
         with _beside(database) as copy:
-            with file.open("rb") as source, copy.open("r+b") as target:
+            with copy.open("r+b") as target:
                 shutil.copyfileobj(source, target, 1024 * 1024)
             holding = examined(copy)
-            _give_away(copy)
             _flush(copy)
             aside = _put_aside(database, now()) if database.exists() else None
             copy.replace(database)
@@ -121,7 +121,7 @@ def _copy_online(database: Path, copy: Path, pause_s: float) -> None:
     """
     descriptor = os.open(copy, os.O_RDWR)
     try:
-        with inspection.looking(database) as live, closing(sqlite3.connect(copy, isolation_level=None)) as copied:
+        with _read_as_owner(database) as live, closing(sqlite3.connect(copy, isolation_level=None)) as copied:
             for pragma in ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE"):
                 copied.execute(f"PRAGMA {pragma}").fetchall()
 
@@ -133,6 +133,15 @@ def _copy_online(database: Path, copy: Path, pause_s: float) -> None:
             live.backup(copied, pages=PAGES, progress=piece)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def _read_as_owner(database: Path) -> Iterator[sqlite3.Connection]:
+    """A reading connection whose files are opened as the owner of their folder."""
+    with ExitStack() as stack:
+        with as_owner(database.parent):
+            live = stack.enter_context(inspection.looking(database))
+        yield live
 
 
 def _put_aside(database: Path, now: datetime) -> Path:
@@ -178,20 +187,12 @@ def _beside(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """Lock the data folder, made where there is none, and remove partial copies."""
+    """Lock the data folder as its owner, made where there is none, and remove partial copies."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with connection.locked(folder):
-        _give_away(folder / connection.LOCK_NAME)
+    with as_owner(folder), connection.locked(folder):
         for left in folder.glob(f".*{PARTIAL}"):
             left.unlink()
         yield
-
-
-def _give_away(path: Path) -> None:
-    """Give a file made by root to the owner of its folder, whose service has to open it."""
-    if os.geteuid() == 0:
-        owner = path.parent.stat()
-        os.chown(path, owner.st_uid, owner.st_gid)
 
 
 @contextmanager

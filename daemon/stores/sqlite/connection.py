@@ -71,7 +71,7 @@ class Connection(aiosqlite.Connection):
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Lock the data folder for this process; FolderInUse when another one has it."""
-    descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(folder / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -86,7 +86,7 @@ def locked(folder: Path) -> Iterator[None]:
 def in_use(folder: Path) -> bool:
     """Whether a process holds the data folder; creates nothing."""
     try:
-        descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY)
+        descriptor = os.open(folder / LOCK_NAME, os.O_RDONLY | os.O_NOFOLLOW)
     except FileNotFoundError:
         return False
     try:

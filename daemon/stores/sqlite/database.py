@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from actors.failpoints import reach
+from daemon.model.pages import Page, fill
 
 if TYPE_CHECKING:
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.stores.database import Dialect, Row
 
 T = TypeVar("T")
@@ -25,14 +28,21 @@ class SqliteDatabase:
     dialect: Dialect = "sqlite"
     epoch = 0
 
-    def __init__(self, db: sqlite3.Connection) -> None:
+    def __init__(self, db: sqlite3.Connection, keys: CommitKeys) -> None:
         self.connection = db
+        self.keys = keys
 
     async def rows(self, statement: str, *values: Any) -> Sequence[Row]:
-        return self.connection.execute(_numbered(statement), values).fetchall()
+        return self.connection.execute(numbered(statement), values).fetchall()
+
+    async def page(self, statement: str, *values: Any, least: int = 1) -> Page[Row]:
+        page: Page[Row] = Page()
+        with closing(self.connection.execute(numbered(statement), values)) as cursor:
+            fill(page, cursor, least)
+        return page
 
     async def row(self, statement: str, *values: Any) -> Row | None:
-        row: Row | None = self.connection.execute(_numbered(statement), values).fetchone()
+        row: Row | None = self.connection.execute(numbered(statement), values).fetchone()
         return row
 
     async def value(self, statement: str, *values: Any) -> Any:
@@ -40,12 +50,15 @@ class SqliteDatabase:
         return None if row is None else row[0]
 
     async def execute(self, statement: str, *values: Any) -> int:
-        return self.connection.execute(_numbered(statement), values).rowcount
+        return self.connection.execute(numbered(statement), values).rowcount
 
     async def insert(self, into: str, rows: Sequence[Row], *, skip_known: bool = False) -> None:
         if rows:
             known = "ON CONFLICT DO NOTHING" if skip_known else ""
             Rows(f"INSERT INTO {into}", len(rows[0]), known).write(self.connection, rows)
+
+    async def sized(self, company_id: str, size: int, work: Callable[[], T]) -> T:  # noqa: ARG002 - in a thread already
+        return work()
 
     async def next_position(self, company_id: str, commits: int = 1) -> None:
         """SQLite numbers the commits itself and has one writer."""
@@ -54,9 +67,9 @@ class SqliteDatabase:
         return False
 
 
-def run(work: Callable[[SqliteDatabase], Awaitable[T]], db: sqlite3.Connection) -> T:
+def run(work: Callable[[SqliteDatabase], Awaitable[T]], db: sqlite3.Connection, keys: CommitKeys) -> T:
     """Run a work to its end, in this thread."""
-    steps = work(SqliteDatabase(db)).__await__()
+    steps = work(SqliteDatabase(db, keys)).__await__()
     try:
         next(steps)
     except StopIteration as done:
@@ -66,7 +79,7 @@ def run(work: Callable[[SqliteDatabase], Awaitable[T]], db: sqlite3.Connection) 
 
 
 @lru_cache(maxsize=256)
-def _numbered(statement: str) -> str:
+def numbered(statement: str) -> str:
     return re.sub(r"\$(\d)", r"?\1", statement)
 
 

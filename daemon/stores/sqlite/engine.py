@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.stores.sqlite.connection import Connection
 
 LOG_BYTES_MAX = 4 * 1024 * 1024
@@ -36,8 +37,9 @@ Settled = tuple[Any, Exception | None]
 class SqliteEngine:
     """Runs a batch in one transaction and one hop; keeps the write-ahead log short."""
 
-    def __init__(self, connection: Connection, path: Path, free_bytes_min: int = 0) -> None:
+    def __init__(self, connection: Connection, path: Path, keys: CommitKeys, free_bytes_min: int = 0) -> None:
         self._connection = connection
+        self._keys = keys
         self._folder = path.parent
         self._log = path.with_name(path.name + "-wal")
         self._free_bytes_min = free_bytes_min
@@ -60,7 +62,7 @@ class SqliteEngine:
     def _apply(self, works: Sequence[Work], db: sqlite3.Connection) -> Sequence[Settled]:
         try:
             check_room(self._folder, self._free_bytes_min)
-            settled = commit_together(db, works)
+            settled = commit_together(db, works, self._keys)
         except DiskFull as full:
             self._turned(full=True, detail=str(full))
             raise
@@ -83,7 +85,7 @@ def _checkpoint(db: sqlite3.Connection) -> None:
     reach("after-checkpoint")
 
 
-def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[Settled]:
+def commit_together(db: sqlite3.Connection, works: Sequence[Work], keys: CommitKeys) -> Sequence[Settled]:
     """Run the works in one transaction; StoreFailed when it was rolled back or may have been."""
     try:
         reach("before-begin")
@@ -93,9 +95,9 @@ def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[S
         for appends, group in groupby(works, lambda work: isinstance(work, Append)):
             alike = list(group)
             if appends:
-                settled += _settle_appends(db, alike)
+                settled += _settle_appends(db, alike, keys)
             else:
-                settled += [_attempt(db, partial(run, cast("DatabaseWork[Any]", work), db)) for work in alike]
+                settled += [_attempt(db, partial(run, cast("DatabaseWork[Any]", work), db, keys)) for work in alike]
     except sqlite3.Error as error:
         _roll_back(db)
         raise not_written(error) from error
@@ -110,11 +112,11 @@ def commit_together(db: sqlite3.Connection, works: Sequence[Work]) -> Sequence[S
     return settled
 
 
-def _settle_appends(db: sqlite3.Connection, appends: list[Any]) -> Sequence[Settled]:
+def _settle_appends(db: sqlite3.Connection, appends: list[Any], keys: CommitKeys) -> Sequence[Settled]:
     """Write all appends at once, which nearly always succeeds; else one by one."""
-    if _attempt(db, lambda: append_all(db, appends)) == (None, None):
+    if _attempt(db, lambda: append_all(db, appends, keys)) == (None, None):
         return [(None, None)] * len(appends)
-    return [_attempt(db, partial(append_all, db, [append])) for append in appends]
+    return [_attempt(db, partial(append_all, db, [append], keys)) for append in appends]
 
 
 def _attempt(db: sqlite3.Connection, work: Callable[[], Any]) -> Settled:

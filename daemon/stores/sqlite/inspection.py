@@ -5,20 +5,25 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing, contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from actors.ports import StoreFailed
 from daemon.model import TemplateDocument
-from daemon.stores.migrations import Applied
+from daemon.stores.migrations import Applied, differences, misnamed, pending, read_migrations
 from daemon.stores.sqlite import journal
+from daemon.stores.sqlite.connection import DATABASE
+from daemon.stores.sqlite.database import numbered
 from daemon.stores.sqlite.database import run as work
+from daemon.stores.sqlite.engine import migrate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from actors.core.run import Run
+    from daemon.keys.commit_keys import CommitKeys
+    from daemon.stores.database import Row
 
 DAMAGE_MAX = 10
 PAGE = 500
@@ -90,14 +95,14 @@ def contradictory(db: sqlite3.Connection) -> Sequence[tuple[str, str]]:
     return rows.fetchall()
 
 
-def open_runs(db: sqlite3.Connection) -> Iterator[tuple[str, Run | None]]:
+def open_runs(db: sqlite3.Connection, commit_keys: CommitKeys) -> Iterator[tuple[str, Run | None]]:
     """Every unfinished run by id; None where it cannot be read."""
     after = ("", "")
     while rows := db.execute(_OPEN, (*after, PAGE)).fetchall():
         keys = [(str(company_id), str(run_id)) for company_id, run_id in rows]
         for key in keys:
             try:
-                run = work(partial(journal.load_all, keys=[key]), db).get(key)
+                run = work(partial(journal.load_all, keys=[key]), db, commit_keys).get(key)
             except (ValueError, StoreFailed):
                 run = None
             yield key[1], run
@@ -108,3 +113,49 @@ _OPEN = (
     "SELECT company_id, id FROM runs WHERE (company_id, id) > (?, ?) AND status IN ('executing', 'parked', 'failed') "
     "ORDER BY company_id, id LIMIT ?"
 )
+
+
+class SqliteReader:
+    """Statements on the state that a connection has begun to read."""
+
+    dialect: Literal["sqlite"] = "sqlite"
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def rows(self, statement: str, *values: Any) -> Iterator[Row]:
+        return self._db.execute(numbered(statement), values)
+
+    def row(self, statement: str, *values: Any) -> Row | None:
+        row: Row | None = self._db.execute(numbered(statement), values).fetchone()
+        return row
+
+    def columns(self) -> dict[str, Sequence[str]]:
+        tables = self._db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        return {name: [row[1] for row in self._db.execute(f"PRAGMA table_info({name})")] for (name,) in tables}
+
+    def unlike_migrations(self) -> Iterator[tuple[str, str]]:
+        known, done = read_migrations(), applied(self._db)
+        pending(known, done)
+        yield from misnamed(known, done)
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as made:
+            migrate(made, known[: len(done)], "")
+            now = _objects(made)
+            migrate(made, known, "")
+            later = _objects(made).keys() - now.keys()
+        found = _objects(self._db)
+        yield from differences(now, found)
+        yield from ((name, "no migration is recorded that made it") for name in sorted(later & found.keys()))
+
+
+def _objects(db: sqlite3.Connection) -> dict[str, str]:
+    """Tables, indexes, triggers and views with their definitions, apart from tables of others."""
+    rows = db.execute("SELECT type, name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL")
+    return {f"{kind} {name}": f"{on} {' '.join(sql.replace(chr(34), '').split())}" for kind, name, on, sql in rows}
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[SqliteReader]:
+    """A database in a data folder or file, in one state; also beside a running service."""
+    with looking(path / DATABASE if path.is_dir() else path) as db:
+        yield SqliteReader(db)

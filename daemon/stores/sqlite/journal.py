@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.model.chain import HistoryBroken, extended, genesis
+from daemon.model.pages import Page
 from daemon.stores import codec
 from daemon.stores.rows import receipt_row, run_status, text
 from daemon.stores.sqlite.database import Rows, SqliteDatabase
-from daemon.stores.tables.runs import fold, listing, replay, walk_behind
+from daemon.stores.tables.runs import chosen, fold, listing, replay, walk_behind
 
 if TYPE_CHECKING:
     import sqlite3
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from actors.core.messages import Event
     from actors.core.run import Run
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.model import RunQuery
     from daemon.model.chain import ChainWalk
     from daemon.stores.database import Key, Row
@@ -32,7 +34,7 @@ _ADD_RECEIPTS = Rows(
     columns=9,
     after="ON CONFLICT (company_id, path, key) DO NOTHING",
 )
-_ADD_COMMITS = Rows("INSERT INTO commits (company_id, run_id, version, first_seq, head, exact, events)", columns=7)
+_ADD_COMMITS = Rows("INSERT INTO commits (company_id, run_id, version, first_seq, head, mac, exact, events)", columns=8)
 _INSERT = Rows(
     "INSERT INTO runs (version, resting, status, parked, updated_at, company_id, id, vertical, created_at)",
     columns=9,
@@ -45,18 +47,17 @@ _UPDATE = Rows(
     after=") AS new WHERE company_id = new.column6 AND id = new.column7 AND version = new.column8",
 )
 _SNAPSHOT = Rows(
-    "INSERT INTO snapshots (run, version, schema, checksum, body) "
-    "SELECT number, column3, column4, column5, column6 FROM (",
+    "INSERT INTO snapshots (run, version, schema, mac, body) SELECT number, column3, column4, column5, column6 FROM (",
     columns=6,
     after=") AS new CROSS JOIN runs ON company_id = new.column1 AND id = new.column2 WHERE true "
     "ON CONFLICT (run) DO UPDATE SET version = excluded.version, schema = excluded.schema, "
-    "checksum = excluded.checksum, body = excluded.body",
+    "mac = excluded.mac, body = excluded.body",
 )
 _LATER = "CASE WHEN snapshots.version < commits.version THEN"
 _SELECT = (
-    "SELECT runs.company_id, runs.id, runs.version, snapshots.version, snapshots.schema, snapshots.checksum, "
-    f"{_LATER} NULL ELSE snapshots.body END, first_seq, commits.version, head, {_LATER} exact END, {_LATER} events END "
-    "FROM"
+    "SELECT runs.company_id, runs.id, runs.version, snapshots.version, snapshots.schema, snapshots.mac, "
+    f"{_LATER} NULL ELSE snapshots.body END, first_seq, commits.version, head, {_LATER} commits.mac END, "
+    f"{_LATER} exact END, {_LATER} events END FROM"
 )
 # Where the snapshot is current, NULL for the id keeps SQLite from looking for commits.
 _BESIDE = (
@@ -68,8 +69,12 @@ _LOAD = Rows(
     columns=2,
     after=f") AS asked CROSS JOIN runs ON runs.company_id = asked.column1 AND runs.id = asked.column2 {_BESIDE}",
 )
-_LISTED = (
-    f"{_SELECT} ({{}}) AS asked CROSS JOIN runs ON runs.company_id = asked.company_id AND runs.id = asked.id {_BESIDE}"
+_SIZES = (
+    "SELECT asked.company_id, asked.id, coalesce(length(snapshots.body), 0) + coalesce(("
+    "SELECT sum(length(events)) FROM commits WHERE commits.company_id = asked.company_id AND run_id = asked.id "
+    "AND commits.version > coalesce(snapshots.version, 0)), 0) FROM ({}) AS asked "
+    "CROSS JOIN runs ON runs.company_id = asked.company_id AND runs.id = asked.id "
+    "LEFT JOIN snapshots ON snapshots.run = runs.number"
 )
 # One row for all (number:head, …), since the interpreter changes hands at every row.
 _HEADS = Rows(
@@ -91,17 +96,20 @@ class Append:
     receipt: tuple[Any, ...] | None
 
     @classmethod
-    def of(cls, commit: Commit, now: datetime) -> Append:
+    def of(cls, commit: Commit, now: datetime, keys: CommitKeys) -> Append:
         run, expected = commit.run, commit.expected_version
         key = (run.company_id, run.id)
         moved = (run.version, commit.resting, *run_status(run), *key)
         body = _snapshot(commit)
-        kept = (run.version, codec.SNAPSHOT_SCHEMA, codec.checksum(run.version, body or b""), body)
+        snapshot = None
+        if body is not None:
+            mac = keys.snapshot_mac(key, run.version, codec.SNAPSHOT_SCHEMA, body)
+            snapshot = (*key, run.version, codec.SNAPSHOT_SCHEMA, mac, body)
         return cls(
             commit,
             run=(*moved, expected) if expected else (*moved, run.vertical, text(run.created_at)),
             events=(*key, run.version, expected + 1, *codec.encode_events(commit.events)),
-            snapshot=None if body is None else (*key, *kept),
+            snapshot=snapshot,
             receipt=None if commit.receipt is None else receipt_row(commit.receipt, text(now)),
         )
 
@@ -117,7 +125,7 @@ def _snapshot(commit: Commit) -> bytes | None:
     return codec.snapshot(commit)
 
 
-def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> None:
+def append_all(db: sqlite3.Connection, appends: Sequence[Append], keys: CommitKeys) -> None:
     """Write these commits in few statements; ReceiptTaken or VersionConflict at a misfit."""
     receipts = [one.receipt for one in appends if one.receipt is not None]
     if _ADD_RECEIPTS.write(db, receipts) < len(receipts):
@@ -126,12 +134,12 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append]) -> None:
     moved = [one.run for one in appends if one.commit.expected_version > 0]
     if _INSERT.write(db, began) + _UPDATE.write(db, moved) < len(appends):
         raise VersionConflict("The run has moved on since it was loaded.")
-    _ADD_COMMITS.write(db, _chained(db, [one.events for one in appends if one.commit.events]))
+    _ADD_COMMITS.write(db, _chained(db, [one.events for one in appends if one.commit.events], keys))
     _SNAPSHOT.write(db, [one.snapshot for one in appends if one.snapshot is not None])
 
 
-def _chained(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """These commits with their heads; the heads they follow are looked up together."""
+def _chained(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]], keys: CommitKeys) -> list[tuple[Any, ...]]:
+    """These commits with their heads and MACs; the heads they follow are looked up together."""
     known = _heads(db, [(company_id, run_id, first - 1) for company_id, run_id, _, first, *_ in rows if first > 1])
     chained = []
     for company_id, run_id, version, first, events, exact in rows:
@@ -140,7 +148,8 @@ def _chained(db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> list[tu
         if not head:
             raise HistoryBroken(run_id, first - 1, "the commit before is missing or has no head")
         known[key] = head = extended(head, events.split(b"\n"))
-        chained.append((*key, version, first, head, exact, events))
+        mac = keys.mac(key, version, first, head)
+        chained.append((*key, version, first, head, mac, exact, events))
     return chained
 
 
@@ -155,13 +164,16 @@ async def load_all(db: SqliteDatabase, keys: Sequence[Key]) -> dict[Key, Run]:
     return {(run.company_id, run.id): run for run in await _restored(db, _LOAD.read(db.connection, keys))}
 
 
-async def find(db: SqliteDatabase, company_id: str, query: RunQuery) -> Sequence[Run]:
+async def find(db: SqliteDatabase, company_id: str, query: RunQuery) -> Page[Run]:
     asked = listing(db.dialect, company_id, query)
     if asked is None:
-        return []
+        return Page()
     keys, values = asked
-    found = await _restored(db, await db.rows(_LISTED.format(keys), *values))
-    return sorted(found, key=lambda run: run.id, reverse=True)
+    wanted = chosen(await db.rows(_SIZES.format(keys), *values))
+    runs = await load_all(db, wanted)
+    page = Page(runs[key] for key in wanted)
+    page.more, page.size = wanted.more, wanted.size
+    return page
 
 
 async def _restored(db: SqliteDatabase, rows: Sequence[Row]) -> list[Run]:
@@ -175,16 +187,17 @@ async def _restored(db: SqliteDatabase, rows: Sequence[Row]) -> list[Run]:
 
 async def _restored_run(db: SqliteDatabase, key: Key, version: int, rows: Sequence[Row]) -> Run:
     """The run from its snapshot and later commits, or from all without a usable snapshot."""
-    run = codec.usable(key, *rows[0][3:7])
+    run = codec.usable(db.keys, key, rows[0][3:7])
     if run is None:
         return await replay(db, key, version, None)
     if run.version == version:
         return run
     base, *later = sorted((row[7:] for row in rows), key=itemgetter(1))
-    return fold(key, version, run, _taken(walk_behind(key, run.version, base[2]), later))
+    return fold(key, version, run, _taken(db.keys, key, walk_behind(key, run.version, base[2]), later))
 
 
-def _taken(walk: ChainWalk, rows: Sequence[Row]) -> Iterator[tuple[Event, ...]]:
-    for first, version, head, exact, events in rows:
+def _taken(keys: CommitKeys, key: Key, walk: ChainWalk, rows: Sequence[Row]) -> Iterator[tuple[Event, ...]]:
+    for first, version, head, mac, exact, events in rows:
         walk.take(first, version, head, events)
+        keys.check(key, version, first, head, mac)
         yield codec.decode_events(events, exact)

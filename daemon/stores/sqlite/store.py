@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import structlog
 
-from actors.ports import StoreFailed
+from actors.ports import INLINE, StoreFailed
+from daemon.keys.commit_keys import FILE, CommitKeys
 from daemon.model import DiskFull
 from daemon.model.chain import HistoryBroken
 from daemon.runtime.clock import utc_now
@@ -23,8 +24,9 @@ from daemon.stores.sqlite import connection, journal
 from daemon.stores.sqlite.database import run
 from daemon.stores.sqlite.engine import SqliteEngine, Work, migrate
 from daemon.stores.sqlite.errors import at_opening, check_room, check_sound, named, stopped_short
-from daemon.stores.sqlite.upgrade import upgrade
+from daemon.stores.sqlite.upgrade import together, upgrade
 from daemon.stores.tables import audit
+from daemon.stores.tables.commit_macs import Adopt, Settled, settle
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from actors.core.run import Run
-    from actors.ports import Commit
+    from actors.ports import Commit, Compute
     from daemon.model import StoreState
     from daemon.model.evidence import Sign
     from daemon.observability.metrics import Metrics
@@ -53,14 +55,19 @@ class SqliteStore(Repositories):
         self,
         writer: Writer[Work],
         readers: Sequence[connection.Connection],
+        keys: CommitKeys,
         clock: Callable[[], datetime],
+        *,
+        settled: Settled,
         room: Callable[[], None] = lambda: None,
         metrics: Metrics | None = None,
     ) -> None:
         """`room` raises DiskFull when there is too little on the disk."""
+        self.adopted, self.event_ids = settled
         self._room = room
         self._writer = writer
         self._readers = readers
+        self._keys = keys
         self._loader = BatchLoader(self._load_all, len(readers))
         self._clock = clock
         self._metrics = metrics
@@ -71,17 +78,24 @@ class SqliteStore(Repositories):
         cls,
         path: Path,
         *,
+        keys: CommitKeys | None = None,
+        adopt: Adopt = "none",
         batch_max: int = BATCH_MAX,
         free_bytes_min: int = 0,
         on_failed: Callable[[], None] | None = None,
         metrics: Metrics | None = None,
+        compute: Compute = INLINE,
         clock: Callable[[], datetime] = utc_now,
     ) -> AsyncIterator[SqliteStore]:
-        """Open, make or migrate the database; StoreFailed or SchemaMismatch say why not."""
+        """Open, make or migrate the database; StoreFailed or SchemaMismatch say why not.
+
+        Without `keys` they are those of its folder; `adopt` gives MACs to commits without one.
+        """
         async with AsyncExitStack() as stack:
             make_folder(path.parent)
             stack.enter_context(connection.locked(path.parent))
             connection.create(path)
+            keys = keys or CommitKeys.open(path.with_name(FILE), create=True)
             unsure = stopped_short(path)
             writing, alone = await stack.enter_async_context(connection.opening(path))
             if alone:
@@ -90,14 +104,21 @@ class SqliteStore(Repositories):
                 if unsure:
                     await writing.run(check_sound)
                 await writing.run(lambda db: migrate(db, read_migrations(), text(clock())))
-                await writing.run(upgrade)
+                await writing.run(partial(upgrade, keys=keys))
+                settled = await settle(partial(_together, writing, keys), keys, clock(), adopt)
             readers = [connection.reader(path, alone=alone) for _ in range(READERS)]
             reading = [await stack.enter_async_context(one) for one in readers]
             writer: Writer[Work] = Writer(
-                SqliteEngine(writing, path, free_bytes_min), batch_max=batch_max, on_failed=on_failed, metrics=metrics
+                SqliteEngine(writing, path, keys, free_bytes_min),
+                batch_max=batch_max,
+                on_failed=on_failed,
+                metrics=metrics,
             )
             stack.push_async_callback(writer.close)
-            yield cls(writer, reading, clock, partial(check_room, path.parent, free_bytes_min), metrics)
+            room = partial(check_room, path.parent, free_bytes_min)
+            store = cls(writer, reading, keys, clock, settled=settled, room=room, metrics=metrics)
+            store._compute = compute
+            yield store
 
     @property
     def failed(self) -> bool:
@@ -123,7 +144,8 @@ class SqliteStore(Repositories):
                 await self.ping()
 
     async def append(self, commit: Commit) -> None:
-        await self._writer.submit(journal.Append.of(commit, self._clock()))
+        encode = partial(journal.Append.of, commit, self._clock(), self._keys)
+        await self._writer.submit(await self._encoded(commit, encode))
 
     async def load(self, company_id: str, run_id: str) -> Run | None:
         return await self._loader.load(company_id, run_id)
@@ -134,7 +156,7 @@ class SqliteStore(Repositories):
     claim = Repositories.unfinished  # only one process can open this file
 
     async def seal(self, sign: Sign, only: str | None = None) -> int:
-        return await self._write(only or "", lambda db: audit.seal(db, sign, only))
+        return self._sealed(await self._write(only or "", lambda db: audit.seal(db, sign, only)))
 
     async def _write(self, company_id: str, work: DatabaseWork[T]) -> T:  # noqa: ARG002 - one writer for all companies
         return cast("T", await self._writer.submit(work))
@@ -143,9 +165,9 @@ class SqliteStore(Repositories):
         """Run a query on the reader with the shortest queue, on one state of the database."""
         reader = min(self._readers, key=lambda one: one.waiting)
         try:
-            return await reader.run(lambda db: _at_one_point(db, query))
+            return await reader.run(lambda db: _at_one_point(db, query, self._keys))
         except HistoryBroken as broken:
-            self._not_read("history_broken", str(broken), "damaged")
+            self._broken(broken)
             raise
         except (sqlite3.Error, ValueError) as error:
             detail = named(error) if isinstance(error, sqlite3.Error) else str(error)
@@ -153,9 +175,13 @@ class SqliteStore(Repositories):
             raise StoreFailed(f"The store could not be read: {error}.", "not_applied") from error
 
 
-def _at_one_point(db: sqlite3.Connection, query: Callable[[SqliteDatabase], Awaitable[T]]) -> T:
+async def _together(writing: connection.Connection, keys: CommitKeys, work: DatabaseWork[T]) -> T:
+    return await writing.run(lambda db: together(db, lambda db: run(work, db, keys)))
+
+
+def _at_one_point(db: sqlite3.Connection, query: Callable[[SqliteDatabase], Awaitable[T]], keys: CommitKeys) -> T:
     db.execute("BEGIN")
     try:
-        return run(query, db)
+        return run(query, db, keys)
     finally:
         db.execute("COMMIT")

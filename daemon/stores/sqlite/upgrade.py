@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from daemon.model import ConnectorChange
-from daemon.model.audit_events import Logged
+from daemon.model.audit_events import UPGRADE, Logged
 from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.runtime.json_codec import canonical_lines
 from daemon.stores import codec
@@ -19,8 +18,12 @@ from daemon.stores.tables.connectors import add_change
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Callable
 
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.stores.database import Database
+
+T = TypeVar("T")
 
 REWRITE_MAX = 256
 
@@ -40,22 +43,22 @@ _UNCHANGED = (
     "WHERE NOT EXISTS (SELECT 1 FROM connector_changes WHERE company_id = one.company_id AND tool_id = one.tool_id) "
     "AND NOT EXISTS (SELECT 1 FROM commits WHERE company_id = one.company_id AND run_id = one.company_id)"
 )
-VIA = "upgrade"
 
 
-def upgrade(db: sqlite3.Connection) -> int:
+def upgrade(db: sqlite3.Connection, keys: CommitKeys) -> int:
     """Upgrade old rows; returns how many commits and changes there were."""
     done = 0
-    while (rewritten := _together(db, _rewrite)) > 0:
+    while (rewritten := together(db, _rewrite)) > 0:
         done += rewritten
         db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-    return done + _together(db, partial(run, _changes_logged))
+    return done + together(db, lambda db: run(_changes_logged, db, keys))
 
 
-def _together(db: sqlite3.Connection, work: Any) -> int:
+def together(db: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    """Run a work in a transaction."""
     db.execute("BEGIN IMMEDIATE")
     try:
-        done = int(work(db))
+        done = work(db)
         db.execute("COMMIT")
     except BaseException:
         db.execute("ROLLBACK")
@@ -105,4 +108,4 @@ def _found(company_id: str, connector: bytes, sealed: int, at: str, by: str) -> 
     """The change that made a connector, as far as it is known."""
     made = codec.decode_connector(connector)
     key = (company_id, made.tool_id, 1, made.version)
-    return ConnectorChange(*key, datetime.fromisoformat(at), by, "set" if sealed else "none", None, made, VIA)
+    return ConnectorChange(*key, datetime.fromisoformat(at), by, "set" if sealed else "none", None, made, UPGRADE)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _ACCOUNT = (
     "SELECT users.id, users.company_id, users.email, users.name, users.role, users.password_hash, users.created_at, "
-    "companies.name, companies.created_at FROM users JOIN companies ON companies.id = users.company_id"
+    "users.epoch, companies.name, companies.created_at FROM users JOIN companies ON companies.id = users.company_id"
 )
 # PostgreSQL keeps addresses in a table of their own, since they are unique over all companies.
 _BY_EMAIL = {
@@ -60,6 +60,7 @@ async def account(db: Database, user_id: str) -> Account | None:
 
 
 async def revoke(db: Database, token_id: str, expires_at: datetime, logged: Logged | None) -> None:
+    """Revoke a token, or all tokens of a session by its id."""
     # PostgreSQL notes the time of the change: other daemons look for recent ones.
     noted = {"sqlite": "", "postgres": ", noted_at = clock_timestamp()"}[db.dialect]
     await db.execute(f"{_REVOKE}{noted}", token_id, text(expires_at))
@@ -79,6 +80,6 @@ async def drop_revocations(db: Database, before: str) -> None:
 def _account(row: Row | None) -> Account | None:
     if row is None:
         return None
-    user_id, company_id, email, name, role, password_hash, joined_at, company_name, founded_at = row
-    user = User(user_id, company_id, email, name, role, password_hash, datetime.fromisoformat(joined_at))
+    user_id, company_id, email, name, role, password_hash, joined_at, epoch, company_name, founded_at = row
+    user = User(user_id, company_id, email, name, role, password_hash, datetime.fromisoformat(joined_at), epoch)
     return Account(user, Company(company_id, company_name, datetime.fromisoformat(founded_at)))

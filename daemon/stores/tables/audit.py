@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from daemon.model import merkle
-from daemon.model.chain import HistoryBroken, genesis
+from daemon.model.audit_events import SERVICE
+from daemon.model.chain import CommitForged, HistoryBroken, genesis
 from daemon.model.evidence import CHECKPOINT, SEAL_MAX, Checkpoint, Proof, SealedCommit, Sign, TreeBuilder, leaf
 from daemon.stores.rows import INTEGER_MAX, below, bounded
 from daemon.stores.tables.runs import HEAD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from daemon.stores.database import Database, Row
 
@@ -21,20 +23,20 @@ _CHECKPOINT = "at, company_id, key_id, previous, root, signature, size"
 _CHECKPOINTS = (
     f"SELECT {_CHECKPOINT} FROM audit_checkpoints WHERE company_id = $1 AND size < $2 ORDER BY size DESC LIMIT $3"
 )
-_COMMIT = "SELECT run_id, version, first_seq, head, events FROM commits WHERE company_id = $1 AND run_id ="
+_COMMIT = "SELECT run_id, version, first_seq, head, mac, events FROM commits WHERE company_id = $1 AND run_id ="
 _COMMITS = f"{_COMMIT} $2 AND version > $3 ORDER BY version LIMIT $4"
 _LOGGED = f"{_COMMIT} $1 AND first_seq < $2 ORDER BY version DESC LIMIT $3"
 LAST_LEAF = (
     "SELECT (SELECT number FROM audit_leaves WHERE audit_leaves.company_id = commits.company_id "
-    "AND audit_leaves.position = commits.position), run_id, version, first_seq, head, events FROM commits "
+    "AND audit_leaves.position = commits.position), run_id, version, first_seq, head, mac, events FROM commits "
     "WHERE company_id = $1 AND run_id = $2 ORDER BY version DESC LIMIT 1"
 )
 # LATERAL finds each row by its key; otherwise the planner may read all of the company.
 _ENTRIES = {
-    "sqlite": "SELECT number, run_id, commits.version, first_seq, head, events FROM audit_leaves "
+    "sqlite": "SELECT number, run_id, commits.version, first_seq, head, mac, events FROM audit_leaves "
     "JOIN commits USING (position) WHERE audit_leaves.company_id = $1 AND number >= $2 AND number < $3 ORDER BY number",
     "postgres": "SELECT number, one.* FROM audit_leaves CROSS JOIN LATERAL ("
-    "SELECT commits.run_id, commits.version, first_seq, head, events FROM commits WHERE commits.company_id = "
+    "SELECT commits.run_id, commits.version, first_seq, head, mac, events FROM commits WHERE commits.company_id = "
     "audit_leaves.company_id AND commits.position = audit_leaves.position LIMIT 1) AS one "
     "WHERE audit_leaves.company_id = $1 AND number >= $2 AND number < $3 ORDER BY number",
 }
@@ -47,13 +49,14 @@ NODES = {
 }
 # SQLite seals the commits of all companies by position, PostgreSQL company by company.
 _UNSEALED = (
-    "SELECT position, company_id, run_id, version, head FROM commits "
+    "SELECT position, company_id, run_id, version, first_seq, head, mac FROM commits "
     "WHERE position > (SELECT position FROM audit_sealed) AND ($1 IS NULL OR company_id = $1) "
+    "AND company_id NOT IN (SELECT company_id FROM audit_stopped) "
     "AND NOT EXISTS (SELECT 1 FROM audit_leaves WHERE audit_leaves.position = commits.position) "
     "ORDER BY position LIMIT $2"
 )
 _UNSEALED_OF_COMPANY = (
-    "SELECT position, company_id, run_id, version, head FROM commits "
+    "SELECT position, company_id, run_id, version, first_seq, head, mac FROM commits "
     "WHERE company_id = $1 AND position > $2 AND position <= $3 ORDER BY position LIMIT $4"
 )
 _BEHIND = {
@@ -66,7 +69,21 @@ _COMPANIES_BEHIND = (
     "WHERE clocks.position > coalesce(seals.position, 0) AND clocks.company_id > $1 ORDER BY clocks.company_id LIMIT $2"
 )
 _LOCK_SEAL = "SELECT position FROM seals WHERE company_id = $1 FOR UPDATE SKIP LOCKED"
+_STOPPED = (
+    "SELECT audit_stopped.company_id, audit_stopped.position, run_id, version, first_seq, head, mac "
+    "FROM audit_stopped LEFT JOIN commits ON commits.company_id = audit_stopped.company_id "
+    "AND commits.position = audit_stopped.position"
+)
+_STOP = "INSERT INTO audit_stopped VALUES ($1, $2) ON CONFLICT DO NOTHING"
+_GO_BACK = "UPDATE audit_sealed SET position = $1 - 1 WHERE position >= $1"
 Places = set[tuple[int, int]]
+
+
+class Sealing(NamedTuple):
+    """How many commits were looked at, and those at which the sealing of a company stopped."""
+
+    commits: int
+    forged: Sequence[CommitForged]
 
 
 async def unsealed(db: Database) -> int:
@@ -78,44 +95,82 @@ async def companies_behind(db: Database, after: str, limit: int) -> Sequence[str
     return [row[0] for row in await db.rows(_COMPANIES_BEHIND, after, limit)]
 
 
-async def seal(db: Database, sign: Sign, only: str | None) -> int:
-    """Seal the next commits, of all companies or of one, in SQLite."""
+async def seal(db: Database, sign: Sign, only: str | None) -> Sealing:
+    """Seal the next commits, of all companies or of one, in SQLite.
+
+    A company whose next commit is forged stops there; the others, and what they count, go on.
+    """
+    forged = await _still_stopped(db) if only is None else []
     rows = await db.rows(_UNSEALED, only, SEAL_MAX)
-    await _seal(db, rows, sign)
+    for stopped in await _seal(db, rows, sign):
+        await db.execute(_STOP, stopped.company_id, stopped.position)
+        forged.append(stopped.forged)
     if only is None:
         last = rows[-1][0] if len(rows) == SEAL_MAX else await db.value("SELECT max(position) FROM commits")
         await db.execute("UPDATE audit_sealed SET position = $1 WHERE position < $1", last or 0)
-    return len(rows)
+    return Sealing(len(rows), forged)
 
 
-async def seal_company(db: Database, company_id: str, sign: Sign, limit: int) -> int:
-    """Seal the next commits of a company, in PostgreSQL; 0 while another daemon seals it."""
+async def _still_stopped(db: Database) -> list[CommitForged]:
+    """Look again where sealing stopped: it goes on where the forged commit is gone."""
+    forged = []
+    for company_id, position, *commit in await db.rows(_STOPPED):
+        try:
+            if commit[0] is not None:
+                db.keys.check((company_id, commit[0]), *commit[1:])
+        except CommitForged as found:
+            forged.append(found)
+        else:
+            await db.execute("DELETE FROM audit_stopped WHERE company_id = $1", company_id)
+            await db.execute(_GO_BACK, position)
+    return forged
+
+
+async def seal_company(db: Database, company_id: str, sign: Sign, limit: int) -> Sealing:
+    """Seal the next commits of a company, in PostgreSQL; none while another daemon seals it."""
     await db.execute("INSERT INTO seals VALUES ($1, 0) ON CONFLICT DO NOTHING", company_id)
     sealed = await db.value(_LOCK_SEAL, company_id)
     reached = await db.value("SELECT position FROM clocks WHERE company_id = $1", company_id)
     if sealed is None or reached is None:
-        return 0
+        return Sealing(0, ())
     rows = await db.rows(_UNSEALED_OF_COMPANY, company_id, sealed, reached, limit)
-    await _seal(db, rows, sign)
+    stopped = await _seal(db, rows, sign)
     last = rows[-1][0] if len(rows) == limit else reached
+    if stopped:
+        last = stopped[0].position - 1
     await db.execute("UPDATE seals SET position = $2 WHERE company_id = $1", company_id, last)
-    return len(rows)
+    return Sealing(sum(row[0] <= last for row in rows), [one.forged for one in stopped])
 
 
-async def _seal(db: Database, rows: Sequence[Row], sign: Sign) -> None:
-    """Append commits to their trees and add a checkpoint to each of these."""
+class _Stop(NamedTuple):
+    company_id: str
+    position: int
+    forged: CommitForged
+
+
+async def _seal(db: Database, rows: Sequence[Row], sign: Sign) -> Sequence[_Stop]:
+    """Append commits to their trees and add a checkpoint to each; returns where a forged one is."""
     trees: dict[str, TreeBuilder] = {}
     leaves: list[Row] = []
-    for position, company_id, stream, version, head in rows:
-        if head is None:
-            raise HistoryBroken(stream, version, "the commit has no head")
+    stopped: dict[str, _Stop] = {}
+    for position, company_id, stream, version, first, head, mac in rows:
+        if company_id in stopped:
+            continue
+        try:
+            db.keys.check((company_id, stream), version, first, head, mac)
+        except CommitForged as forged:
+            stopped[company_id] = _Stop(company_id, position, forged)
+            continue
         tree = trees.get(company_id) or trees.setdefault(company_id, await _tree(db, company_id))
         leaves.append((company_id, tree.append(leaf(stream, version, head)), stream, version, position))
     nodes = [(tree.company_id, *place, digest) for tree in trees.values() for place, digest in tree.made.items()]
     checkpoints = [_checkpoint_row(tree.checkpoint(sign)) for tree in trees.values()]
+    unrecorded = [(tree.company_id, tree.size) for tree in trees.values() if tree.company_id != SERVICE]
     await db.insert("audit_leaves (company_id, number, stream, version, position)", leaves)
     await db.insert("audit_nodes (company_id, level, number, hash)", nodes)
     await db.insert(f"audit_checkpoints ({_CHECKPOINT})", checkpoints)
+    await db.insert("audit_unrecorded (company_id, size)", unrecorded)
+    return list(stopped.values())
 
 
 async def checkpoints(db: Database, company_id: str, before: int | None, limit: int) -> Sequence[Checkpoint]:
@@ -127,22 +182,32 @@ async def proven(db: Database, company_id: str, run_id: str, after: int = 0, lim
     found, top = await db.row(LAST_LEAF, company_id, run_id), await checkpoints(db, company_id, None, 1)
     if found is None or found[0] is None or not top or top[0].size <= found[0]:
         return None
-    rows = await db.rows(_COMMITS, company_id, run_id, after, INTEGER_MAX if limit is None else bounded(limit))
-    commits = [SealedCommit(-1, *row) for row in rows]
+    asked = (_COMMITS, company_id, run_id, after)
+    rows = await db.rows(*asked, INTEGER_MAX) if limit is None else await db.page(*asked, bounded(limit))
+    commits = [_commit(db, company_id, (-1, *row)) for row in rows]
     before = genesis(company_id, run_id)
     if commits and commits[0].first_seq > 1:
         before = await db.value(HEAD, company_id, run_id, commits[0].first_seq - 1) or b""
     number, size = found[0], top[0].size
     node = await _nodes(db, company_id, _needed(partial(merkle.inclusion, number, size)))
-    return Proof(commits, before, SealedCommit(*found), merkle.inclusion(number, size, node), top[0])
+    return Proof(commits, before, _commit(db, company_id, found), merkle.inclusion(number, size, node), top[0])
 
 
 async def entries(db: Database, company_id: str, first: int, end: int) -> Sequence[SealedCommit]:
-    return [SealedCommit(*row) for row in await db.rows(_ENTRIES[db.dialect], company_id, bounded(first), bounded(end))]
+    rows = await db.page(_ENTRIES[db.dialect], company_id, bounded(first), bounded(end))
+    return [_commit(db, company_id, row) for row in rows]
 
 
 async def logged(db: Database, company_id: str, before: int | None, limit: int) -> Sequence[SealedCommit]:
-    return [SealedCommit(-1, *row) for row in await db.rows(_LOGGED, company_id, below(before), bounded(limit))]
+    rows = await db.page(_LOGGED, company_id, below(before), bounded(limit), least=2)
+    return [_commit(db, company_id, (-1, *row)) for row in rows]
+
+
+def _commit(db: Database, company_id: str, row: Row) -> SealedCommit:
+    """A commit as it is shown; CommitForged unless the service wrote it."""
+    number, stream, version, first, head, mac, events = row
+    db.keys.check((company_id, stream), version, first, head, mac)
+    return SealedCommit(number, stream, version, first, head, events)
 
 
 async def _tree(db: Database, company_id: str) -> TreeBuilder:

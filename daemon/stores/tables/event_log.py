@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis
 from daemon.model.event_log import CompanyEvent, Position
+from daemon.model.pages import Page
 from daemon.stores import codec
 from daemon.stores.rows import INTEGER_MAX
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.stores.database import Database, Row
 
 _COMMIT = (
-    "SELECT commits.position, commits.run_id, commits.first_seq, commits.version, commits.head, commits.exact, "
-    "commits.events, before.head FROM"
+    "SELECT commits.position, commits.run_id, commits.first_seq, commits.version, commits.head, commits.mac, "
+    "commits.exact, commits.events, before.head FROM"
 )
 _BEFORE = (
     "LEFT JOIN commits AS before ON before.company_id = commits.company_id AND before.run_id = commits.run_id "
@@ -34,6 +36,12 @@ _SEALED = (
     "ORDER BY number LIMIT $3"
 )
 _UNSEALED = _IN_ORDER.replace("FROM commits", "FROM commits NOT INDEXED")
+_IN_REVERSE = (
+    f"{_COMMIT} commits {_BEFORE} WHERE commits.company_id = $1 AND commits.position BETWEEN $2 AND $3 "
+    "AND commits.run_id <> commits.company_id ORDER BY commits.position DESC LIMIT $4"
+)
+_UNSEALED_IN_REVERSE = _IN_REVERSE.replace("FROM commits", "FROM commits NOT INDEXED")
+_SEALED_IN_REVERSE = _SEALED.replace("number >= $2", "number < $2").replace("ORDER BY number", "ORDER BY number DESC")
 _LEAF = "SELECT position FROM audit_leaves WHERE company_id = $1 AND number = $2"
 
 
@@ -45,27 +53,71 @@ async def log_end(db: Database, company_id: str) -> Position:
     return Position((last or 0) + 1, 0)
 
 
-async def read_after(db: Database, company_id: str, after: Position, limit: int) -> Sequence[CompanyEvent]:
+async def read_after(db: Database, company_id: str, after: Position, limit: int) -> Page[CompanyEvent]:
     limit = max(0, min(limit, INTEGER_MAX - 1))
-    found: list[CompanyEvent] = []
+    page: Page[CompanyEvent] = Page()
     # The first commit may lie wholly before the position; each other one has an event behind it.
-    for row in await _commits(db, company_id, min(after.commit, INTEGER_MAX), limit + 1):
+    rows = await _commits(db, company_id, min(after.commit, INTEGER_MAX), limit + 1)
+    page += await db.sized(company_id, rows.size, lambda: _behind(db.keys, company_id, rows, after, limit))
+    page.more, page.size = rows.more, rows.size
+    return page
+
+
+async def read_before(db: Database, company_id: str, before: Position, limit: int) -> Page[CompanyEvent]:
+    limit = max(0, min(limit, INTEGER_MAX - 1))
+    page: Page[CompanyEvent] = Page()
+    rows = await _commits_before(db, company_id, min(before.commit, INTEGER_MAX - 1), limit + 1)
+    page += await db.sized(company_id, rows.size, lambda: _ahead(db.keys, company_id, rows, before, limit))
+    page.more, page.size = rows.more, rows.size
+    return page
+
+
+def _ahead(keys: CommitKeys, company_id: str, rows: Sequence[Row], before: Position, limit: int) -> list[CompanyEvent]:
+    """The events of commits before a position, the newest first, up to a limit."""
+    found: list[CompanyEvent] = []
+    for row in rows:
         if len(found) >= limit:
             break
-        found += [one for one in _events(company_id, row) if one.position > after]
+        found += reversed([one for one in _events(keys, company_id, row) if one.position < before])
     return found[:limit]
 
 
-async def _commits(db: Database, company_id: str, position: int, limit: int) -> Sequence[Row]:
-    """The commits of a company's runs from a position on."""
+def _behind(keys: CommitKeys, company_id: str, rows: Sequence[Row], after: Position, limit: int) -> list[CompanyEvent]:
+    """The events of commits behind a position, up to a limit."""
+    found: list[CompanyEvent] = []
+    for row in rows:
+        if len(found) >= limit:
+            break
+        found += [one for one in _events(keys, company_id, row) if one.position > after]
+    return found[:limit]
+
+
+async def _commits(db: Database, company_id: str, position: int, limit: int) -> Page[Row]:
+    """The commits of a company's runs from a position on: two at least, if there are."""
     if db.dialect == "postgres":
-        return await db.rows(_IN_ORDER, company_id, position, limit)
+        return await db.page(_IN_ORDER, company_id, position, limit, least=2)
     sealed = await db.value("SELECT coalesce(max(position), 0) FROM audit_leaves")
-    found: list[Row] = []
+    found: Page[Row] = Page()
     if position <= sealed:
-        found += await db.rows(_SEALED, company_id, await _leaf(db, company_id, position), limit)
-    if len(found) < limit:
-        found += await db.rows(_UNSEALED, company_id, max(position, sealed + 1), limit - len(found))
+        found = await db.page(_SEALED, company_id, await _leaf(db, company_id, position), limit, least=2)
+    if len(found) < limit and not found.more:
+        behind = await db.page(_UNSEALED, company_id, max(position, sealed + 1), limit - len(found), least=2)
+        found += behind
+        found.more, found.size = behind.more, found.size + behind.size
+    return found
+
+
+async def _commits_before(db: Database, company_id: str, position: int, limit: int) -> Page[Row]:
+    """The commits of a company's runs up to a position, the newest first: two at least."""
+    if db.dialect == "postgres":
+        return await db.page(_IN_REVERSE, company_id, 0, position, limit, least=2)
+    sealed = await db.value("SELECT coalesce(max(position), 0) FROM audit_leaves")
+    found: Page[Row] = await db.page(_UNSEALED_IN_REVERSE, company_id, sealed + 1, position, limit, least=2)
+    if len(found) < limit and not found.more:
+        first = await _leaf(db, company_id, min(position, sealed) + 1)
+        earlier = await db.page(_SEALED_IN_REVERSE, company_id, first, limit - len(found), least=2)
+        found += earlier
+        found.more, found.size = earlier.more, found.size + earlier.size
     return found
 
 
@@ -82,13 +134,14 @@ async def _leaf(db: Database, company_id: str, position: int) -> int:
     return low
 
 
-def _events(company_id: str, row: Row) -> Iterator[CompanyEvent]:
-    """The events of a commit, its place in the chain checked."""
-    position, run_id, first, version, head, exact, events, before = row
+def _events(keys: CommitKeys, company_id: str, row: Row) -> Iterator[CompanyEvent]:
+    """The events of a commit, its MAC and its place in the chain checked."""
+    position, run_id, first, version, head, mac, exact, events, before = row
     if first == 1:
         before = genesis(company_id, run_id)
     if before is None:
         raise HistoryBroken(run_id, first - 1, "the commit before is missing or has no head")
     ChainWalk(run_id, before, first - 1).take(first, version, head, events)
+    keys.check((company_id, run_id), version, first, head, mac)
     for nth, event in enumerate(codec.decode_events(events, exact), 1):
         yield CompanyEvent(Position(position, nth), run_id, first + nth - 1, event)

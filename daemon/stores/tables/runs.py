@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from datetime import datetime
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from daemon.model import ParkedRun, RecordedEvent
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis
+from daemon.model.pages import Page, whole
 from daemon.stores import codec
 from daemon.stores.rows import INTEGER_MAX, bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from actors.core.messages import Event
     from actors.core.run import Run
+    from daemon.keys.commit_keys import CommitKeys
     from daemon.model import RunQuery
-    from daemon.stores.database import Database, Dialect, Key
+    from daemon.stores.database import Database, Dialect, Key, Row
 
 GATED = ("parked", "failed")
 """The statuses of runs that may have an open gate."""
 
 _EVENTS = (
-    "SELECT first_seq, version, head, exact, events FROM commits "
+    "SELECT first_seq, version, head, mac, exact, events FROM commits "
     "WHERE company_id = $1 AND run_id = $2 AND version > $3 AND version <= $4 ORDER BY version LIMIT $5"
 )
 HEAD = "SELECT head FROM commits WHERE company_id = $1 AND run_id = $2 AND version = $3"
@@ -84,40 +87,66 @@ def listing(dialect: Dialect, company_id: str, query: RunQuery) -> tuple[str, li
     return f"{' UNION ALL '.join(parts)} ORDER BY id DESC LIMIT $2", values
 
 
-async def history(db: Database, company_id: str, run_id: str, after: int, limit: int) -> Sequence[RecordedEvent]:
+def chosen(rows: Iterable[tuple[str, str, int]]) -> Page[Key]:
+    """The keys of the newest runs that fit into a page, of rows of key and size."""
+    page: Page[Key] = Page()
+    for company_id, run_id, size in sorted(rows, key=itemgetter(1), reverse=True):
+        if not page.take((company_id, run_id), int(size)):
+            break
+    return page
+
+
+async def history(db: Database, company_id: str, run_id: str, after: int, limit: int) -> Page[RecordedEvent]:
     """The events behind a seq; each commit holds at least one, so `limit` commits are enough."""
     limit, after = bounded(limit), min(after, INTEGER_MAX)
     version = await db.value(_VERSION, company_id, run_id)
+    page, reached = Page[RecordedEvent](), after
     if version is None or not limit:
-        return []
-    found: list[RecordedEvent] = []
-    reached = after
-    for first, last, events in await commits(db, (company_id, run_id), after, version, limit):
+        return page
+    found = await commits(db, (company_id, run_id), after, version, limit)
+    for first, last, events in found:
         reached = last
-        found += [RecordedEvent(seq, event) for seq, event in enumerate(events, first) if seq > after]
-        if len(found) >= limit:
-            return found[:limit]
-    if version > reached:
+        page += [RecordedEvent(seq, event) for seq, event in enumerate(events, first) if seq > after]
+        if len(page) >= limit:
+            del page[limit:]
+            page.size = found.size
+            return page
+    page.more, page.size = found.more, found.size
+    if version > reached and not page.more:
         raise HistoryBroken(run_id, reached + 1, f"the history ends, and the run is at version {version}")
-    return found
+    return page
 
 
 async def commits(
-    db: Database, key: Key, after: int, until: int, limit: int = INTEGER_MAX
-) -> Sequence[tuple[int, int, tuple[Event, ...]]]:
-    """The commits after one version up to another: first and last seq, events; chain checked."""
-    rows = await db.rows(_EVENTS, *key, after, until, limit)
+    db: Database, key: Key, after: int, until: int, limit: int | None = None
+) -> Page[tuple[int, int, tuple[Event, ...]]]:
+    """The commits after one version up to another: first and last seq, events; all is checked.
+
+    Without a limit they are all of them, else at most a page.
+    """
+    if limit is None:
+        rows = whole(await db.rows(_EVENTS, *key, after, until, INTEGER_MAX))
+    else:
+        rows = await db.page(_EVENTS, *key, after, until, limit)
+    found: Page[tuple[int, int, tuple[Event, ...]]] = Page()
+    found.more, found.size = rows.more, rows.size
     if not rows:
-        return []
+        return found
     before = min(rows[0][0], after + 1) - 1
     walk = ChainWalk(key[1], genesis(*key))
     if before:
         walk = walk_behind(key, before, await db.value(HEAD, *key, before))
-    found = []
-    for first, version, head, exact, events in rows:
-        walk.take(first, version, head, events)
-        found.append((first, version, codec.decode_events(events, exact)))
+    found += await db.sized(key[0], rows.size, lambda: list(_decoded(db.keys, key, walk, rows)))
     return found
+
+
+def _decoded(
+    keys: CommitKeys, key: Key, walk: ChainWalk, rows: Sequence[Row]
+) -> Iterator[tuple[int, int, tuple[Event, ...]]]:
+    for first, version, head, mac, exact, events in rows:
+        walk.take(first, version, head, events)
+        keys.check(key, version, first, head, mac)
+        yield first, version, codec.decode_events(events, exact)
 
 
 def walk_behind(key: Key, version: int, head: bytes | None) -> ChainWalk:
@@ -129,7 +158,8 @@ def walk_behind(key: Key, version: int, head: bytes | None) -> ChainWalk:
 async def replay(db: Database, key: Key, version: int, run: Run | None) -> Run:
     """The run at a version, from its whole history or from an earlier state."""
     after = 0 if run is None else run.version
-    return fold(key, version, run, (events for _, _, events in await commits(db, key, after, version)))
+    found = await commits(db, key, after, version)
+    return await db.sized(key[0], found.size, lambda: fold(key, version, run, (events for _, _, events in found)))
 
 
 def fold(key: Key, version: int, run: Run | None, parts: Iterable[tuple[Event, ...]]) -> Run:

@@ -10,7 +10,6 @@ from daemon.model.event_log import Position
 from daemon.model.webhooks import (
     KEPT_MAX,
     REVIVED_FROM,
-    WEBHOOKS_MAX,
     Delivery,
     DeliveryQueue,
     TooManyWebhooks,
@@ -77,13 +76,15 @@ _ENABLED = "SELECT company_id, id FROM webhooks WHERE enabled AND (company_id, i
 _ENABLED_HERE = {"sqlite": "AND $4 = 0", "postgres": f"AND (epoch = $4 OR {_FREE})"}
 
 
-async def add_webhook(db: Database, webhook: Webhook, logged: Logged, receipt: Receipt | None, at: str) -> None:
-    """Add a webhook with its cursor at the end, unless the company has WEBHOOKS_MAX."""
+async def add_webhook(
+    db: Database, webhook: Webhook, logged: Logged, receipt: Receipt | None, *, at: str, most: int
+) -> None:
+    """Add a webhook with its cursor at the end, unless the company has so many."""
     if receipt is not None:
         await add_receipt(db, receipt, at)
     # The log locks the company's commit order: a count after it sees what all others have added.
     await log(db, logged)
-    if await db.value("SELECT count(*) FROM webhooks WHERE company_id = $1", webhook.company_id) >= WEBHOOKS_MAX:
+    if await db.value("SELECT count(*) FROM webhooks WHERE company_id = $1", webhook.company_id) >= most:
         raise TooManyWebhooks
     times = (text(webhook.created_at), text(webhook.updated_at), webhook.updated_by)
     row = (*webhook.key, webhook.url, _types(webhook), webhook.description, webhook.sealed_secret, *times)

@@ -4,6 +4,7 @@ import { Component, type ReactNode, useLayoutEffect } from "react";
 import { EmptyState, LoadError, Loading } from "./components/Feedback";
 import { Heading } from "./components/Heading";
 import { Layout } from "./components/Layout";
+import { AccountPage } from "./pages/account/AccountPage";
 import { AuditPage } from "./pages/audit/AuditPage";
 import { ConnectorPage } from "./pages/connectors/ConnectorPage";
 import { ConnectorsPage } from "./pages/connectors/ConnectorsPage";
@@ -59,6 +60,7 @@ function page(path: string[]): ReactNode {
   if (first === "connectors")
     return second === undefined ? <ConnectorsPage /> : <ConnectorPage tool={second} />;
   if (first === "audit") return <AuditPage />;
+  if (first === "account") return <AccountPage />;
   return <NotFound />;
 }
 

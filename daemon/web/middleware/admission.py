@@ -14,7 +14,9 @@ from aiohttp.typedefs import Handler, Middleware
 
 from actors.actor import Overloaded
 from daemon.observability.logs import ThrottledLog
+from daemon.web.middleware.answers import in_pieces
 from daemon.web.middleware.auth import HEALTH, company_of
+from daemon.web.problems import OVERLOADED, Problem, quota_exceeded
 
 STANDING = 0.3
 REFUSED = web.RequestKey("refused", bool)
@@ -32,9 +34,10 @@ class Admission:
     `wait_s`, requests wait for `STANDING` of that: a longer queue would serve nobody sooner.
     """
 
-    def __init__(self, at_once_max: int, waiting_max: int, wait_s: float) -> None:
+    def __init__(self, at_once_max: int, waiting_max: int, wait_s: float, company_max: int | None = None) -> None:
         self.waiting = 0
         self._free = at_once_max
+        self._company_max = company_max
         self._waiting_max = waiting_max
         self._wait_s = wait_s
         self._queues: OrderedDict[str, OrderedDict[Turn, None]] = OrderedDict()
@@ -79,6 +82,8 @@ class Admission:
 
     def _line_up(self, company_id: str) -> Turn:
         queue = self._queues.get(company_id, OrderedDict())
+        if self._company_max is not None and len(queue) >= self._company_max:
+            raise quota_exceeded("company_requests", self._company_max, OVERLOADED)
         if len(queue) >= self._waiting_max - self.waiting:
             self._log.warn(waiting=self.waiting)
             raise Overloaded
@@ -116,7 +121,7 @@ ADMITTED: ContextVar[Admission | None] = ContextVar("admitted", default=None)
 
 
 def admitting(admission: Admission) -> Middleware:
-    """Let each request wait for its slot; /health needs none."""
+    """Let each request wait for its slot, and its answer for its reader; /health needs neither."""
 
     @web.middleware
     async def admit(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -124,16 +129,17 @@ def admitting(admission: Admission) -> Middleware:
             return await handler(request)
         try:
             await admission.enter(company_of(request))
-        except Overloaded:
+        except (Overloaded, Problem):
             request[REFUSED] = True
             raise
         ADMITTED.set(admission)
         try:
             if request.transport is None:
                 raise ConnectionResetError("the caller has gone while waiting")
-            return await handler(request)
+            response = await handler(request)
         finally:
             admission.leave()
+        return await in_pieces(request, response)
 
     return admit
 

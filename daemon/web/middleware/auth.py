@@ -18,7 +18,7 @@ PRINCIPAL = web.RequestKey("principal", Principal)
 HEALTH = "/health"
 ASSETS = "/assets/"
 NOBODY = ""
-_OPEN = frozenset({"/auth/register", "/auth/login", HEALTH, "/openapi.json", "/docs", "", "/"})
+_OPEN = frozenset({"/auth/register", "/auth/login", cookies.REFRESH_PATH, HEALTH, "/openapi.json", "/docs", "", "/"})
 
 
 def auth(services: Services, check: Callable[[web.Request], None]) -> Middleware:
@@ -50,7 +50,7 @@ def company_of(request: web.Request) -> str:
 
 
 def counts_still(request: web.Request) -> bool:
-    """Whether the token of a long request has neither expired nor been revoked meanwhile."""
+    """Whether the token of a long request has not expired, and its session not ended meanwhile."""
     try:
         request.app[SERVICES].identity.principal(_token(request))
     except NotAuthenticated:

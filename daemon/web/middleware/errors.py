@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import structlog
-from aiohttp import web
+from aiohttp import HttpVersion10, HttpVersion11, web
 from aiohttp.typedefs import Handler, Middleware
 
-from actors.actor import Stopped
+from actors.actor import Overloaded, Stopped
 from daemon.web import problems
+from daemon.web.middleware.admission import REFUSED
 from daemon.web.middleware.auth import HEALTH
 from daemon.web.middleware.in_flight import InFlight
+from daemon.web.middleware.occupancy import Occupancy, Use
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import Problem
 from daemon.web.responses import problem_response
 from daemon.web.services import Services
 
+VERSIONS = (HttpVersion11, HttpVersion10)
+MALFORMED = "malformed_request"
 _log = structlog.get_logger("penstock.access")
 
 
-def errors(services: Services, in_flight: InFlight) -> Middleware:
+def errors(services: Services, in_flight: InFlight, occupancy: Occupancy) -> Middleware:
     @web.middleware
     async def answer_errors(request: web.Request, handler: Handler) -> web.StreamResponse:
-        deadline = in_flight.begin()
+        deadline, transport = in_flight.begin(), request.transport
+        occupancy.use(transport, Use.WORK)
+        spare = occupancy.is_spare(transport)
         try:
             async with deadline:
-                _check_open(services, request)
+                _check_open(services, request, spare=spare)
+                _check_head(request)
                 response = await handler(request)
         except ConnectionError:  # there is nobody to answer
             raise
@@ -35,19 +42,44 @@ def errors(services: Services, in_flight: InFlight) -> Middleware:
                 problem = problems.unforeseen()
             if "Idempotency-Key" in request.headers and (services.draining() or services.store.failed):
                 problem = problems.in_doubt(problem)
-            response = problem_response(problem, request_id_of(request)).response()
+            if services.metrics is not None and (budget := problem.more.get("budget")) is not None:
+                services.metrics.quota_exceeded(budget)
+            response = _answer(request, problem)
         finally:
             in_flight.end(deadline)
-        if services.draining() and not response.prepared:
+            occupancy.use(transport, Use.IDLE)
+        if (spare or services.draining()) and not response.prepared:
             response.force_close()
         return response
 
     return answer_errors
 
 
-def _check_open(services: Services, request: web.Request) -> None:
-    if services.draining() and request.path != HEALTH:
+def _answer(request: web.Request, problem: Problem) -> web.StreamResponse:
+    response = problem_response(problem, request_id_of(request)).response()
+    if problem.code == MALFORMED:
+        response.force_close()
+    problem.__traceback__ = problem.__context__ = None  # its frames hold the body, and the problem: a ring
+    return response
+
+
+def _check_open(services: Services, request: web.Request, *, spare: bool) -> None:
+    if request.path == HEALTH:
+        return
+    if services.draining():
         raise Stopped
+    if spare:
+        request[REFUSED] = True
+        raise Overloaded
+
+
+def _check_head(request: web.Request) -> None:
+    """Refuse what a proxy may read otherwise than the parser has."""
+    if request.version not in VERSIONS:
+        raise Problem(MALFORMED, "The service speaks HTTP/1.1 and HTTP/1.0.")
+    coding = request.headers.get("Transfer-Encoding")
+    if coding is not None and (coding.lower() != "chunked" or request.version != HttpVersion11):
+        raise Problem(MALFORMED, "A body is sent with its length, or in HTTP/1.1 as chunked and nothing else.")
 
 
 def _cut_off(request: web.Request) -> Problem:

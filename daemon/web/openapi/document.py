@@ -114,7 +114,7 @@ def _responses(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
 def _refusals(path: str, operation: Operation) -> list[int]:
     found = {503, *operation.problems}
     if not operation.public:
-        found.add(401)
+        found |= {401, 429}
     if "{" in path:
         found.add(404)
     if operation.query:
@@ -165,7 +165,7 @@ def _problems(schemas: dict[str, Any]) -> dict[str, Any]:
     schema = _schema(ProblemDetails, schemas)
     examples: dict[int, dict[str, Any]] = {}
     for code, status, _ in codes():
-        example = json.loads(Problem(code, "").body(REQUEST_ID))
+        example = json.loads(Problem(code, "", other_status=status).body(REQUEST_ID))
         examples.setdefault(status, {})[code] = {"value": {**example, "detail": f"{example['title']}."}}
     return {
         f"Problem{status}": {

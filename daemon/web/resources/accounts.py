@@ -1,4 +1,4 @@
-"""Accounts: register, log in, log out, who am I."""
+"""Accounts: register, log in, log out, change the password, who am I."""
 
 from __future__ import annotations
 
@@ -10,51 +10,51 @@ from aiohttp import web
 from actors.ports import Receipt
 from daemon.contract import accounts as contract
 from daemon.contract.base import Empty
-from daemon.identity.accounts import Session
+from daemon.identity.accounts import InvalidCredentials, NewOwner, Session
+from daemon.identity.sessions import ClientInfo
+from daemon.identity.weak_passwords import weakness
 from daemon.model import Account, EmailTaken
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web import cookies
 from daemon.web.bodies import idempotency_key, parse, read, read_object
+from daemon.web.clients import CLIENTS
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, key_reused
-from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import KEYED, Operation
-from daemon.web.problems import email_taken
+from daemon.web.problems import Problem, email_taken, invalid
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.responses import JSON, StoredResponse, json_response, problem_response
-from daemon.web.services import SERVICES, Services
+from daemon.web.services import SERVICES
 
 PATH = "/auth/register"
+USER_AGENT_CHARS_MAX = 200
 
 
 @Operation(
-    "Register a company", contract.Session, 201, contract.Registration, headers=KEYED, problems=(409, 429), public=True
+    "Register a company",
+    contract.Session,
+    201,
+    contract.Registration,
+    headers=KEYED,
+    problems=(403, 409, 429),
+    public=True,
 )
 async def register(request: web.Request) -> web.Response:
     """Makes a company and its owner, and logs the owner in. An e-mail address has one account."""
-    services, of_page = request.app[SERVICES], cookies.of_page(request)
+    of_page = cookies.of_page(request)
+    if request.app[SERVICES].settings.registration == "invited":
+        raise Problem("forbidden", "Only who is invited may register here.", {"reason": "invited"})
     await request.app[RATE_LIMITS].registration(request)
     raw = await read_object(request)
-    body = parse(contract.Registration, raw)
-    text, store = idempotency_key(request), request.app[IDEMPOTENCY]
+    body = await parse(request, contract.Registration, raw)
+    text = idempotency_key(request)
     if of_page:
-        session = await _register(services, body, None)
-        return cookies.opened(request, _session_json(session), 201, services.settings.token_ttl_s)
+        return granted(request, await _register(request, body, None), 201)
     if text is None:
-        return _registered(_session_json(await _register(services, body, None))).response()
+        return _registered(session_json(await _register(request, body, None))).response()
     public = {name: value for name, value in raw.items() if name != "password"}
-    key = IdempotencyKey("", PATH, text, fingerprint(public))
-
-    async def execute() -> StoredResponse:
-        try:
-            return _registered(_session_json(await _register(services, body, key)))
-        except EmailTaken:
-            refusal = problem_response(email_taken(), request_id_of(request))
-            await store.keep(key.receipt(refusal))
-            return refusal
-
-    return (await store.answer(key, execute, partial(_replay_registration, services, body))).response()
+    return await _register_once(request, body, text, fingerprint(public))
 
 
 @Operation("Log in", contract.Session, request=contract.Login, problems=(401, 429), public=True)
@@ -64,23 +64,34 @@ async def log_in(request: web.Request) -> web.Response:
     An unknown address and a wrong password look the same.
     """
     services, of_page = request.app[SERVICES], cookies.of_page(request)
+    limits = request.app[RATE_LIMITS]
+    await limits.network(request)
     body = await read(request, contract.Login)
-    await request.app[RATE_LIMITS].login(request, body.email)
-    with slot_released():
-        session = await services.identity.log_in(body.email, body.password)
-    if of_page:
-        return cookies.opened(request, _session_json(session), 200, services.settings.token_ttl_s)
-    return json_response(_session_json(session))
+    async with limits.password(request, body.email):
+        session = await services.identity.log_in(body.email, body.password, client_of(request))
+    return granted(request, session, 200) if of_page else json_response(session_json(session))
 
 
 @Operation("Log out", status=204, request=Empty)
 async def log_out(request: web.Request) -> web.Response:
-    """Revokes the token at once and for good."""
+    """Ends the session at once and for good: its tokens no longer count."""
     services = request.app[SERVICES]
     await read(request, Empty)
-    await services.identity.log_out(principal_of(request))
+    await services.identity.sessions.log_out(principal_of(request))
     gone = web.Response(status=204)
     return cookies.closed(request, gone) if cookies.token_of(request) else gone
+
+
+@Operation("Change the password", status=204, request=contract.NewPassword, problems=(401, 429))
+async def change_password(request: web.Request) -> web.Response:
+    """Replaces the caller's own password, and ends all other sessions of the caller."""
+    services, principal = request.app[SERVICES], principal_of(request)
+    body = await read(request, contract.NewPassword)
+    account = await services.identity.account(principal)
+    _check_strength("/new", body.new, account.user.email, account.company.name)
+    async with request.app[RATE_LIMITS].password(request, account.user.email):
+        await services.identity.change_password(principal, body.current, body.new)
+    return web.Response(status=204)
 
 
 @Operation("Get the account", contract.Account)
@@ -89,41 +100,90 @@ async def get_account(request: web.Request) -> web.Response:
     return json_response(_account_json(await request.app[SERVICES].identity.account(principal_of(request))))
 
 
-async def _register(services: Services, body: contract.Registration, key: IdempotencyKey | None) -> Session:
-    def receipt(session: Session) -> Receipt | None:
-        """Keeps all of the session but the token, which is signed again from its claims."""
-        if key is None:
-            return None
-        claims, key_id = services.identity.claims(session.token)
-        kept = {"claims": claims, "key_id": key_id, "session": {**_session_json(session), "token": None}}
-        return key.sealed_receipt(dumps(kept))
-
-    with slot_released():
-        return await services.identity.register(body.company_name, body.email, body.password, body.name, receipt)
+def granted(request: web.Request, session: Session, status: int) -> web.Response:
+    """The session for the page, its tokens in cookies."""
+    shown = {name: value for name, value in session_json(session).items() if name not in {"token", "token_type"}}
+    settings = request.app[SERVICES].settings
+    grant = cookies.Grant(session.token, settings.page_token_ttl_s, session.refresh, settings.page_idle_s)
+    return cookies.opened(request, shown, status, grant)
 
 
-async def _replay_registration(services: Services, body: contract.Registration, receipt: Receipt) -> StoredResponse:
-    """The response of an earlier registration, byte for byte, if the password is right."""
-    with slot_released():
-        confirmed = await services.identity.confirms(body.email, body.password)
-    if not confirmed:
-        raise key_reused()
-    kept: dict[str, Any] = loads(receipt.body)
-    session = {**kept["session"], "token": services.identity.signed(kept["claims"], kept["key_id"])}
-    return _registered(session).as_replay()
+def client_of(request: web.Request) -> ClientInfo:
+    """Who asks for a session; the name that the client gives itself is cut."""
+    agent = "".join(filter(str.isprintable, request.headers.get("User-Agent", "")))[:USER_AGENT_CHARS_MAX]
+    return ClientInfo("page" if cookies.of_page(request) else "api", request.app[CLIENTS].address(request), agent)
 
 
-def _registered(session: dict[str, Any]) -> StoredResponse:
-    return StoredResponse(201, dumps(session), {"Content-Type": JSON})
-
-
-def _session_json(session: Session) -> dict[str, Any]:
+def session_json(session: Session) -> dict[str, Any]:
     return {
         "token": session.token,
         "token_type": "bearer",
         "expires_at": session.expires_at,
         **_account_json(session.account),
     }
+
+
+async def _register_once(request: web.Request, body: contract.Registration, text: str, digest: bytes) -> web.Response:
+    """Registers under an Idempotency-Key; a key belongs to an e-mail address."""
+    store = request.app[IDEMPOTENCY]
+    key = IdempotencyKey("", f"{PATH}/{body.email.casefold()}", text, digest)
+    earlier = IdempotencyKey("", PATH, text, digest)  # as versions before kept it
+    if await store.holds(earlier):
+        key = earlier
+
+    async def execute() -> StoredResponse:
+        try:
+            return _registered(session_json(await _register(request, body, key)))
+        except EmailTaken:
+            refusal = problem_response(email_taken(), request_id_of(request))
+            await store.keep(key.receipt(refusal))
+            return refusal
+
+    return (await store.answer(key, execute, partial(_replay_registration, request, body))).response()
+
+
+async def _register(request: web.Request, body: contract.Registration, key: IdempotencyKey | None) -> Session:
+    identity = request.app[SERVICES].identity
+    _check_strength("/password", body.password, body.email, body.company_name)
+
+    def receipt(session: Session) -> Receipt | None:
+        """Keeps all of the session but the token, which is signed again from its claims."""
+        if key is None:
+            return None
+        claims, key_id = identity.claims(session.token)
+        kept = {"claims": claims, "key_id": key_id, "session": {**session_json(session), "token": None}}
+        return key.sealed_receipt(dumps(kept))
+
+    owner = NewOwner(body.company_name, body.email, body.password, body.name)
+    async with request.app[RATE_LIMITS].hashing(request):
+        return await identity.register(owner, client_of(request), receipt)
+
+
+async def _replay_registration(request: web.Request, body: contract.Registration, receipt: Receipt) -> StoredResponse:
+    """The response of an earlier registration, byte for byte, if the password is right.
+
+    A wrong one counts as one of a log-in does.
+    """
+    identity = request.app[SERVICES].identity
+    try:
+        async with request.app[RATE_LIMITS].password(request, body.email):
+            await identity.confirm(body.email, body.password)
+    except InvalidCredentials:
+        raise key_reused() from None
+    kept: dict[str, Any] = loads(receipt.body)
+    session = {**kept["session"], "token": identity.signed(kept["claims"], kept["key_id"])}
+    return _registered(session).as_replay()
+
+
+def _check_strength(where: str, password: str, *own_names: str) -> None:
+    """422 for a password that is guessed at once."""
+    why = weakness(password, *own_names)
+    if why is not None:
+        raise invalid((where, why))
+
+
+def _registered(session: dict[str, Any]) -> StoredResponse:
+    return StoredResponse(201, dumps(session), {"Content-Type": JSON})
 
 
 def _account_json(one: Account) -> dict[str, Any]:

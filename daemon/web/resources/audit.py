@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -21,8 +22,9 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import Problem
+from daemon.web.resources.pages import in_turn, page_response
 from daemon.web.resources.runs import find
-from daemon.web.responses import JSON, from_number, json_response, list_response, next_page, page_response, to_cursor
+from daemon.web.responses import JSON, from_number, json_response, list_response, next_page, to_cursor
 from daemon.web.services import SERVICES
 
 MANAGER = "manager"
@@ -36,7 +38,9 @@ async def list_checkpoints(request: web.Request) -> web.Response:
     company_id = _audited_company(request)
     limit, before = page_limit(request), from_number(request, "checkpoints")
     found = await request.app[SERVICES].store.checkpoints(company_id, before, limit + 1)
-    return page_response(request, found, limit, "checkpoints", name=lambda last: last.size, show=Checkpoint.document)
+    return await page_response(
+        request, found, limit, "checkpoints", name=lambda last: last.size, show=Checkpoint.document
+    )
 
 
 @Operation("Get the public keys", dict[str, str])
@@ -51,8 +55,10 @@ async def list_audit_log(request: web.Request) -> web.Response:
     company_id = _audited_company(request)
     limit, before = page_limit(request), from_number(request, "log")
     # One commit more than events are shown: its head is what the others are chained to.
-    found = await request.app[SERVICES].store.logged(company_id, before, limit + 1)
-    newest, shown = _newest(company_id, found, limit, before)
+    async with in_turn(request):
+        found = await request.app[SERVICES].store.logged(company_id, before, limit + 1)
+        size, look = sum(len(one.events) for one in found), partial(_newest, company_id, found, limit, before)
+        newest, shown = await request.app[SERVICES].offload.sized(company_id, size, look)
     last = newest - len(shown) + 1
     more = next_page(request, to_cursor("log", str(last))) if last > 1 and shown else {}
     return list_response(shown, more)
@@ -82,9 +88,10 @@ async def get_run_audit(request: web.Request) -> web.Response:
     """
     found = await find(request)
     after, limit = _page(request, found.id)
-    proven = await _proven(request, found, after, limit)
-    body = await asyncio.to_thread(lambda: evidence(found.id, proven, after, limit).written())
-    until = proven.last.version if limit is None else after + limit
+    async with in_turn(request):
+        proven = await _proven(request, found, after, limit)
+        body = await asyncio.to_thread(lambda: evidence(found.id, proven, after, limit).written())
+    until = proven.last.version if limit is None else min(after + limit, _last(proven))
     more = next_page(request, to_cursor(f"audit-{found.id}", str(until))) if until < proven.last.version else {}
     return web.Response(body=body, headers={**more, "Content-Type": JSON})
 
@@ -109,15 +116,22 @@ async def export_audit(request: web.Request) -> web.StreamResponse:
 async def _write(request: web.Request, response: web.StreamResponse, company_id: str, size: int) -> None:
     """All commits below a size, then all checkpoints up to it, a bounded number at a time."""
     store = request.app[SERVICES].store
-    for first in range(0, size, PAGE):
-        found = await store.entries(company_id, first, min(first + PAGE, size))
+    first = 0
+    while first < size and (found := await store.entries(company_id, first, min(first + PAGE, size))):
+        first = found[-1].number + 1
         with slot_released():
-            await response.write(b"".join(export.entry_line(one) for one in found))
+            await response.write(await _joined(request, found, export.entry_line))
     before = size + 1
     while page := await store.checkpoints(company_id, before, PAGE):
         with slot_released():
-            await response.write(b"".join(export.checkpoint_line(one) for one in page))
+            await response.write(b"".join(map(export.checkpoint_line, page)))
         before = page[-1].size
+
+
+async def _joined(request: web.Request, found: Sequence[SealedCommit], show: Callable[[SealedCommit], bytes]) -> bytes:
+    size = sum(len(one.events) for one in found)
+    work = partial(b"".join, map(show, found))
+    return await request.app[SERVICES].offload.sized(principal_of(request).company_id, size, work)
 
 
 def _page(request: web.Request, run_id: str) -> tuple[int, int | None]:
@@ -125,6 +139,11 @@ def _page(request: web.Request, run_id: str) -> tuple[int, int | None]:
     if request.query.keys().isdisjoint({"limit", "cursor"}):
         return 0, None
     return from_number(request, f"audit-{run_id}") or 0, page_limit(request)
+
+
+def _last(proven: Proof) -> int:
+    """The last event among the commits that were read; a page may end early."""
+    return proven.commits[-1].version if proven.commits else proven.last.version
 
 
 async def _proven(request: web.Request, run: Run, after: int, limit: int | None) -> Proof:

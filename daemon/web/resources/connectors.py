@@ -11,6 +11,7 @@ from actors.core.calls import Connector
 from daemon.connectors.url_policy import UrlPolicy
 from daemon.contract import connectors as contract
 from daemon.model import ConnectorChange, StoredConnector
+from daemon.model.budgets import BudgetExceeded
 from daemon.templates.cel import compile_rule
 from daemon.web.bodies import page_limit, read
 from daemon.web.middleware.admission import slot_released
@@ -18,8 +19,10 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.parameters import TOOL_ID
 from daemon.web.problems import existing, invalid, not_found
-from daemon.web.responses import from_cursor, from_number, json_response, page_response
-from daemon.web.services import SERVICES
+from daemon.web.rate_limits import RATE_LIMITS
+from daemon.web.resources.pages import page_response
+from daemon.web.responses import from_cursor, from_number, json_response
+from daemon.web.services import SERVICES, Services
 
 
 @Operation("List connectors", list[contract.Connector], query=PAGED)
@@ -28,7 +31,7 @@ async def list_connectors(request: web.Request) -> web.Response:
     limit, after = page_limit(request), from_cursor(request, "connectors") or ""
     stored = await request.app[SERVICES].connector_service.all(principal_of(request).company_id)
     found = [tool_id for tool_id in sorted(stored) if tool_id > after]
-    return page_response(
+    return await page_response(
         request, found, limit, "connectors", name=str, show=lambda tool_id: _connector_json(stored[tool_id])
     )
 
@@ -41,7 +44,7 @@ async def get_connector(request: web.Request) -> web.Response:
     return json_response(_connector_json(existing(one)))
 
 
-@Operation("Store a connector", contract.Connector, request=contract.ConnectorDefinition, also=(201,))
+@Operation("Store a connector", contract.Connector, request=contract.ConnectorDefinition, also=(201,), problems=(507,))
 async def put_connector(request: web.Request) -> web.Response:
     """Binds a tool to an HTTP API; 201 when it had no connector.
 
@@ -55,6 +58,8 @@ async def put_connector(request: web.Request) -> web.Response:
     earlier = await services.connector_service.stored(principal.company_id, tool_id)
     if connector.auth_type != "none" and body.auth_token is None and (earlier is None or not earlier.sealed_secret):
         raise invalid(("/auth_token", f"is required by auth_type {connector.auth_type}, and none is stored"))
+    if earlier is None:
+        await _check_budget(services, principal.company_id)
     stored, new = await services.connector_service.put(
         principal.company_id, connector, body.auth_token, principal.email, via=principal.via
     )
@@ -78,7 +83,7 @@ async def list_connector_changes(request: web.Request) -> web.Response:
     limit, before = page_limit(request), from_number(request, "changes")
     connector_service, company_id = request.app[SERVICES].connector_service, principal_of(request).company_id
     found = existing(await connector_service.changes(company_id, request.match_info["tool_id"], before, limit + 1))
-    return page_response(request, found, limit, "changes", name=lambda last: last.number, show=_change_json)
+    return await page_response(request, found, limit, "changes", name=lambda last: last.number, show=_change_json)
 
 
 @Operation("Test a connector", contract.ConnectorTestResult, request=contract.ConnectorDefinition)
@@ -97,12 +102,20 @@ async def test_connector(request: web.Request) -> web.Response:
             auth = stored.connector
             connector = replace(connector, auth_type=auth.auth_type, auth_header=auth.auth_header)
     _check(connector, body.auth_token, services.url_policy)
+    if (refusal := services.url_policy.refusal(connector.base_url)) is not None:
+        raise invalid(("/base_url", refusal))
+    await request.app[RATE_LIMITS].test(principal.company_id)
     with slot_released():
-        refusal = await services.url_policy.refusal(connector.base_url)
-        if refusal is not None:
-            raise invalid(("/base_url", refusal))
         result = await services.dispatcher.test_connector(principal.company_id, connector, body.auth_token)
     return json_response(result)
+
+
+async def _check_budget(services: Services, company_id: str) -> None:
+    """BudgetExceeded for a company that may not have one more connector."""
+    most = services.settings.company_connectors_max
+    if len(await services.connector_service.all(company_id)) >= most:
+        raise BudgetExceeded("company_connectors", most, f"A company has at most {most} connectors.")
+    await services.stored.store_more(company_id)
 
 
 def _tool_id(request: web.Request) -> str:

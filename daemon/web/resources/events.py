@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from aiohttp import web
 
+from actors.core.run import Visit
 from daemon.contract import events as contract
 from daemon.engine.feed import CompanySubscription, RunSubscription
 from daemon.model import RecordedEvent
-from daemon.model.event_log import BEGINNING, Position, event_json, shown_event
+from daemon.model.event_log import BEGINNING, CompanyEvent, Position, event_json, shown_event
+from daemon.model.pages import Page
 from daemon.web.bodies import number, page_limit
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import etag, invalid
+from daemon.web.resources.pages import goes_on, in_turn, page_response, rendered
 from daemon.web.resources.run_json import gate_json
 from daemon.web.resources.runs import as_read, find
-from daemon.web.responses import from_cursor, list_response, next_page, page_response, within_bytes
+from daemon.web.responses import from_cursor, list_response, next_page
 from daemon.web.services import SERVICES
 from daemon.web.sse import BEAT, frame, notice, soon, stream, wants_stream
 
@@ -41,33 +45,40 @@ async def list_run_events(request: web.Request) -> web.StreamResponse:
     kind = f"events-{run.id}"
     limit, cursor = page_limit(request), from_cursor(request, kind, _SEQ)
     after = number(request, "after", 0) if cursor is None else int(cursor)
-    found = await request.app[SERVICES].store.history(run.company_id, run.id, after, limit + 1)
-    return page_response(request, found, limit, kind, name=lambda last: last.seq, show=_event_json)
+    async with in_turn(request):
+        found = await request.app[SERVICES].store.history(run.company_id, run.id, after, limit + 1)
+        return await page_response(request, found, limit, kind, name=lambda last: last.seq, show=_event_json)
 
 
 @Operation(
     "List the events of all runs",
     list[contract.CompanyEvent],
-    query=("after", "limit"),
+    query=("after", "before", "limit"),
     headers=("Last-Event-ID",),
     stream=True,
 )
 async def list_events(request: web.Request) -> web.StreamResponse:
-    """The events of all runs of the company, oldest first.
+    """The events of all runs of the company, oldest first; with `before` the newest first.
 
     With `Accept: text/event-stream` they are streamed live.
     """
     services, company_id = request.app[SERVICES], principal_of(request).company_id
-    after = _after(request)
+    ids, after = services.store.event_ids, _after(request, company_id)
     if wants_stream(request):
         with services.feed.listen(company_id) as subscription:
             begun = await services.store.log_end(company_id) if after is None else after
             return await stream(request, _of_company(request, company_id, begun, subscription))
-    limit = page_limit(request)
-    found = await services.store.read_after(company_id, after or BEGINNING, limit + 1)
-    items = within_bytes(found[:limit], event_json)
-    further = str(found[len(items) - 1].position) if len(found) > len(items) else None
-    return list_response(items, None if further is None else next_page(request, further, "after"))
+    limit, before = page_limit(request), _before(request, company_id)
+    async with in_turn(request):
+        if before is None:
+            found = await services.store.read_after(company_id, after or BEGINNING, limit + 1)
+        else:
+            found = await services.store.read_before(company_id, before, limit + 1)
+        items = await rendered(request, found, limit, lambda one: event_json(one, ids.text(company_id, one.position)))
+    further = ids.text(company_id, found[len(items) - 1].position) if goes_on(found, items) else None
+    return list_response(
+        items, None if further is None else next_page(request, further, "after" if before is None else "before")
+    )
 
 
 async def _of_company(
@@ -78,11 +89,13 @@ async def _of_company(
     The first frame says where it begins, so that a reader who is cut off early goes on from there.
     """
     store, sent = request.app[SERVICES].store, begun
-    yield b"id: %s\n\n" % str(begun).encode()
+    text = partial(store.event_ids.text, company_id)
+    yield b"id: %s\n\n" % text(begun).encode()
     while True:
         while found := await store.read_after(company_id, sent, PAGE):
             sent = found[-1].position
-            yield b"".join(frame(str(one.position), one.event.type, event_json(one)) for one in found)
+            work = partial(_frames_of_company, found, text)
+            yield await request.app[SERVICES].offload.sized(company_id, found.size, work)
         if await soon(subscription.next) is None:
             yield BEAT
         if subscription.connectors_changed:
@@ -111,11 +124,9 @@ class RunEventStream:
                 return web.Response(status=204)
             return await stream(self._request, self._frames(first, subscription))
 
-    async def _frames(
-        self, first: Sequence[RecordedEvent], subscription: RunSubscription
-    ) -> AsyncGenerator[bytes, None]:
+    async def _frames(self, first: Page[RecordedEvent], subscription: RunSubscription) -> AsyncGenerator[bytes, None]:
         while first:
-            yield self._framed(first)
+            yield await self._framed(first, first.size)
             first = await self._recorded()
         if not self._is_over and (changed := await self._changed_gates()):
             yield changed
@@ -130,8 +141,9 @@ class RunEventStream:
                 continue
             before = run.version - len(events)
             while before > self._sent and (missed := await self._recorded()):  # committed elsewhere
-                yield self._framed(missed)
-            yield self._framed([RecordedEvent(before + index, event) for index, event in enumerate(events, 1)])
+                yield await self._framed(missed, missed.size)
+            recorded = [RecordedEvent(before + index, event) for index, event in enumerate(events, 1)]
+            yield await self._framed(recorded, run.weight)
             self._ended = run.ended is not None
 
     @property
@@ -143,23 +155,37 @@ class RunEventStream:
         """Frames of the open gates that have changed since they were sent last."""
         committed = await find(self._request)
         run, tag = await as_read(self._services, committed)
-        frames = []
+        changed = []
         for opened, visit in zip(committed.parked, run.parked, strict=True):
             key, was, now = (visit.step_id, visit.visit), opened.gate, visit.gate
             if was is not None and now is not None and self._gates.get(key, was.digest) != now.digest:
                 self._gates[key] = now.digest
-                changed = {"type": "gate_changed", "run_id": run.id, "gate": gate_json(visit), "etag": etag(tag)}
-                frames.append(notice("gate_changed", changed))
-        return b"".join(frames)
+                changed.append(visit)
+        show = partial(_frames_of_gates, run.id, changed, etag(tag))
+        return await self._services.offload.sized(run.company_id, run.weight, show)
 
-    async def _recorded(self) -> Sequence[RecordedEvent]:
+    async def _recorded(self) -> Page[RecordedEvent]:
         return await self._services.store.history(*self._key, self._sent, PAGE)
 
-    def _framed(self, found: Sequence[RecordedEvent]) -> bytes:
-        """The frames of those that were not sent yet."""
+    async def _framed(self, found: Sequence[RecordedEvent], size: int) -> bytes:
+        """The frames of those that were not sent yet; together they have about that size."""
         fresh = [recorded for recorded in found if recorded.seq > self._sent]
         self._sent = max((recorded.seq for recorded in fresh), default=self._sent)
-        return b"".join(frame(str(one.seq), one.event.type, _event_json(one)) for one in fresh)
+        return await self._services.offload.sized(self._key[0], size, partial(_frames_of_run, fresh))
+
+
+def _frames_of_run(found: Sequence[RecordedEvent]) -> bytes:
+    return b"".join(frame(str(one.seq), one.event.type, _event_json(one)) for one in found)
+
+
+def _frames_of_company(found: Sequence[CompanyEvent], text: Callable[[Position], str]) -> bytes:
+    shown = [(text(one.position), one) for one in found]
+    return b"".join(frame(name, one.event.type, event_json(one, name)) for name, one in shown)
+
+
+def _frames_of_gates(run_id: str, changed: Sequence[Visit], tag: str) -> bytes:
+    shown = ({"type": "gate_changed", "run_id": run_id, "gate": gate_json(visit), "etag": tag} for visit in changed)
+    return b"".join(notice("gate_changed", one) for one in shown)
 
 
 def _last_seen(request: web.Request) -> int:
@@ -171,13 +197,24 @@ def _last_seen(request: web.Request) -> int:
     return int(text)
 
 
-def _after(request: web.Request) -> Position | None:
+def _before(request: web.Request, company_id: str) -> Position | None:
+    """The position of the event that a page ends before; None without one."""
+    text = request.query.get("before")
+    if text is None:
+        return None
+    position = request.app[SERVICES].store.event_ids.parse(company_id, text)
+    if position is None or "after" in request.query:
+        raise invalid(("/before", "has to be the id of an event, and stands without after"))
+    return position
+
+
+def _after(request: web.Request, company_id: str) -> Position | None:
     """The position that the reader has reached; None for one who has not begun."""
     seen = request.headers.get("Last-Event-ID") if wants_stream(request) else None
     text = request.query.get("after") if seen is None else seen
     if text is None:
         return None
-    position = BEGINNING if text == "0" else Position.parse(text)
+    position = BEGINNING if text == "0" else request.app[SERVICES].store.event_ids.parse(company_id, text)
     if position is None:
         where, name = ("/after", "") if seen is None else ("", "Last-Event-ID ")
         raise invalid((where, f"{name}has to be the id of an event, or 0 for the beginning"))

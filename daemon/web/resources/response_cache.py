@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from aiohttp import web
 
 from actors.core.run import Run
-from daemon.runtime.json_codec import dumps
-from daemon.web.resources.run_json import run_json
+from actors.ports import Compute
+from daemon.web.resources.run_json import run_body
 
 KEPT_BYTES_MAX = 16 * 1024 * 1024
 
@@ -17,17 +19,18 @@ class ResponseCache:
     Only committed runs may come here: of two decisions on the same version one is never committed.
     """
 
-    def __init__(self, bytes_max: int = KEPT_BYTES_MAX) -> None:
+    def __init__(self, compute: Compute, bytes_max: int = KEPT_BYTES_MAX) -> None:
+        self._compute = compute
         self._kept: dict[tuple[str, str], tuple[int, bytes]] = {}
         self._free_bytes = bytes_max
 
-    def body(self, run: Run) -> bytes:
+    async def body(self, run: Run) -> bytes:
         """A committed run as JSON."""
         key = (run.company_id, run.id)
         kept = self._kept.get(key)
         if kept is not None and kept[0] == run.version:
             return kept[1]
-        body = dumps(run_json(run))
+        body = await self._compute.sized(run.company_id, run.weight, partial(run_body, run))
         self._drop(key)
         self._kept[key] = (run.version, body)
         self._free_bytes -= len(body)

@@ -15,14 +15,13 @@ from actors.core.messages import Command, Rejected
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Receipt, StoreFailed
-from daemon.runtime.json_codec import dumps
 from daemon.web.bodies import prefer
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import existing, problem_of
 from daemon.web.resources.response_cache import RESPONSE_CACHE
-from daemon.web.resources.run_json import run_json
+from daemon.web.resources.run_json import run_body
 from daemon.web.responses import StoredResponse, problem_response, run_response
 from daemon.web.services import SERVICES, Services
 
@@ -49,7 +48,7 @@ class Responder:
         if rejected is not None:
             return self.refused(rejected)
         if self.wait_s is None or run.resting:
-            return self.run(run, dumps(run_json(run)))
+            return self.run(run, run_body(run))
         return None
 
     def run(self, run: Run, body: bytes) -> StoredResponse:
@@ -93,7 +92,11 @@ async def _dispatch(
         if key is not None and decided.code != "not_found":
             await request.app[IDEMPOTENCY].refuse(key.receipt(refusal, command.run_key[1]))
         return refusal
-    response = responses[-1] if responses else responder.respond(decided.run, decided.rejected)
+    if responses:
+        response = responses[-1]
+    else:
+        answer = partial(responder.respond, decided.run, decided.rejected)
+        response = await request.app[SERVICES].offload.sized(decided.run.company_id, decided.run.weight, answer)
     return response or await _settle(request.app, responder, decided.run, key)
 
 
@@ -107,7 +110,7 @@ async def _settle(app: web.Application, responder: Responder, run: Run, key: Ide
     """Wait for the run to rest, answer, and keep the answer."""
     if responder.wait_s is not None and not run.resting:
         run = await _rested(app[SERVICES], run, responder.wait_s)
-    response = responder.run(run, app[RESPONSE_CACHE].body(run))
+    response = responder.run(run, await app[RESPONSE_CACHE].body(run))
     if key is not None:
         try:
             await app[IDEMPOTENCY].keep(key.receipt(response, run.id))

@@ -9,6 +9,10 @@ from typing import Any
 
 from actors.core.calls import shown, shown_plan
 from actors.core.run import Run, Visit
+from daemon.runtime.json_codec import dumps
+from daemon.runtime.json_pieces import dumps_in_pieces
+
+PIECES_BYTES = 1024 * 1024
 
 
 def run_json(run: Run) -> dict[str, Any]:
@@ -37,6 +41,10 @@ def run_json(run: Run) -> dict[str, Any]:
         "completed_at": ended.at if ended is not None and ended.status == "completed" else None,
         "ended": None if ended is None else {"at": ended.at, "by": ended.by, "reason": ended.reason},
     }
+
+
+def run_body(run: Run) -> bytes:
+    return dumps_in_pieces(run_json(run)) if run.weight > PIECES_BYTES else dumps(run_json(run))
 
 
 def summary_json(run: Run) -> dict[str, Any]:

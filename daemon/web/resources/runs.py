@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -13,23 +15,26 @@ from daemon.contract import runs as contract
 from daemon.contract.base import Empty
 from daemon.model import RunQuery
 from daemon.runtime.ids import new_id
-from daemon.runtime.json_codec import dumps
+from daemon.templates.catalog import CatalogEntry
 from daemon.web.bodies import has_already, if_match, page_limit, parse, path_key, traceparent
+from daemon.web.incoming import is_large
+from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import etag, existing, invalid, not_found
+from daemon.web.resources.pages import in_turn, page_response
 from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
-from daemon.web.resources.run_json import run_json, summary_json
-from daemon.web.responses import from_cursor, page_response, run_response
+from daemon.web.resources.run_json import run_body, run_json, summary_json
+from daemon.web.responses import from_cursor, run_response
 from daemon.web.services import SERVICES, Services
 
 SUMMARY = "summary"
 
 
 @Operation(
-    "Start a run", contract.Run, 201, contract.StartRun, headers=(*KEYED, "Prefer", "traceparent"), problems=(404,)
+    "Start a run", contract.Run, 201, contract.StartRun, headers=(*KEYED, "Prefer", "traceparent"), problems=(404, 507)
 )
 @command()
 async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
@@ -37,16 +42,17 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 
     202 says that it still executed when the wait ended.
     """
-    services, principal, body = request.app[SERVICES], principal_of(request), parse(contract.StartRun, raw)
+    services, principal = request.app[SERVICES], principal_of(request)
+    body = await parse(request, contract.StartRun, raw)
     await services.catalog.keep()
     entry = services.catalog.current(body.vertical)
     if entry is None:
         raise not_found("There is no template with this vertical.")
-    errors = entry.input_errors(body.inputs)
-    if errors:
-        raise invalid(*errors)
+    await _check_inputs(request, entry, body.inputs)
+    run_id = new_id()
+    await services.stored.begin_run(principal.company_id, run_id)
     message = Start(
-        run_id=new_id(),
+        run_id=run_id,
         company_id=principal.company_id,
         by=principal.email,
         via=principal.via,
@@ -56,6 +62,14 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
         at=services.now(),
     )
     return RunCommand((message.company_id, message.run_id), message, entry.template)
+
+
+async def _check_inputs(request: web.Request, entry: CatalogEntry, inputs: dict[str, Any]) -> None:
+    checks, company_id, large = request.app[SERVICES].input_checks, principal_of(request).company_id, is_large(request)
+    with slot_released() if large else nullcontext():
+        errors = await checks.errors(company_id, entry, inputs, large=large)
+    if errors:
+        raise invalid(*errors)
 
 
 @Operation(
@@ -72,7 +86,8 @@ async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     A gate is decided once: of several verdicts the first counts, the others are refused (409). A
     verdict with the gate's `digest` is refused (412) if anything has changed since it was shown.
     """
-    principal, run_key, body = principal_of(request), path_key(request, "run_id"), parse(contract.ResumeRun, raw)
+    principal, run_key = principal_of(request), path_key(request, "run_id")
+    body = await parse(request, contract.ResumeRun, raw)
     message = Resume(
         gate=body.gate,
         decision=body.decision,
@@ -94,7 +109,8 @@ async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 @command(optional=True, wait=default_wait)  # a run that is cancelled rests at once
 async def cancel_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """Ends a run where it stands."""
-    principal, run_key, body = principal_of(request), path_key(request, "run_id"), parse(contract.CancelRun, raw)
+    principal, run_key = principal_of(request), path_key(request, "run_id")
+    body = await parse(request, contract.CancelRun, raw)
     at, tags = request.app[SERVICES].now(), if_match(request)
     return RunCommand(run_key, Cancel(by=principal.email, via=principal.via, reason=body.reason, tags=tags, at=at))
 
@@ -105,7 +121,8 @@ async def cancel_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 @command(optional=True)
 async def retry_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """Goes on from the failed step."""
-    principal, run_key, _ = principal_of(request), path_key(request, "run_id"), parse(Empty, raw)
+    principal, run_key = principal_of(request), path_key(request, "run_id")
+    await parse(request, Empty, raw)
     at, tags = request.app[SERVICES].now(), if_match(request)
     return RunCommand(run_key, Retry(by=principal.email, via=principal.via, tags=tags, at=at))
 
@@ -117,7 +134,10 @@ async def get_run(request: web.Request) -> web.Response:
     stands, tag = await as_read(request.app[SERVICES], run)
     if has_already(request, etag(tag)):
         return web.Response(status=304, headers={"ETag": etag(tag)})
-    body = request.app[RESPONSE_CACHE].body(run) if stands is run else dumps(run_json(stands))
+    if stands is run:
+        body = await request.app[RESPONSE_CACHE].body(run)
+    else:
+        body = await request.app[SERVICES].offload.sized(run.company_id, run.weight, partial(run_body, stands))
     return run_response(run, body, 200, tag=tag).response()
 
 
@@ -143,10 +163,13 @@ async def list_runs(request: web.Request) -> web.Response:
         vertical=request.query.get("vertical"),
         parked_at=request.query.get("parked_at"),
     )
-    found = [(await as_read(services, run))[0] for run in await services.store.find(principal.company_id, query)]
-    return page_response(
-        request, found, limit, "runs", name=lambda last: last.id, show=run_json if view is None else summary_json
-    )
+    async with in_turn(request):
+        found = await services.store.find(principal.company_id, query)
+        for nth, run in enumerate(found):
+            found[nth], _ = await as_read(services, run)
+        return await page_response(
+            request, found, limit, "runs", name=lambda last: last.id, show=run_json if view is None else summary_json
+        )
 
 
 async def find(request: web.Request) -> Run:
@@ -160,5 +183,6 @@ async def as_read(services: Services, run: Run) -> tuple[Run, str]:
     if unchanged(run, connectors):
         return run, tag(run, ())
     template = await services.catalog.pinned(run.template_digest)
-    gates = changed_gates(run, template, connectors)
+    look = partial(changed_gates, run, template, connectors)
+    gates = await services.offload.sized(run.company_id, run.weight, look)
     return as_it_stands(run, gates), tag(run, gates)

@@ -13,7 +13,8 @@ from daemon.web.bodies import page_limit
 from daemon.web.operations import PAGED, Operation
 from daemon.web.parameters import DIGEST
 from daemon.web.problems import existing, invalid, not_found
-from daemon.web.responses import from_cursor, json_response, page_response
+from daemon.web.resources.pages import page_response
+from daemon.web.responses import from_cursor, json_response
 from daemon.web.services import SERVICES
 
 
@@ -22,7 +23,7 @@ async def list_templates(request: web.Request) -> web.Response:
     """All process templates, by name."""
     limit, after = page_limit(request), from_cursor(request, "templates") or ""
     found = [entry for entry in request.app[SERVICES].catalog.entries if entry.template.vertical > after]
-    return page_response(
+    return await page_response(
         request, found, limit, "templates", name=lambda last: last.template.vertical, show=_template_json
     )
 

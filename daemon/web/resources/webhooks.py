@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -11,7 +12,9 @@ from actors.ports import Receipt
 from daemon.contract import webhooks as contract
 from daemon.contract.base import Empty
 from daemon.identity.accounts import Principal
-from daemon.model.webhooks import WEBHOOKS_MAX, Delivery, TooManyWebhooks, Webhook, WebhookDraft
+from daemon.model.budgets import BudgetExceeded
+from daemon.model.event_log import EventIds
+from daemon.model.webhooks import Delivery, TooManyWebhooks, Webhook, WebhookDraft
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, path_key, read
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
@@ -19,7 +22,9 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
 from daemon.web.problems import existing, invalid, not_found
-from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response, page_response
+from daemon.web.rate_limits import RATE_LIMITS
+from daemon.web.resources.pages import page_response
+from daemon.web.responses import JSON, StoredResponse, from_cursor, from_number, json_response
 from daemon.web.services import SERVICES, Services
 
 
@@ -31,15 +36,15 @@ async def _replay_creation(request: web.Request, _: IdempotencyKey, receipt: Rec
     return _created_response({**kept, "secret": secret}).as_replay()
 
 
-@Operation("Create a webhook", contract.NewWebhook, 201, contract.WebhookDefinition, headers=KEYED)
+@Operation("Create a webhook", contract.NewWebhook, 201, contract.WebhookDefinition, headers=KEYED, problems=(507,))
 @idempotent(_replay_creation)
 async def create_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Has the events of all runs sent to a URL from now on.
 
     The secret that signs them is shown this once.
     """
-    services, body = request.app[SERVICES], parse(contract.WebhookDefinition, raw)
-    await _check(services, body.url)
+    services, body = request.app[SERVICES], await parse(request, contract.WebhookDefinition, raw)
+    _check(services, body.url)
 
     def receipt(webhook: Webhook) -> Receipt | None:
         """Keeps the response with the secret sealed."""
@@ -48,10 +53,12 @@ async def create_webhook(request: web.Request, raw: dict[str, Any], key: Idempot
         sealed = base64.b64encode(webhook.sealed_secret).decode()
         return key.sealed_receipt(dumps({**_webhook_json(webhook), "sealed": sealed}))
 
+    await services.stored.store_more(principal_of(request).company_id)
     try:
         webhook, secret = await services.webhooks.create(_draft(principal_of(request), body), receipt)
     except TooManyWebhooks:
-        raise invalid(("", f"a company has at most {WEBHOOKS_MAX} webhooks")) from None
+        most = services.settings.company_webhooks_max
+        raise BudgetExceeded("company_webhooks", most, f"A company has at most {most} webhooks.") from None
     return _created_response({**_webhook_json(webhook), "secret": secret})
 
 
@@ -61,7 +68,7 @@ async def list_webhooks(request: web.Request) -> web.Response:
     limit, after = page_limit(request), from_cursor(request, "webhooks", ID) or ""
     every = await request.app[SERVICES].webhooks.all(principal_of(request).company_id)
     found = [one for one in every if one.id > after]
-    return page_response(request, found, limit, "webhooks", name=lambda last: last.id, show=_webhook_json)
+    return await page_response(request, found, limit, "webhooks", name=lambda last: last.id, show=_webhook_json)
 
 
 @Operation("Get a webhook", contract.Webhook)
@@ -76,7 +83,7 @@ async def put_webhook(request: web.Request) -> web.Response:
     services, (company_id, webhook_id) = request.app[SERVICES], _key(request)
     body = await read(request, contract.WebhookDefinition)
     existing(await services.webhooks.one(company_id, webhook_id))
-    await _check(services, body.url)
+    _check(services, body.url)
     one = await services.webhooks.change(_draft(principal_of(request), body), webhook_id)
     return json_response(_webhook_json(existing(one)))
 
@@ -95,6 +102,7 @@ async def test_webhook(request: web.Request) -> web.Response:
     """Sends a signed message of the type `webhook.test`, once and now."""
     services = request.app[SERVICES]
     await read(request, Empty)
+    await request.app[RATE_LIMITS].test(principal_of(request).company_id)
     return json_response(existing(await services.webhooks.test(*_key(request))))
 
 
@@ -103,12 +111,15 @@ async def list_deliveries(request: web.Request) -> web.Response:
     """What was sent to a webhook or waits to be, newest first."""
     limit, before = page_limit(request), from_number(request, "deliveries")
     found = existing(await request.app[SERVICES].webhooks.deliveries(*_key(request), before, limit + 1))
-    return page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=_delivery_json)
+    show = partial(_delivery_json, ids=request.app[SERVICES].store.event_ids)
+    return await page_response(request, found, limit, "deliveries", name=lambda last: last.number, show=show)
 
 
 async def _redeliver(request: web.Request, key: IdempotencyKey | None, _: Receipt | None = None) -> StoredResponse:
-    one = await request.app[SERVICES].webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
-    response = StoredResponse(202, dumps(_delivery_json(existing(one))), {"Content-Type": JSON})
+    services = request.app[SERVICES]
+    one = await services.webhooks.redeliver(*_key(request), request.match_info["delivery_id"])
+    body = dumps(_delivery_json(existing(one), services.store.event_ids))
+    response = StoredResponse(202, body, {"Content-Type": JSON})
     if key is not None:
         await request.app[IDEMPOTENCY].keep(key.receipt(response))
     return response
@@ -118,7 +129,7 @@ async def _redeliver(request: web.Request, key: IdempotencyKey | None, _: Receip
 @idempotent(_redeliver, optional=True)
 async def redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Sends an event to a webhook once more, with the same id."""
-    parse(Empty, raw)
+    await parse(request, Empty, raw)
     return await _redeliver(request, key)
 
 
@@ -131,9 +142,9 @@ def _draft(principal: Principal, body: contract.WebhookDefinition) -> WebhookDra
     return WebhookDraft(principal.company_id, body.url, events, body.description, principal.email, principal.via)
 
 
-async def _check(services: Services, url: str) -> None:
+def _check(services: Services, url: str) -> None:
     """422 for what may not be called from here."""
-    if (refusal := services.url_policy.mistake(url) or await services.url_policy.refusal(url)) is not None:
+    if (refusal := services.url_policy.mistake(url) or services.url_policy.refusal(url)) is not None:
         raise invalid(("/url", refusal))
 
 
@@ -145,7 +156,6 @@ def _webhook_json(one: Webhook) -> dict[str, Any]:
     return contract.Webhook.view(one, disabled_reason=one.reason)
 
 
-def _delivery_json(one: Delivery) -> dict[str, Any]:
-    return contract.Delivery.view(
-        one, event_id=str(one.position), last_attempt_at=one.last_at, next_attempt_at=one.next_at
-    )
+def _delivery_json(one: Delivery, ids: EventIds) -> dict[str, Any]:
+    event_id = ids.text(one.company_id, one.position)
+    return contract.Delivery.view(one, event_id=event_id, last_attempt_at=one.last_at, next_attempt_at=one.next_at)

@@ -14,57 +14,80 @@ from aiohttp.http_exceptions import ContentEncodingError, HttpProcessingError, L
 from daemon.observability.logs import ThrottledLog
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
-from daemon.web.problems import SERVER, Problem, unforeseen, unsupported_encoding
+from daemon.web.middleware.occupancy import Occupancy
+from daemon.web.middleware.request_id import guard
+from daemon.web.problems import Problem, unforeseen, unsupported_encoding
 from daemon.web.responses import problem_response
+from daemon.web.server.networks import Networks
 
 LINGER_S = 1.0
 MOVED_BYTES_LEAST = 48 * 1024
 KERNEL_BYTES_MAX = 128 * 1024
+READING: dict[str, Any] = {"auto_decompress": False, "read_bufsize": 64 * 1024}
+"""Who reads a body inflates it, within bounds; aiohttp would inflate those it drops, too."""
 _NO_LINGER = struct.pack("ii", 1, 0)
 
 
 class Connections:
-    def __init__(self, server: web.Server, settings: Settings, connections_max: int) -> None:
+    def __init__(self, server: web.Server, settings: Settings, occupancy: Occupancy, networks: Networks) -> None:
         self.write_timeout_s = settings.write_timeout_s
         self.unread_bytes_free = settings.write_buffers_bytes_max
-        self.free = connections_max
+        self.occupancy = occupancy
+        self.networks = networks
         self.full = ThrottledLog("too_many_connections")
         self._server = server
         self._idle_s = settings.keepalive_timeout_s
 
     def __call__(self) -> Connection:
         # This one time-out of aiohttp's ends silent connections, unfinished heads and idle ones.
-        options = {"keepalive_timeout": self._idle_s, "lingering_time": LINGER_S, "access_log": None}
+        options = {"keepalive_timeout": self._idle_s, "lingering_time": LINGER_S, "access_log": None, **READING}
         return Connection(self._server, self, loop=asyncio.get_running_loop(), **options)
 
 
 class Connection(web.RequestHandler):
     """One connection of aiohttp's; a client that does not read its responses loses it."""
 
-    __slots__ = ("_shared", "_timer", "_unread", "_wire", "used")
+    __slots__ = ("_network", "_shared", "_timer", "_unread", "_wire", "used")
 
     def __init__(self, server: web.Server, shared: Connections, **options: Any) -> None:
         super().__init__(server, **options)
         self.used = False
         self._shared = shared
+        self._network: str | None = None
         self._wire: asyncio.Transport | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._unread = 0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         wire = self._wire = cast("asyncio.Transport", transport)
-        self._shared.free -= 1
-        if self._shared.free < 0:
+        if not self._enter(wire):
             self._shared.full.warn()
-            wire.abort()
             return
         wire.set_write_buffer_limits(high=0)  # so that a pause means: something is not read
         _set(wire, socket.SO_SNDBUF, KERNEL_BYTES_MAX)
         super().connection_made(transport)
 
+    def _enter(self, wire: asyncio.Transport) -> bool:
+        """Whether there is room for this connection; one beyond its network's budget is told so."""
+        peer = wire.get_extra_info("peername")
+        address = peer[0] if isinstance(peer, tuple) else ""  # a Unix socket has none
+        try:
+            self._network = self._shared.networks.enter(address)
+        except Problem as problem:
+            wire.write(_in_full(problem))
+            wire.close()
+            return False
+        if not self._shared.occupancy.open(wire, self._network or address):
+            wire.abort()
+            return False
+        return True
+
     def connection_lost(self, exc: BaseException | None) -> None:
-        self._shared.free += 1
         self._stop_timer()
+        if self._wire is not None:
+            self._shared.occupancy.close(self._wire)
+        if self._network is not None:
+            self._shared.networks.leave(self._network)
         self._wire = None
         super().connection_lost(exc)
 
@@ -99,7 +122,8 @@ class Connection(web.RequestHandler):
             raise ConnectionResetError("the answer was cut off in the middle")
         request_id = new_id()
         response = problem_response(self._refusal(status, exc), request_id).response()
-        response.headers.update({"X-Request-ID": request_id, "Server": SERVER})
+        response.headers["X-Request-ID"] = request_id
+        guard(response)
         response.force_close()
         if exc is not None:
             exc.__traceback__ = None  # its frames hold what arrived, and the error itself: a ring
@@ -142,6 +166,18 @@ class Connection(web.RequestHandler):
         """Drop the connection with all that is unread: a plain close leaves that to the kernel."""
         _set(wire, socket.SO_LINGER, _NO_LINGER)
         wire.abort()
+
+
+def _in_full(problem: Problem) -> bytes:
+    """A response for a connection of which no request is read."""
+    request_id = new_id()
+    response = problem_response(problem, request_id).response()
+    response.headers.update({"X-Request-ID": request_id, "Connection": "close"})
+    guard(response)
+    body = problem.body(request_id)
+    lines = [f"HTTP/1.1 {problem.status} {response.reason}", f"Content-Length: {len(body)}"]
+    lines += [f"{name}: {value}" for name, value in response.headers.items()]
+    return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def _set(wire: asyncio.Transport, option: int, value: int | bytes) -> None:

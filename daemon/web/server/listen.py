@@ -13,11 +13,16 @@ from aiohttp import web
 
 from daemon.runtime import fd_limits
 from daemon.web.app import application
+from daemon.web.clients import CLIENTS
 from daemon.web.middleware.in_flight import IN_FLIGHT
+from daemon.web.middleware.occupancy import OCCUPANCY
 from daemon.web.server.connections import Connection, Connections
+from daemon.web.server.networks import Networks
 from daemon.web.services import Services
 
 BACKLOG = 4_096
+LISTENERS = 16
+"""uvloop accepts one connection in a turn of the loop for each listener on a socket."""
 REQUESTS_DRAIN_S = 2.0
 REQUESTS_DRAIN_LEAST_S = 1.0
 NEW_CONNECTIONS_S = 1.0
@@ -43,6 +48,12 @@ class ServerHandle:
             return f"unix:{address}"
         host, port = address[:2]
         return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    async def listen(self, connections: Connections, bound: socket.socket) -> None:
+        """Listen several times on a socket, so that a busy loop keeps up with new connections."""
+        loop = asyncio.get_running_loop()
+        for one in (bound, *(bound.dup() for _ in range(LISTENERS - 1))):
+            self.listeners.append(await loop.create_server(connections, sock=one, backlog=BACKLOG))
 
     def begin_drain(self) -> None:
         """Leave new connections in the queue of an inherited socket, for the next process.
@@ -87,20 +98,29 @@ async def listening(services: Services, inherited: Sequence[int] = ()) -> AsyncI
     settings = services.settings
     runner = web.AppRunner(application(services), shutdown_timeout=CLOSE_S)
     await runner.setup()
+    occupancy = runner.app[OCCUPANCY]
+    occupancy.connections_max = fd_limits.room_for(settings.connections_max)
     assert runner.server is not None  # noqa: S101 - it is set up
-    connections = Connections(runner.server, settings, fd_limits.room_for(settings.connections_max))
+    connections = Connections(runner.server, settings, occupancy, _networks(services, runner.app))
     handle, loop = ServerHandle(runner, bool(inherited)), asyncio.get_running_loop()
     try:
         with explained(f"{settings.host}:{settings.port}", "PENSTOCK_PORT or PENSTOCK_HOST"):
             for number in inherited:
-                bound = socket.socket(fileno=number)
-                handle.listeners.append(await loop.create_server(connections, sock=bound, backlog=BACKLOG))
+                await handle.listen(connections, socket.socket(fileno=number))
             if not inherited:
-                bind = loop.create_server(connections, settings.host, settings.port, backlog=BACKLOG)
-                handle.listeners.append(await bind)
+                first = await loop.create_server(connections, settings.host, settings.port, backlog=BACKLOG)
+                handle.listeners.append(first)
+                for one in first.sockets:
+                    await handle.listen(connections, socket.socket(fileno=os.dup(one.fileno())))
         yield handle
     finally:
         await handle.drain()
+
+
+def _networks(services: Services, app: web.Application) -> Networks:
+    budget, quarter = services.settings.network_connections_max, app[OCCUPANCY].connections_max // 4
+    exceeded = None if services.metrics is None else services.metrics.quota_exceeded
+    return Networks(app[CLIENTS], min(budget, max(1, quarter)), exceeded)
 
 
 @contextmanager

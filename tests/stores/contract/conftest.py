@@ -9,6 +9,7 @@ import pytest
 from daemon.stores.postgres.store import PostgresStore
 from daemon.stores.sqlite.store import SqliteStore
 from tests.histories import Clock
+from tests.postgres import KEYS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -39,7 +40,7 @@ async def store(shared: tuple[str, tuple[Server, str] | None], tmp_path: Path, c
     if place is not None:
         server, template = place
         url = await server.made(template)
-        async with PostgresStore.open(url, clock=clock) as postgres:
+        async with PostgresStore.open(url, KEYS, clock=clock) as postgres:
             yield postgres
         await server.dropped(url)
     else:

@@ -1,6 +1,7 @@
 /** HTTP client. Every failure is a Problem (RFC 9457). */
 
 import { parse, stringify } from "./json";
+import { fetchRenewed, PAGE_HEADERS } from "./renewal";
 
 export class Problem extends Error {
   constructor(
@@ -40,7 +41,6 @@ export interface ApiResponse<T> {
 }
 
 const TIMEOUT_MS = 30_000;
-export const PAGE_HEADERS = { "Penstock-Page": "1" };
 let sessionLostListener: () => void = () => undefined;
 
 /** Report that the session is no longer valid. */
@@ -111,7 +111,7 @@ async function request(method: string, path: string, options: Options): Promise<
   if (options.key !== undefined) headers["Idempotency-Key"] = options.key;
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   try {
-    return await fetch(path, {
+    return await fetchRenewed(path, {
       method,
       headers,
       body: options.body === undefined ? null : stringify(options.body),
@@ -147,8 +147,7 @@ function problemFrom(status: number, value: unknown, path: string): Problem {
     unknown
   >;
   const code = typeof body["code"] === "string" ? body["code"] : "unknown";
-  if (status === 401 && path !== "/auth/login" && path !== "/auth/register" && path !== "/auth/me")
-    sessionLostListener();
+  if (code === "not_authenticated" && path !== "/auth/me") sessionLostListener();
   const detail =
     typeof body["detail"] === "string"
       ? body["detail"]

@@ -57,7 +57,7 @@ export interface paths {
         put?: never;
         /**
          * Log out
-         * @description Revokes the token at once and for good.
+         * @description Ends the session at once and for good: its tokens no longer count.
          */
         post: operations["log_out"];
         delete?: never;
@@ -81,6 +81,92 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/password": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Change the password
+         * @description Replaces the caller's own password, and ends all other sessions of the caller.
+         */
+        post: operations["change_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/refresh": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Renew the page's session
+         * @description Gives the page a new token for the refresh token in its cookie, which is replaced.
+         *
+         *     A refresh token counts once: when one is used again later, its session ends.
+         */
+        post: operations["refresh_session"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/sessions/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the sessions
+         * @description The caller's sessions that count, newest first. Use is recorded once a minute.
+         */
+        get: operations["list_sessions"];
+        put?: never;
+        post?: never;
+        /**
+         * End all other sessions
+         * @description Ends all sessions of the caller but that of this request.
+         */
+        delete: operations["end_other_sessions"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/sessions/{session_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a session
+         * @description Ends a session of the caller: its tokens count nowhere from this answer on.
+         */
+        delete: operations["end_session"];
         options?: never;
         head?: never;
         patch?: never;
@@ -485,7 +571,7 @@ export interface paths {
         };
         /**
          * List the events of all runs
-         * @description The events of all runs of the company, oldest first.
+         * @description The events of all runs of the company, oldest first; with `before` the newest first.
          *
          *     With `Accept: text/event-stream` they are streamed live.
          */
@@ -807,6 +893,24 @@ export interface components {
             role: string;
         };
         /**
+         * ActiveSession
+         * @description A log-in of the caller that counts; `current` is that of the request.
+         */
+        ActiveSession: {
+            id: string;
+            /** @enum {string} */
+            kind: "page" | "api";
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            last_used_at: string;
+            /** Format: date-time */
+            expires_at: string;
+            address: string;
+            user_agent: string;
+            current: boolean;
+        };
+        /**
          * Actor
          * @description The user who did something, and the kind of token it was done with.
          */
@@ -907,7 +1011,7 @@ export interface components {
         };
         /**
          * CompanyEvent
-         * @description An event of one of the company's runs; `id` is its position among all of them.
+         * @description An event of one of the company's runs; `id` says nothing but where to go on.
          */
         CompanyEvent: {
             id: string;
@@ -1240,6 +1344,18 @@ export interface components {
             password: string;
         };
         /**
+         * NewPassword
+         * @description A password and the one that takes its place.
+         * @example {
+         *       "current": "correct horse",
+         *       "new": "correct horse battery"
+         *     }
+         */
+        NewPassword: {
+            current: string;
+            new: string;
+        };
+        /**
          * NewWebhook
          * @description A new webhook, with the secret that signs its notifications; it is not shown again.
          */
@@ -1289,6 +1405,17 @@ export interface components {
             data: components["schemas"]["CompanyEvent"];
         };
         /**
+         * PageSession
+         * @description An account; the page's token is in a cookie, and expires then.
+         */
+        PageSession: {
+            user: components["schemas"]["User"];
+            company: components["schemas"]["Company"];
+            role: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        /**
          * Pin
          * @description The version of a template that a run began with.
          */
@@ -1326,7 +1453,9 @@ export interface components {
             retryable: boolean;
             errors?: components["schemas"]["FieldError"][];
             limit?: number | null;
+            budget?: string | null;
             required?: string | null;
+            reason?: string | null;
             run_status?: string | null;
             parked_at?: string | null;
             decided?: components["schemas"]["Decided"] | null;
@@ -1773,7 +1902,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `rate_limited` */
+        /** @description Refused: `rate_limited`, `quota_exceeded` */
         Problem429: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -1805,6 +1934,16 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
+        /** @description Refused: `quota_exceeded` */
+        Problem507: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
     };
     parameters: never;
     requestBodies: never;
@@ -1825,6 +1964,7 @@ export interface components {
     pathItems: never;
 }
 export type Account = components['schemas']['Account'];
+export type ActiveSession = components['schemas']['ActiveSession'];
 export type Actor = components['schemas']['Actor'];
 export type Call = components['schemas']['Call'];
 export type CancelRun = components['schemas']['CancelRun'];
@@ -1853,9 +1993,11 @@ export type Health = components['schemas']['Health'];
 export type Leaf = components['schemas']['Leaf'];
 export type LiveRuns = components['schemas']['LiveRuns'];
 export type Login = components['schemas']['Login'];
+export type NewPassword = components['schemas']['NewPassword'];
 export type NewWebhook = components['schemas']['NewWebhook'];
 export type Node = components['schemas']['Node'];
 export type Notification = components['schemas']['Notification'];
+export type PageSession = components['schemas']['PageSession'];
 export type Pin = components['schemas']['Pin'];
 export type PlannedCall = components['schemas']['PlannedCall'];
 export type ProblemDetails = components['schemas']['ProblemDetails'];
@@ -1891,6 +2033,7 @@ export type ResponseProblem422 = components['responses']['Problem422'];
 export type ResponseProblem429 = components['responses']['Problem429'];
 export type ResponseProblem500 = components['responses']['Problem500'];
 export type ResponseProblem503 = components['responses']['Problem503'];
+export type ResponseProblem507 = components['responses']['Problem507'];
 export type HeaderETag = components['headers']['ETag'];
 export type HeaderLink = components['headers']['Link'];
 export type HeaderLocation = components['headers']['Location'];
@@ -1932,6 +2075,7 @@ export interface operations {
                 };
             };
             400: components["responses"]["Problem400"];
+            403: components["responses"]["Problem403"];
             408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -2008,6 +2152,7 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2031,6 +2176,169 @@ export interface operations {
                 };
             };
             401: components["responses"]["Problem401"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    change_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "current": "correct horse",
+                 *       "new": "correct horse battery"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewPassword"];
+            };
+        };
+        responses: {
+            /** @description Change the password */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    refresh_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Renew the page's session */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageSession"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_sessions: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the sessions */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0199c1f0-0000-7000-8000-000000000008",
+                     *         "kind": "page",
+                     *         "created_at": "2026-01-01T09:00:00Z",
+                     *         "last_used_at": "2026-01-01T09:12:00Z",
+                     *         "expires_at": "2026-01-31T09:00:00Z",
+                     *         "address": "192.0.2.17",
+                     *         "user_agent": "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+                     *         "current": true
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ActiveSession"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    end_other_sessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description End all other sessions */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    end_session: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                session_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description End a session */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2076,6 +2384,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2102,6 +2411,7 @@ export interface operations {
             };
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2132,6 +2442,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2170,6 +2481,7 @@ export interface operations {
             };
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2232,6 +2544,7 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2456,6 +2769,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2516,7 +2830,9 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
         };
     };
     cancel_run: {
@@ -2562,6 +2878,7 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2616,6 +2933,7 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2716,6 +3034,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2748,6 +3067,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2791,6 +3111,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2821,6 +3142,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Problem401"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2854,6 +3176,7 @@ export interface operations {
             };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -2954,6 +3277,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3009,6 +3333,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3035,6 +3360,7 @@ export interface operations {
             };
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3088,7 +3414,9 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
         };
     };
     delete_connector: {
@@ -3112,6 +3440,7 @@ export interface operations {
             };
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3174,6 +3503,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3217,6 +3547,7 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3224,6 +3555,7 @@ export interface operations {
         parameters: {
             query?: {
                 after?: string;
+                before?: string;
                 limit?: number;
             };
             header?: {
@@ -3286,6 +3618,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3334,6 +3667,7 @@ export interface operations {
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3378,7 +3712,9 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
         };
     };
     get_webhook: {
@@ -3404,6 +3740,7 @@ export interface operations {
             };
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3448,6 +3785,7 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3472,6 +3810,7 @@ export interface operations {
             };
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3508,6 +3847,7 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3559,6 +3899,7 @@ export interface operations {
             401: components["responses"]["Problem401"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };
@@ -3598,6 +3939,7 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
     };

@@ -1,6 +1,7 @@
 /** Download a response as a file. A plain link cannot send the header that the session needs. */
 
-import { PAGE_HEADERS, Problem } from "./client";
+import { Problem } from "./client";
+import { fetchRenewed, PAGE_HEADERS } from "./renewal";
 
 const REVOKE_AFTER_MS = 10_000;
 
@@ -8,7 +9,7 @@ export async function download(path: string, name: string): Promise<void> {
   let blob: Blob;
   let status = 0;
   try {
-    const response = await fetch(path, { headers: PAGE_HEADERS, cache: "no-store" });
+    const response = await fetchRenewed(path, { headers: PAGE_HEADERS, cache: "no-store" });
     status = response.status;
     blob = await response.blob();
   } catch {

@@ -1,14 +1,16 @@
 /** The company's event stream (SSE): one connection for the page, resumed after a break. */
 
 import { useEffect, useRef, useSyncExternalStore } from "react";
-import { PAGE_HEADERS, reportSessionLost } from "./client";
+import { reportSessionLost } from "./client";
 import { parse } from "./json";
+import { fetchRenewed, PAGE_HEADERS } from "./renewal";
 import type { CompanyEvent } from "./types";
 
 export type ConnectionState = "connecting" | "live" | "broken";
 type Listener = (events: CompanyEvent[]) => void;
 
 const SILENCE_MS = 40_000;
+const LASTING_MS = 1_000;
 const RETRY_MS = [500, 1_000, 2_000, 4_000];
 const listeners = new Set<Listener>();
 const watchers = new Set<() => void>();
@@ -96,13 +98,18 @@ async function connect(): Promise<void> {
   clearTimeout(timer);
   const controller = new AbortController();
   current = controller;
+  const began = Date.now();
+  let ended = false;
   try {
     await readStream(controller);
+    ended = Date.now() - began > LASTING_MS;
   } catch {
     // reconnected below
   }
   if (current !== controller) return;
   current = null;
+  // The service ends a stream when its token expires: it goes on with the next one.
+  if (ended && enabled && document.visibilityState === "visible") return connect();
   setConnection("broken");
   timer = setTimeout(
     () => {
@@ -115,7 +122,11 @@ async function connect(): Promise<void> {
 async function readStream(own: AbortController): Promise<void> {
   const headers: Record<string, string> = { ...PAGE_HEADERS, Accept: "text/event-stream" };
   if (lastEventId !== null) headers["Last-Event-ID"] = lastEventId;
-  const response = await fetch("/events", { headers, cache: "no-store", signal: own.signal });
+  const response = await fetchRenewed("/events", {
+    headers,
+    cache: "no-store",
+    signal: own.signal,
+  });
   if (response.status === 401) reportSessionLost();
   if (!response.ok || response.body === null) throw new Error(String(response.status));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -7,6 +7,7 @@ import type { Call, Gate, Run, TraceEntry } from "./contract";
 
 export type {
   Account,
+  ActiveSession,
   Call,
   Canvas,
   Checkpoint,

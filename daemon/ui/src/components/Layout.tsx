@@ -123,6 +123,9 @@ function AccountMenu() {
             {account.role} of <Label text={account.company.name} />
           </span>
         </p>
+        <p>
+          <a href="#/account">Password and sessions</a>
+        </p>
         <fieldset className="themes">
           <legend>Theme</legend>
           {THEMES.map((theme) => (

@@ -64,6 +64,11 @@ export async function register(
   set({ state: "in", account: await post<Account>("/auth/register", body) });
 }
 
+/** Change the password. All other sessions end. */
+export async function changePassword(current: string, password: string): Promise<void> {
+  await post("/auth/password", { current, new: password });
+}
+
 /** Sign out. Fails if the service does not confirm it, because the token would stay valid. */
 export async function signOut(): Promise<void> {
   try {

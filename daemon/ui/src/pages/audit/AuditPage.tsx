@@ -72,7 +72,7 @@ function History({ logged }: { logged: boolean }) {
         const { runs, log } = before ?? { runs: null, log: null };
         const reached = before === null ? null : oldestLoaded(before);
         const moreRuns =
-          runs === null || (runs.from > 0 && reached !== null && reached.runs >= reached.log);
+          runs === null || (runs.from !== null && reached !== null && reached.runs >= reached.log);
         const moreLog =
           logged &&
           (log === null || (log.next !== null && reached !== null && reached.log >= reached.runs));
@@ -94,7 +94,7 @@ function History({ logged }: { logged: boolean }) {
   useEffect(() => void load(null), [load]);
   useEvents((events) =>
     setLoaded(
-      (before) => before && { ...before, runs: mergeEvents(before.runs, { events, from: 0 }) },
+      (before) => before && { ...before, runs: mergeEvents(before.runs, { events, from: null }) },
     ),
   );
   const log = loaded?.log;
@@ -124,7 +124,7 @@ function History({ logged }: { logged: boolean }) {
       matchesFilter(entry, kind) &&
       (wanted === "" || searchText(entry).toLowerCase().includes(wanted)),
   );
-  const whole = loaded.runs.from === 0 && loaded.log.next === null;
+  const whole = loaded.runs.from === null && loaded.log.next === null;
   return (
     <section aria-label="History">
       <div className="filters" role="group" aria-label="Filters">

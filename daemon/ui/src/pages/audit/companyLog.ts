@@ -15,6 +15,7 @@ export interface LogEvent {
   by: string;
   before?: Properties | null;
   after?: Properties | null;
+  reason?: string;
   secret?: string;
   tool_id?: string;
 }
@@ -66,6 +67,14 @@ export function describeLogEvent(event: LogEvent): string {
       return "signed in";
     case "logged_out":
       return "signed out";
+    case "session_ended":
+      return event.reason === "reused"
+        ? "lost a session: its renewal was used twice, perhaps by somebody else"
+        : "ended a session";
+    case "sessions_ended":
+      return "ended all other sessions";
+    case "password_changed":
+      return "changed the password";
     case "login_refused":
       return "failed to sign in: wrong password";
     case "connector_changed":

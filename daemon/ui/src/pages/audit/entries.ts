@@ -74,7 +74,8 @@ export function mergeEvents(part: LoadedEvents, other: LoadedEvents | undefined)
 /** The time of the oldest loaded entry of each kind; -Infinity if all are loaded. */
 export function oldestLoaded({ runs, log }: LoadedHistory): { runs: number; log: number } {
   return {
-    runs: runs.from === 0 ? Number.NEGATIVE_INFINITY : Date.parse(runs.events[0]?.event.at ?? ""),
+    runs:
+      runs.from === null ? Number.NEGATIVE_INFINITY : Date.parse(runs.events[0]?.event.at ?? ""),
     log:
       log.next === null ? Number.NEGATIVE_INFINITY : Date.parse(log.entries.at(-1)?.event.at ?? ""),
   };

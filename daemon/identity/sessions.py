@@ -1,0 +1,261 @@
+"""Sessions: begun, refreshed, listed and ended; and which tokens count."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+import structlog
+
+from actors.ports import StoreFailed
+from daemon.identity.refresh import RefreshToken, known_among
+from daemon.identity.revocations import Epochs, Revoked
+from daemon.identity.tokens import NotAuthenticated, Principal, Tokens
+from daemon.model import (
+    Account,
+    EpochChange,
+    SessionEnd,
+    SessionKind,
+    SessionQuery,
+    Store,
+    TokenEpoch,
+    UserSession,
+)
+from daemon.model.audit_events import (
+    Logged,
+    LoggedIn,
+    LoggedOut,
+    PasswordChanged,
+    SessionEnded,
+    SessionsEnded,
+    password_digest,
+)
+from daemon.runtime.ids import new_id
+from daemon.settings import Settings
+
+USED_S = 60.0
+TOUCH_MAX = 500
+REFRESH, COMMAND = "refresh", "command"
+OPERATOR = "operator"
+# Daemons' clocks may differ, and a token may be issued while its session ends.
+MARGIN = timedelta(minutes=1)
+EndReason = Literal["ended", "reused"]
+_log = structlog.get_logger("penstock")
+
+
+class ClientInfo(NamedTuple):
+    """Who asks for a session: a page or an API client, and where it runs."""
+
+    kind: SessionKind = "api"
+    address: str = ""
+    user_agent: str = ""
+
+
+API_CLIENT = ClientInfo()
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A session with a new token, and for a page its new refresh token."""
+
+    token: str
+    expires_at: datetime
+    account: Account
+    token_id: str
+    record: UserSession
+    refresh: str = ""
+
+
+class Lifetimes(NamedTuple):
+    """How long tokens of each kind and sessions of the page last."""
+
+    api_token: timedelta
+    page_token: timedelta
+    page_idle: timedelta
+    page_session: timedelta
+
+    @classmethod
+    def of(cls, settings: Settings) -> Lifetimes:
+        seconds = (settings.token_ttl_s, settings.page_token_ttl_s, settings.page_idle_s, settings.page_session_ttl_s)
+        return cls(*(timedelta(seconds=one) for one in seconds))
+
+    @property
+    def longest(self) -> timedelta:
+        """The longest lifetime of a token."""
+        return max(self.api_token, self.page_token)
+
+
+class Sessions:
+    """Which tokens count: ended sessions and past epochs are kept in memory."""
+
+    def __init__(self, store: Store, tokens: Tokens, lifetimes: Lifetimes, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._tokens = tokens
+        self._lifetimes = lifetimes
+        self._now = now
+        self._revoked = Revoked()
+        self._epochs = Epochs()
+        self._used: set[str] = set()
+
+    async def open(self) -> None:
+        self.apply(await self._store.revoked(), await self._store.epochs(self._now()))
+
+    def apply(self, revoked: Mapping[str, datetime], epochs: Mapping[str, TokenEpoch]) -> None:
+        """Add what was ended by other daemons."""
+        self._revoked.update(revoked, self._now())
+        self._epochs.update(epochs, self._now())
+
+    def principal(self, token: str) -> Principal:
+        """The holder of a token; NotAuthenticated when it is invalid, expired or ended."""
+        known = self._tokens.verified(token)
+        if known.expires_at <= self._now() or known.session_id in self._revoked:
+            raise NotAuthenticated
+        if self._epochs.past(known.user_id, known.epoch, known.session_id):
+            raise NotAuthenticated
+        self._used.add(known.session_id)
+        return known
+
+    def begin(self, account: Account, client: ClientInfo) -> tuple[Session, Logged]:
+        """A new session, and its event; the caller keeps both."""
+        now, session_id, user = self._now().replace(microsecond=0), new_id(), account.user
+        page = client.kind == "page"
+        refresh = RefreshToken.new(session_id) if page else None
+        until = now + (self._lifetimes.page_session if page else self._lifetimes.api_token)
+        where = (user.company_id, session_id, user.id, client.kind, now, until, now, client.address, client.user_agent)
+        record = UserSession(*where, refresh=None if refresh is None else refresh.hashes(now))
+        session = self._issued(account, record, session_id, "" if refresh is None else str(refresh))
+        logged = LoggedIn(
+            at=self._now(), by=user.email, kind=client.kind, session=session_id, token=session_id, until=until
+        )
+        return session, Logged(user.company_id, logged)
+
+    async def refresh(self, text: str) -> Session:
+        """A new token for a refresh token, which is replaced; NotAuthenticated when it fails.
+
+        A token that was replaced earlier may be a thief's, or the thief has its successor: the
+        session ends.
+        """
+        given, now = RefreshToken.parse(text), self._now()
+        record = None if given is None else await self._store.session(given.session_id)
+        if given is None or record is None or record.refresh is None or not given.of(record.refresh):
+            raise NotAuthenticated
+        # Read before the session is looked at last: an epoch that began in between ended it.
+        account = await self._store.account(record.user_id)
+        if account is None or not self._live(record, now):
+            raise NotAuthenticated
+        if given.is_current(record.refresh):
+            successor = next(self._tokens.successors(given.secret))
+            if await self._store.rotate_session(record, given.replaced(record.refresh, successor, now)):
+                return self._issued(account, record, new_id(), str(given._replace(secret=successor)))
+        return await self._repeated(given, account, record.id)
+
+    async def live(self, principal: Principal, before: str | None, limit: int) -> Sequence[UserSession]:
+        """The user's sessions that count, newest first."""
+        now = self._now()
+        idle_since = now - self._lifetimes.page_idle
+        query = SessionQuery(principal.company_id, principal.user_id, now, idle_since, before, limit)
+        found = await self._store.sessions_of(query)
+        # When the caller's own was used is written later.
+        return [replace(one, last_used_at=now) if one.id == principal.session_id else one for one in found]
+
+    async def end(self, principal: Principal, session_id: str) -> bool:
+        """End a session of the user; False when there is none of this id."""
+        record = await self._store.session(session_id)
+        owner = None if record is None else (record.company_id, record.user_id)
+        if record is None or owner != (principal.company_id, principal.user_id) or not self._live(record, self._now()):
+            return False
+        return await self._end(record, principal.email, "ended", principal.via)
+
+    async def log_out(self, principal: Principal) -> None:
+        now, session_id = self._now(), principal.session_id
+        until = max(principal.expires_at, now + self._lifetimes.page_token + MARGIN)
+        names = {"by": principal.email, "token": principal.token_id, "session": session_id, "via": principal.via}
+        logged = Logged(principal.company_id, LoggedOut(at=now, until=until, **names))
+        if not await self._store.end_session(SessionEnd(principal.company_id, session_id, now, until, logged)):
+            await self._store.revoke(session_id, until, logged)  # a token of an earlier version
+        self._revoked.update({session_id: until}, now)
+
+    async def end_others(self, principal: Principal) -> None:
+        """End all sessions of the user but that of the caller."""
+        account = await self._store.account(principal.user_id)
+        while account is not None and not await self.advance(account, principal.session_id, principal.via):
+            account = await self._store.account(principal.user_id)
+
+    async def advance(self, account: Account, kept: str, via: str, password_hash: str | None = None) -> bool:
+        """End all sessions of a user but `kept`, perhaps with a new password; False when stale."""
+        now = self._now()
+        epoch = TokenEpoch(account.user.epoch + 1, kept, now + self._lifetimes.longest + MARGIN)
+        change = EpochChange(account.user.company_id, account.user.id, epoch, password_hash)
+        if not await self._store.advance_epoch(change, now, epoch_begun(change, account.user.email, via, now)):
+            return False
+        self._epochs.update({change.user_id: change.epoch}, now)
+        return True
+
+    async def record_use(self) -> None:
+        """Write when sessions were used, a bounded number in each transaction."""
+        used, self._used = sorted(self._used), set()
+        for first in range(0, len(used), TOUCH_MAX):
+            with suppress(StoreFailed):  # it is written with the next use
+                await self._store.touch_sessions(used[first : first + TOUCH_MAX], self._now())
+
+    async def _repeated(self, given: RefreshToken, account: Account, session_id: str) -> Session:
+        """The successor again for a token that was just replaced; otherwise the session ends."""
+        record, now = await self._store.session(session_id), self._now()
+        if record is None or record.refresh is None or not self._live(record, now):
+            raise NotAuthenticated
+        if given.is_repeated(record.refresh, now):
+            successor = known_among(self._tokens.successors(given.secret), record.refresh)
+            if successor is not None:
+                return self._issued(account, record, new_id(), str(given._replace(secret=successor)))
+        _log.warning("refresh_token_reused", company_id=record.company_id, session_id=record.id)
+        await self._end(record, account.user.email, "reused", REFRESH)
+        raise NotAuthenticated
+
+    async def _end(self, record: UserSession, by: str, reason: EndReason, via: str) -> bool:
+        now = self._now()
+        latest = now + self._lifetimes.page_token + MARGIN
+        until = record.expires_at if record.kind == "api" else min(record.expires_at, latest)
+        ended = SessionEnded(at=now, by=by, reason=reason, session=record.id, until=until, via=via)
+        logged = Logged(record.company_id, ended)
+        known = await self._store.end_session(SessionEnd(record.company_id, record.id, now, until, logged))
+        self._revoked.update({record.id: until}, now)
+        return known
+
+    def _live(self, record: UserSession, now: datetime) -> bool:
+        if record.ended_at is not None or record.expires_at <= now:
+            return False
+        return record.kind == "api" or now < record.last_used_at + self._lifetimes.page_idle
+
+    def _issued(self, account: Account, record: UserSession, token_id: str, refresh: str) -> Session:
+        now = self._now().replace(microsecond=0)
+        life = self._lifetimes.page_token if record.kind == "page" else self._lifetimes.api_token
+        expires = min(now + life, record.expires_at)
+        token = self._tokens.issued(account, record.id, token_id, now, expires)
+        return Session(token, expires, account, token_id, record, refresh)
+
+
+async def end_all(store: Store, email: str, lifetimes: Lifetimes, now: Callable[[], datetime]) -> bool:
+    """End all sessions of an account for the operator; False when there is no such account."""
+    ended = False
+    while not ended:
+        account = await store.account_by_email(email)
+        if account is None:
+            return False
+        at = now()
+        epoch = TokenEpoch(account.user.epoch + 1, "", at + lifetimes.longest + MARGIN)
+        change = EpochChange(account.user.company_id, account.user.id, epoch)
+        ended = await store.advance_epoch(change, at, epoch_begun(change, OPERATOR, COMMAND, at))
+    return True
+
+
+def epoch_begun(change: EpochChange, by: str, via: str, at: datetime) -> Logged:
+    """The event of a new epoch: of a new password, or of sessions that were ended."""
+    number, kept, until = change.epoch
+    names: dict[str, Any] = {"by": by, "epoch": number, "kept": kept, "until": until, "user": change.user_id}
+    if change.password_hash is None:
+        return Logged(change.company_id, SessionsEnded(at=at, via=via, **names))
+    digest = password_digest(change.password_hash)
+    return Logged(change.company_id, PasswordChanged(at=at, via=via, digest=digest, **names))

@@ -1,0 +1,169 @@
+"""Tokens: JSON Web Tokens by the keys in a file; verified ones are cached."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import jwt
+import msgspec
+import structlog
+
+from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring
+from daemon.model import SESSION, Account
+
+ALGORITHM = "HS256"
+TYPE = "JWT"
+ISSUER = AUDIENCE = "penstock"
+CLAIMS = ["iss", "aud", "sub", "company", "role", "jti", "iat", "exp"]
+CACHE_MAX = 10_000
+KEYS_CHECKED_S = 0.5
+TOKEN_CHARS_MAX = 4_096
+_REFRESH = b"refresh token\x00"
+# What a parser raises for claims and headers of any form: deep nesting and huge numbers, too.
+_UNREADABLE = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
+_log = structlog.get_logger("penstock")
+
+
+class NotAuthenticated(Exception):
+    """The token does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """The holder of a token; tokens of earlier versions are a session each."""
+
+    user_id: str
+    company_id: str
+    role: str
+    email: str
+    token_id: str
+    expires_at: datetime
+    via: str = SESSION
+    session_id: str = ""
+    epoch: int = 0
+
+
+class Claims(msgspec.Struct, frozen=True):
+    """The claims of a token, each of exactly this type."""
+
+    iss: str
+    aud: str
+    sub: str
+    company: str
+    role: str
+    email: str
+    jti: str
+    iat: int
+    exp: int
+    nbf: int = 0
+    sid: str = ""
+    epoch: int = 0
+
+
+class Tokens:
+    """Signs and verifies tokens; the key file is read again when it changes."""
+
+    def __init__(self, keys: Path, lifetime_max: timedelta, now: Callable[[], datetime]) -> None:
+        self._keys = keys
+        self._ring = read_ring(keys)
+        self._ring_mark = mark(keys)
+        self._ring_checked = 0.0
+        self._lifetime_max_s = lifetime_max.total_seconds()
+        self._now = now
+        self._known: dict[str, Principal] = {}
+
+    def verified(self, token: str) -> Principal:
+        """The holder of a token that was valid once; NotAuthenticated when it is forged."""
+        if time.monotonic() >= self._ring_checked + KEYS_CHECKED_S:
+            self._current_ring()
+        known = self._known.get(token)
+        if known is None:
+            self._current_ring()
+            known = self._verified(token)
+            if len(self._known) >= CACHE_MAX:
+                del self._known[next(iter(self._known))]
+            self._known[token] = known
+        return known
+
+    def issued(self, account: Account, session_id: str, token_id: str, at: datetime, until: datetime) -> str:
+        claims = {
+            "iss": ISSUER,
+            "aud": AUDIENCE,
+            "sub": account.user.id,
+            "company": account.company.id,
+            "role": account.user.role,
+            "email": account.user.email,
+            "jti": token_id,
+            "sid": session_id,
+            "epoch": account.user.epoch,
+            "iat": int(at.timestamp()),
+            "exp": int(until.timestamp()),
+        }
+        return self.signed(claims, self._current_ring().current)
+
+    def signed(self, claims: dict[str, Any], key_id: str) -> str:
+        """Token with these claims, always the same bytes; NotAuthenticated if the key is gone."""
+        ring = self._current_ring()
+        if key_id not in ring.keys:
+            raise NotAuthenticated
+        return jwt.encode(claims, ring.keys[key_id], ALGORITHM, headers={"kid": key_id})
+
+    def claims(self, token: str) -> tuple[dict[str, Any], str]:
+        """The claims of a valid token, and the id of its key."""
+        return (
+            jwt.decode(token, options={"verify_signature": False, "verify_exp": False, "verify_aud": False}),
+            jwt.get_unverified_header(token)["kid"],
+        )
+
+    def successors(self, secret: str) -> Iterator[str]:
+        """The secret that replaces one of a refresh token: by the current key, then by the others.
+
+        It is computed and not drawn, so that each daemon gives the same one to a repeated request.
+        """
+        ring = self._current_ring()
+        for key_id in sorted(ring.keys, key=lambda one: one != ring.current):
+            yield hmac.new(ring.keys[key_id], _REFRESH + secret.encode(), hashlib.sha256).hexdigest()
+
+    def _verified(self, token: str) -> Principal:
+        if len(token) > TOKEN_CHARS_MAX:
+            raise NotAuthenticated
+        try:
+            header = jwt.get_unverified_header(token)
+            key_id = header.get("kid")
+            key = self._ring.keys.get(key_id) if isinstance(key_id, str) else None
+            if header.get("typ") != TYPE or key is None:
+                raise NotAuthenticated
+            decoded = jwt.decode(token, key, [ALGORITHM], audience=AUDIENCE, issuer=ISSUER, options={"require": CLAIMS})
+            claims = msgspec.convert(decoded, Claims)
+        except _UNREADABLE as error:
+            raise NotAuthenticated from error
+        if claims.exp - claims.iat > self._lifetime_max_s:
+            raise NotAuthenticated
+        return Principal(
+            user_id=claims.sub,
+            company_id=claims.company,
+            role=claims.role,
+            email=claims.email,
+            token_id=claims.jti,
+            expires_at=datetime.fromtimestamp(claims.exp, self._now().tzinfo),
+            session_id=claims.sid or claims.jti,
+            epoch=claims.epoch,
+        )
+
+    def _current_ring(self) -> KeyRing:
+        """The keys in the file; the earlier ones while it cannot be read."""
+        self._ring_checked, seen = time.monotonic(), mark(self._keys)
+        if seen != self._ring_mark:
+            self._ring_mark = seen
+            try:
+                self._ring, self._known = read_ring(self._keys), {}
+            except KeyFileRefused as refused:
+                _log.error("token_keys_invalid", reason=str(refused))
+        return self._ring

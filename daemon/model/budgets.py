@@ -1,0 +1,84 @@
+"""Budgets: what one company or one network may use, so that others find what they need."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+PREFIX = "PENSTOCK_"
+TOO_MANY, FULL = "429 `quota_exceeded`", "507 `quota_exceeded`"
+LIMITED, WAITS = "429 `rate_limited`", "waits"
+Count = Annotated[int, Field(ge=1)]
+
+
+def _budget(default: int, beyond: str, counted: str) -> Any:
+    return Field(default, description=counted, json_schema_extra={"beyond": beyond})
+
+
+class Budgets(BaseSettings):
+    """The one table of budgets. A name begins with whom the budget is for, and is a setting's."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="ignore", frozen=True)
+
+    company_requests_max: Count = _budget(10_000, TOO_MANY, "requests of one company that wait for their turn")
+    company_streams_max: Count = _budget(2_000, TOO_MANY, "live streams of one company")
+    company_body_bytes_max: Count = _budget(
+        33_554_432, TOO_MANY, "bytes of one company's request bodies that arrive or are worked on, with large values"
+    )
+    network_body_bytes_max: Count = _budget(
+        8_388_608, TOO_MANY, "bytes of request bodies without a token that arrive from one network"
+    )
+    company_response_bytes_max: Count = _budget(
+        67_108_864, TOO_MANY, "bytes of large answers that one company has asked for and not read yet"
+    )
+    company_runs_max: Count = _budget(1_000_000, FULL, "runs of one company, whatever their status")
+    company_stored_bytes_max: Count = _budget(
+        21_474_836_480, FULL, "bytes of the histories of one company's runs and of its log; refuses only what is new"
+    )
+    company_connectors_max: Count = _budget(1_000, FULL, "connectors of one company")
+    company_webhooks_max: Count = _budget(20, FULL, "webhooks of one company")
+    company_calls_per_minute_max: Count = _budget(120_000, WAITS, "connector calls of one company in a minute")
+    company_tests_per_minute_max: Count = _budget(
+        60, TOO_MANY, "tests of connectors and webhooks of one company in a minute"
+    )
+    network_connections_max: Count = _budget(
+        2_500, TOO_MANY, "connections from one network, at most a quarter of all; not from this machine or a proxy"
+    )
+    network_registrations_per_minute_max: Count = _budget(60, LIMITED, "registrations from one network in a minute")
+    network_registrations_per_day_max: Count = _budget(1_000, LIMITED, "registrations from one network in a day")
+    network_failed_logins_per_minute_max: Count = _budget(30, LIMITED, "wrong passwords from one network in a minute")
+    account_failed_logins_per_minute_max: Count = _budget(
+        5, LIMITED, "wrong passwords for one account from one network in a minute"
+    )
+
+
+class BudgetExceeded(Exception):
+    """A company has used up what it may store."""
+
+    def __init__(self, budget: str, limit: int, detail: str) -> None:
+        super().__init__(detail)
+        self.budget = budget
+        self.limit = limit
+
+
+class Row(NamedTuple):
+    """A budget, what happens beyond it, and what is counted."""
+
+    name: str
+    default: int
+    beyond: str
+    counted: str
+
+    @property
+    def variable(self) -> str:
+        return PREFIX + self.name.upper()
+
+
+def table() -> list[Row]:
+    return [_row(name, field) for name, field in Budgets.model_fields.items()]
+
+
+def _row(name: str, field: Any) -> Row:
+    return Row(name, field.default, field.json_schema_extra["beyond"], field.description)

@@ -1,0 +1,108 @@
+"""Turns of callers of whom some may be hostile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from itertools import count
+from typing import TypeAlias
+
+from actors.actor import Overloaded
+
+Turn: TypeAlias = asyncio.Future[None]
+
+
+class Line:
+    """The turns that one caller waits for."""
+
+    def __init__(self, caller: str, number: int) -> None:
+        self.caller = caller
+        self.number = number
+        self.rank = 0
+        self.turns: deque[Turn] = deque()
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.rank, -self.number
+
+
+class Turns:
+    """Lets `at_once` pieces of work be done; `waiting_max` wait, half of them for one caller.
+
+    A caller of the least rank is next: by turns the one who came last and the one who came first. A
+    flood that begins behind somebody, or goes on in front of somebody, holds neither up. Where no
+    place is free, one of the callers of the highest rank loses its own.
+    """
+
+    def __init__(self, at_once: int, waiting_max: int) -> None:
+        self.waiting = 0
+        self._free = at_once
+        self._waiting_max = waiting_max
+        self._lines: dict[str, Line] = {}
+        self._numbers = count()
+        self._last_first = True
+
+    async def enter(self, caller: str, rank: int) -> None:
+        """Take a turn; Overloaded when too many wait."""
+        if self._free > 0 and not self._lines:
+            self._free -= 1
+            return
+        turn = self._line_up(caller, rank)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._forget(caller, turn)
+            elif turn.exception() is None:  # it was given in the same moment
+                self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Give a turn back, to the next caller if any waits."""
+        while self._lines:
+            line = self._next()
+            turn = self._taken(line, line.turns[0])
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._free += 1
+
+    def _next(self) -> Line:
+        rank = min(line.rank for line in self._lines.values())
+        least = [line for line in self._lines.values() if line.rank == rank]
+        by_turns, self._last_first = self._last_first, not self._last_first
+        return max(least, key=lambda line: line.number if by_turns else -line.number)
+
+    def _line_up(self, caller: str, rank: int) -> Turn:
+        line = self._lines.get(caller) or Line(caller, next(self._numbers))
+        if len(line.turns) >= max(1, self._waiting_max // 2):
+            raise Overloaded
+        line.rank = max(line.rank, rank)
+        if self.waiting >= self._waiting_max:
+            self._displace(line)
+        turn: Turn = asyncio.get_running_loop().create_future()
+        self._lines[caller] = line
+        line.turns.append(turn)
+        self.waiting += 1
+        return turn
+
+    def _displace(self, line: Line) -> None:
+        """Take a place from the caller who would be the last, if that is not this one."""
+        last = max(self._lines.values(), key=lambda one: one.place)
+        if last.place <= line.place:
+            raise Overloaded
+        turn = self._taken(last, last.turns[-1])
+        if not turn.done():
+            turn.set_exception(Overloaded())
+
+    def _forget(self, caller: str, turn: Turn) -> None:
+        line = self._lines.get(caller)
+        if line is not None and turn in line.turns:
+            self._taken(line, turn)
+
+    def _taken(self, line: Line, turn: Turn) -> Turn:
+        line.turns.remove(turn)
+        self.waiting -= 1
+        if not line.turns:
+            del self._lines[line.caller]
+        return turn

@@ -1,0 +1,147 @@
+"""Sessions, and the epochs of users' tokens."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from daemon.model import RefreshHashes, TokenEpoch, UserSession
+from daemon.stores.group_commit import DROP_MAX
+from daemon.stores.rows import bounded, text, text_or_null, time_or_none
+from daemon.stores.tables.accounts import revoke
+from daemon.stores.tables.company_log import log
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from daemon.model import EpochChange, SessionEnd, SessionQuery
+    from daemon.model.audit_events import Logged
+    from daemon.stores.database import Database, Row
+
+SESSION = (
+    "company_id, id, user_id, kind, created_at, expires_at, last_used_at, address, user_agent, ended_at, "
+    "family_hash, current_hash, previous_hash, rotated_at"
+)
+_SESSION = f"SELECT {SESSION} FROM sessions"
+_LIVE = (
+    f"{_SESSION} WHERE company_id = $1 AND user_id = $2 AND id < $5 AND ended_at IS NULL AND expires_at > $3 "
+    "AND (kind = 'api' OR last_used_at > $4) ORDER BY id DESC LIMIT $6"
+)
+_AFTER_ALL = "\U0010ffff"
+_ROTATE = (
+    "UPDATE sessions SET current_hash = $5, previous_hash = $4, rotated_at = $6, last_used_at = $6 "
+    "WHERE company_id = $1 AND user_id = $2 AND id = $3 AND current_hash = $4 AND ended_at IS NULL"
+)
+_IDS = {
+    "sqlite": "(SELECT value FROM json_each($2))",
+    "postgres": "(SELECT jsonb_array_elements_text($2::jsonb))",
+}
+_END = "UPDATE sessions SET ended_at = $3 WHERE company_id = $1 AND id = $2 AND ended_at IS NULL"
+_END_OTHERS = (
+    "UPDATE sessions SET ended_at = $4 WHERE company_id = $1 AND user_id = $2 AND id <> $3 AND ended_at IS NULL"
+)
+# PostgreSQL notes the time of the change: other daemons look for recent ones.
+_NOTED = {"sqlite": "", "postgres": ", epoch_noted_at = clock_timestamp()"}
+_DROP = (
+    "DELETE FROM sessions WHERE (company_id, user_id, id) IN "
+    "(SELECT company_id, user_id, id FROM sessions WHERE expires_at <= $1 LIMIT $2)"
+)
+_EPOCH = "SELECT id, epoch, epoch_kept, epoch_until FROM users"
+
+
+async def add_session(db: Database, session: UserSession) -> None:
+    await db.insert(f"sessions ({SESSION})", [_row(session)])
+
+
+async def begin_session(db: Database, session: UserSession, epoch: int, logged: Logged) -> bool:
+    await db.next_position(session.company_id, 0)  # locks: no epoch of this company begins until the end
+    found = await db.value("SELECT epoch FROM users WHERE company_id = $1 AND id = $2", *_user(session))
+    if found != epoch:
+        return False
+    await add_session(db, session)
+    await log(db, logged)
+    return True
+
+
+async def session(db: Database, session_id: str) -> UserSession | None:
+    row = await db.row(f"{_SESSION} WHERE id = $1", session_id)
+    return None if row is None else _of_row(row)
+
+
+async def sessions_of(db: Database, query: SessionQuery) -> Sequence[UserSession]:
+    last = _AFTER_ALL if query.before is None else query.before
+    times = (text(query.at), text(query.idle_since))
+    rows = await db.rows(_LIVE, query.company_id, query.user_id, *times, last, bounded(query.limit))
+    return [_of_row(row) for row in rows]
+
+
+async def rotate_session(db: Database, session: UserSession, refresh: RefreshHashes) -> bool:
+    hashes = (refresh.previous, refresh.current, text(refresh.rotated_at))
+    return await db.execute(_ROTATE, *_user(session), session.id, *hashes) == 1
+
+
+async def touch_sessions(db: Database, session_ids: Collection[str], at: datetime) -> None:
+    statement = f"UPDATE sessions SET last_used_at = $1 WHERE id IN {_IDS[db.dialect]} AND last_used_at < $1"
+    await db.execute(statement, text(at), json.dumps(sorted(session_ids)))
+
+
+async def end_session(db: Database, end: SessionEnd) -> bool:
+    await db.next_position(end.company_id, 0)  # locks in the order of all that end sessions
+    if await db.execute(_END, end.company_id, end.session_id, text(end.at)) != 1:
+        return False
+    await revoke(db, end.session_id, end.until, end.logged)
+    return True
+
+
+async def advance_epoch(db: Database, change: EpochChange, at: datetime, logged: Logged) -> bool:
+    company_id, user_id, epoch, password_hash = change
+    await db.next_position(company_id, 0)  # locks: no session of this company begins until the end
+    advanced = await db.execute(
+        f"UPDATE users SET epoch = $3, epoch_kept = $4, epoch_until = $5, "
+        f"password_hash = coalesce(CAST($6 AS TEXT), password_hash){_NOTED[db.dialect]} "
+        "WHERE company_id = $1 AND id = $2 AND epoch = $3 - 1",
+        *(company_id, user_id, epoch.number, epoch.kept, text(epoch.until), password_hash),
+    )
+    if advanced != 1:
+        return False
+    await db.execute(_END_OTHERS, company_id, user_id, epoch.kept, text(at))
+    await log(db, logged)
+    return True
+
+
+async def epochs(db: Database, after: datetime) -> dict[str, TokenEpoch]:
+    return epochs_of(await db.rows(f"{_EPOCH} WHERE epoch > 0 AND epoch_until > $1", text(after)))
+
+
+async def drop_sessions(db: Database, before: datetime) -> int:
+    """Drop a bounded number, so that no other write waits long; returns how many."""
+    return await db.execute(_DROP, text(before), DROP_MAX)
+
+
+def epochs_of(rows: Sequence[Row]) -> dict[str, TokenEpoch]:
+    return {user_id: TokenEpoch(number, kept, datetime.fromisoformat(until)) for user_id, number, kept, until in rows}
+
+
+def _user(session: UserSession) -> tuple[str, str]:
+    return session.company_id, session.user_id
+
+
+def _row(one: UserSession) -> Row:
+    refresh: tuple[Any, ...] = (None, None, None, None)
+    if one.refresh is not None:
+        hashes = one.refresh
+        refresh = (hashes.family, hashes.current, hashes.previous, text(hashes.rotated_at))
+    times = (text(one.created_at), text(one.expires_at), text(one.last_used_at))
+    client = (one.address, one.user_agent, text_or_null(one.ended_at))
+    return (one.company_id, one.id, one.user_id, one.kind, *times, *client, *refresh)
+
+
+def _of_row(row: Row) -> UserSession:
+    company_id, session_id, user_id, kind, *times, address, user_agent, ended_at, family, current, previous, at = row
+    created_at, expires_at, last_used_at = (datetime.fromisoformat(one) for one in times)
+    refresh = None
+    if family is not None:
+        refresh = RefreshHashes(bytes(family), bytes(current), bytes(previous), datetime.fromisoformat(at))
+    where = (company_id, session_id, user_id, kind, created_at, expires_at, last_used_at)
+    return UserSession(*where, address, user_agent, time_or_none(ended_at), refresh)

@@ -1,0 +1,25 @@
+/** One's own account: the password and the sessions. */
+
+import { Heading } from "../../components/Heading";
+import { Label } from "../../components/Text";
+import { useAccount } from "../../state/session";
+import { PasswordForm } from "./PasswordForm";
+import { Sessions } from "./Sessions";
+
+export function AccountPage() {
+  const account = useAccount();
+  return (
+    <>
+      <Heading title="Account">
+        <p className="lead">
+          <Label text={account.user.email} /> · {account.role} of{" "}
+          <Label text={account.company.name} />
+        </p>
+      </Heading>
+      <div className="account">
+        <Sessions />
+        <PasswordForm />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,86 @@
+"""What `penstock verify` does not find, and why: the guide prints this, and a test holds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+RowChange = Literal["deleted", "inserted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Columns of a table that may be changed unseen, and rows that may come or go."""
+
+    table: str
+    columns: tuple[str, ...]
+    why: str
+    rows: tuple[RowChange, ...] = ()
+
+
+_RECEIPT = ("path", "key", "fingerprint", "run_id", "status", "headers", "body", "created_at")
+_PROGRESS = ("number", "status", "attempts", "tries", "next_at", "last_at", "status_code", "latency_ms", "error")
+
+GAPS = (
+    Gap(
+        "receipts",
+        ("company_id", *_RECEIPT),
+        "Responses stored for repeated requests, for a day. A caller who repeats a request may be told something "
+        "else, or is taken for new; what runs have done is in their histories.",
+        ("deleted", "inserted"),
+    ),
+    Gap(
+        "company_usage",
+        ("company_id", "runs", "bytes", "position"),
+        "Counts what a company has stored. A changed one lets it store more than its budget, or less.",
+        ("deleted", "inserted"),
+    ),
+    Gap(
+        "webhooks",
+        ("failures", "cursor_position", "cursor_nth"),
+        "How far deliveries have come. Events may be delivered again or never, to the same address.",
+    ),
+    Gap(
+        "webhook_deliveries",
+        ("webhook_id", "type", "created_at", *_PROGRESS),
+        "Progress of deliveries. An event of the company may be delivered again, never, or to another of its webhooks.",
+        ("deleted",),
+    ),
+    Gap(
+        "sessions",
+        ("created_at", "last_used_at", "address", "user_agent"),
+        "Shown to the user; a page that was idle for long may be renewed.",
+    ),
+    Gap(
+        "sessions",
+        ("family_hash", "current_hash", "previous_hash", "rotated_at"),
+        "Hashes of refresh tokens change too often for a log. Who can write them can renew the session of a page "
+        "that its user has not ended; the session itself is in the log.",
+    ),
+    Gap("snapshots", (), "A cache: without its row the run is read from its history.", ("deleted",)),
+    Gap("migrations", ("applied_at",), "When the schema was changed; nothing depends on it."),
+    Gap(
+        "runs",
+        ("epoch", "moved_by", "moved_from", "claimed"),
+        "Which daemon performs a run, on PostgreSQL. A changed one delays the run, or parks a call as unknown.",
+    ),
+    Gap("webhooks", ("epoch",), "Which daemon delivers, on PostgreSQL."),
+    Gap("connector_changes", ("noted_at",), "When other daemons look again, on PostgreSQL."),
+    Gap("revocations", ("noted_at",), "When other daemons look again, on PostgreSQL."),
+    Gap("users", ("epoch_noted_at",), "When other daemons look again, on PostgreSQL."),
+    Gap(
+        "daemons",
+        ("epoch", "name", "held_from", "until", "heard"),
+        "The leases of daemons that are alive, on PostgreSQL. A changed one stops a daemon.",
+        ("deleted", "inserted"),
+    ),
+    Gap("epochs", ("sole", "last"), "The number of the last lease, on PostgreSQL."),
+    Gap("clocks", ("position",), "Where the commits of a company are numbered on, on PostgreSQL.", ("inserted",)),
+    Gap("rates", ("who", "hits"), "Recent requests by caller, on PostgreSQL.", ("deleted", "inserted")),
+    Gap("moves", ("sole", "source", "done"), "Where a migration came from, on PostgreSQL.", ("deleted", "inserted")),
+)
+
+
+def unseen(table: str) -> set[str]:
+    """The columns of a table that may be changed, and how its rows may."""
+    return {name for gap in GAPS if gap.table == table for name in (*gap.columns, *gap.rows)}

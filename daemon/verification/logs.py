@@ -1,0 +1,210 @@
+"""The rows that the events of all logs lead to."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from daemon.model.audit_events import (
+    UPGRADE,
+    Adopted,
+    CompaniesAdopted,
+    CompanyKeysWrapped,
+    ConnectorChanged,
+    LogEvent,
+    LoggedIn,
+    LoggedOut,
+    PasswordChanged,
+    Registered,
+    RootsRecorded,
+    SecretForm,
+    SessionEnded,
+    SessionsEnded,
+    TemplateKept,
+    WebhookChanged,
+)
+from daemon.stores import codec
+from daemon.stores.rows import text
+
+UNKNOWN: Final = object()
+"""The value of a column that an event of an earlier version does not tell."""
+
+Values = dict[str, Any]
+Key = tuple[Any, ...]
+
+
+class Fold:
+    """Rows by table and key, each with the values of its columns.
+
+    `complete` says that the logs tell everything: rows that no log knows were inserted.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[Key, Values]] = defaultdict(dict)
+        self.changes: dict[tuple[str, str, int], ConnectorChanged] = {}
+        self.roots: list[tuple[str, int, str]] = []
+        self.complete = False
+        self._until: dict[str, str] = {}
+        self._users: dict[tuple[str, str], str] = {}
+        self._sessions: dict[str, list[str]] = defaultdict(list)
+        self._taking: Mapping[type, Callable[[str, Any], None]] = {
+            Registered: self._registered,
+            Adopted: self._adopted,
+            LoggedIn: self._logged_in,
+            LoggedOut: self._logged_out,
+            SessionEnded: self._session_ended,
+            SessionsEnded: self._epoch_begun,
+            PasswordChanged: self._epoch_begun,
+            ConnectorChanged: self._connector,
+            WebhookChanged: self._webhook,
+            CompanyKeysWrapped: self._company_keys,
+            TemplateKept: self._template_kept,
+            CompaniesAdopted: self._companies_adopted,
+            RootsRecorded: self._roots_recorded,
+        }
+
+    def take(self, company_id: str, event: LogEvent) -> None:
+        taking = self._taking.get(type(event))
+        if taking is not None:
+            taking(company_id, event)
+
+    def _registered(self, company_id: str, event: Registered) -> None:
+        known = event.password_digest is not None
+        user = {
+            "id": event.user,
+            "email": event.by,
+            "name": event.name if known else UNKNOWN,
+            "role": event.role,
+            "password_hash": event.password_digest if known else UNKNOWN,
+            "created_at": text(event.at),
+        }
+        self._company(company_id, event.company, text(event.at))
+        self._user(company_id, user)
+
+    def _adopted(self, company_id: str, event: Adopted) -> None:
+        self._company(company_id, event.company, text(event.created_at))
+        for one in event.users:
+            user = {
+                "id": one.id,
+                "email": one.email,
+                "name": one.name,
+                "role": one.role,
+                "password_hash": one.password_digest,
+                "created_at": text(one.created_at),
+            }
+            self._user(company_id, user)
+        for table, forms in (("connectors", event.connectors), ("webhooks", event.webhooks)):
+            for form in forms:
+                self.rows[table].setdefault((company_id, form.id), {}).update(_stood(form))
+
+    def _company(self, company_id: str, name: str, created_at: str) -> None:
+        self.rows["companies"][company_id,] = {"name": name, "created_at": created_at}
+
+    def _user(self, company_id: str, user: Values) -> None:
+        key = user["email"].casefold()
+        values = {name: value for name, value in user.items() if name != "id"}
+        epoch = {"epoch": 0, "epoch_kept": "", "epoch_until": ""}
+        self.rows["users"][company_id, user["id"]] = {**values, "email_key": key, **epoch}
+        self._users[company_id, user["email"]] = user["id"]
+        self.rows["addresses"][key,] = {"company_id": company_id, "user_id": user["id"]}
+
+    def _connector(self, company_id: str, event: ConnectorChanged) -> None:
+        self.changes[company_id, event.tool_id, event.number] = event
+        rows, key = self.rows["connectors"], (company_id, event.tool_id)
+        if event.after is None:
+            rows.pop(key, None)
+            return
+        created_at = text(event.at) if event.before is None else _kept(rows, key, "created_at")
+        if event.via == UPGRADE:
+            created_at = UNKNOWN
+        sealed = None if event.secret in ("none", "removed") else event.secret_digest or UNKNOWN
+        rows[key] = {
+            "connector": codec.encode_connector(event.after),
+            "sealed_secret": sealed,
+            "created_at": created_at,
+            "updated_at": text(event.at),
+            "updated_by": event.by,
+        }
+
+    def _webhook(self, company_id: str, event: WebhookChanged) -> None:
+        rows, key = self.rows["webhooks"], (company_id, event.webhook_id)
+        if event.after is None:
+            rows.pop(key, None)
+            return
+        form, by_service = event.after, not event.by
+        rows[key] = {
+            "url": form.url,
+            "events": None if form.events is None else json.dumps(form.events),
+            "description": form.description,
+            "enabled": form.enabled,
+            "reason": form.reason,
+            "sealed_secret": event.secret_digest or UNKNOWN,
+            "created_at": text(event.at) if event.before is None else _kept(rows, key, "created_at"),
+            "updated_at": _kept(rows, key, "updated_at") if by_service else text(event.at),
+            "updated_by": _kept(rows, key, "updated_by") if by_service else event.by,
+        }
+
+    def _logged_in(self, company_id: str, event: LoggedIn) -> None:
+        self._until[event.token] = text(event.until)
+        if event.session:
+            user_id = self._users.get((company_id, event.by), "")
+            session = {"company_id": company_id, "user_id": user_id or UNKNOWN, "kind": event.kind, "ended_at": None}
+            self.rows["sessions"][event.session,] = {**session, "expires_at": text(event.until)}
+            self._sessions[user_id].append(event.session)
+
+    def _logged_out(self, _: str, event: LoggedOut) -> None:
+        until = self._until.get(event.token, UNKNOWN) if event.until is None else text(event.until)
+        self._ended(event.session or event.token, until, text(event.at))
+
+    def _session_ended(self, _: str, event: SessionEnded) -> None:
+        self._ended(event.session, text(event.until), text(event.at))
+
+    def _ended(self, session: str, until: Any, at: str) -> None:
+        self.rows["revocations"][session,] = {"expires_at": until}
+        if (session,) in self.rows["sessions"]:
+            self.rows["sessions"][session,]["ended_at"] = at
+
+    def _epoch_begun(self, company_id: str, event: SessionsEnded | PasswordChanged) -> None:
+        """All sessions of a user end but one; the password may be another."""
+        epoch: Values = {"epoch": event.epoch, "epoch_kept": event.kept, "epoch_until": text(event.until)}
+        if isinstance(event, PasswordChanged):
+            epoch["password_hash"] = event.digest
+        self.rows["users"].setdefault((company_id, event.user), {}).update(epoch)
+        for session in self._sessions[event.user]:
+            values = self.rows["sessions"][session,]
+            if values["ended_at"] is None and session != event.kept:
+                values["ended_at"] = text(event.at)
+
+    def _company_keys(self, _: str, event: CompanyKeysWrapped) -> None:
+        for company_id, key in event.keys.items():
+            row = {"key_id": key.key_id, "wrapped": key.digest, "created_at": text(key.created_at)}
+            self.rows["company_keys"][company_id,] = row
+
+    def _template_kept(self, _: str, event: TemplateKept) -> None:
+        self._template(event.digest, event.vertical, event.template_version)
+
+    def _companies_adopted(self, _: str, event: CompaniesAdopted) -> None:
+        self.complete = event.last is None
+        for one in event.templates:
+            self._template(one.digest, one.vertical, one.template_version)
+
+    def _roots_recorded(self, _: str, event: RootsRecorded) -> None:
+        self.roots += [(company_id, one.size, one.root) for company_id, one in event.roots.items()]
+
+    def _template(self, digest: str, vertical: str, version: int) -> None:
+        self.rows["templates"][digest,] = {"vertical": vertical, "version": version}
+
+
+def _kept(rows: Mapping[Key, Values], key: Key, column: str) -> Any:
+    return rows[key].get(column, UNKNOWN) if key in rows else UNKNOWN
+
+
+def _stood(form: SecretForm) -> Values:
+    return {
+        "sealed_secret": form.secret_digest,
+        "created_at": text(form.created_at),
+        "updated_at": text(form.updated_at),
+        "updated_by": form.updated_by,
+    }

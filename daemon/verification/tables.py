@@ -1,0 +1,139 @@
+"""Comparison of tables with the rows that the logs lead to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from actors.core.canonical import canonical
+from actors.core.canonical import digest as digest_of_document
+from daemon.model import chain
+from daemon.stores import codec
+from daemon.stores.database import Row
+from daemon.stores.rows import change_of_row
+from daemon.stores.tables.audit_source import AuditSource
+from daemon.verification.findings import Counts, Finding
+from daemon.verification.logs import UNKNOWN, Fold, Key, Values
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table whose rows follow from the logs, and its columns that hold secrets."""
+
+    name: str
+    kind: str
+    key: tuple[str, ...]
+    secret: str = ""
+
+
+TABLES = (
+    Table("companies", "company", ("id",)),
+    Table("users", "user", ("company_id", "id"), "password_hash"),
+    Table("addresses", "address", ("email_key",)),
+    Table("connectors", "connector", ("company_id", "tool_id"), "sealed_secret"),
+    Table("webhooks", "webhook", ("company_id", "id"), "sealed_secret"),
+    Table("company_keys", "company_key", ("company_id",), "wrapped"),
+    Table("templates", "template", ("digest",)),
+)
+PASSING = (Table("revocations", "revocation", ("token_id",)), Table("sessions", "session", ("id",)))
+"""Tables whose rows are deleted when they have expired."""
+
+
+def compare_all(source: AuditSource, fold: Fold, now: str, counts: Counts) -> Iterator[Finding]:
+    for table in TABLES:
+        if table.name in source.tables:
+            yield from _table(source, table, fold, counts)
+    for table in PASSING:
+        yield from _passing(source, table, fold, now)
+    yield from _documents(source)
+    yield from _changes(source, fold, counts)
+    for company_id, webhook_id, delivery in source.deliveries_astray():
+        where = f"webhook {webhook_id} of {company_id!r}, delivery {delivery}"
+        yield Finding("delivery", where, "it is of no event in the history of the company")
+
+
+def _table(source: AuditSource, table: Table, fold: Fold, counts: Counts) -> Iterator[Finding]:
+    """Compare the rows of a table; those that no log knows were inserted."""
+    expected = dict(fold.rows[table.name])
+    for row in source.table(table.name, source.tables[table.name]):
+        counts["rows"] += 1
+        key = tuple(row[name] for name in table.key)
+        known = expected.pop(key, None)
+        if known is not None:
+            yield from _columns(table, key, row, known)
+        elif fold.complete or table.name in ("connectors", "webhooks"):
+            yield Finding(table.kind, _where(table, key), "no log knows it: it was inserted")
+    for key in expected:
+        yield Finding(table.kind, _where(table, key), "it is in the log and not in the database: it was deleted")
+
+
+def _columns(table: Table, key: Key, row: Mapping[str, Any], known: Values) -> Iterator[Finding]:
+    for name, value in known.items():
+        if name in row and value is not UNKNOWN and _shown(table, name, row[name]) != value:
+            yield Finding(table.kind, _where(table, key), f"{name} is not what the log says")
+
+
+def _shown(table: Table, column: str, value: Any) -> Any:
+    if column != table.secret or value is None:
+        return value
+    return chain.digest(value.encode() if isinstance(value, str) else value)
+
+
+def _where(table: Table, key: Key) -> str:
+    *companies, name = key
+    return f"{name} of {companies[0]!r}" if companies else f"{table.kind} {name!r}"
+
+
+def _passing(source: AuditSource, table: Table, fold: Fold, now: str) -> Iterator[Finding]:
+    """Compare rows that are deleted when they have expired."""
+    if table.name not in source.tables:
+        return
+    expected = dict(fold.rows[table.name])
+    for row in source.table(table.name, source.tables[table.name]):
+        key = tuple(row[name] for name in table.key)
+        known = expected.pop(key, None)
+        if known is None:
+            yield Finding(table.kind, _where(table, key), "no log knows it: it was inserted")
+        else:
+            yield from _columns(table, key, row, known)
+    for key, known in expected.items():
+        if known["expires_at"] is not UNKNOWN and known["expires_at"] > now:
+            yield Finding(table.kind, _where(table, key), "it is in the log and not in the database: it was deleted")
+
+
+def _documents(source: AuditSource) -> Iterator[Finding]:
+    """Compare the documents of templates with their digests."""
+    for row in source.table("templates", ("digest", "vertical", "version", "document")):
+        try:
+            value = json.loads(row["document"])
+            fits = digest_of_document(value) == row["digest"] and canonical(value) == row["document"]
+            fits = fits and (value["vertical"], value["version"]) == (row["vertical"], row["version"])
+        except (ValueError, TypeError, KeyError, RecursionError):
+            fits = False
+        if not fits:
+            yield Finding("template", f"template {row['digest']!r}", "its document is not the one of its digest")
+
+
+def _changes(source: AuditSource, fold: Fold, counts: Counts) -> Iterator[Finding]:
+    changed = dict(fold.changes)
+    for row in source.changes():
+        counts["connector changes"] += 1
+        known = changed.pop((row[0], row[1], row[2]), None)
+        where = f"connector {row[1]} of {row[0]!r}, change {row[2]}"
+        if known is None:
+            yield Finding("connector_change", where, "the company's log does not know it: it was inserted")
+        elif _unlike(known, row):
+            yield Finding("connector_change", where, "it is not what the company's log says")
+    for company_id, tool_id, number in changed:
+        where = f"connector {tool_id} of {company_id!r}, change {number}"
+        yield Finding("connector_change", where, "it is in the company's log alone: it was deleted")
+
+
+def _unlike(event: Any, row: Row) -> bool:
+    try:
+        said = codec.connector_changed(change_of_row(row), event.secret_digest)
+        return codec.encode_log(said) != codec.encode_log(event)
+    except ValueError:
+        return True

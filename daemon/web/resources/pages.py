@@ -1,0 +1,59 @@
+"""Pages of lists: rendered beside the event loop where they are large."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar
+
+from aiohttp import web
+
+from daemon.model.pages import Page
+from daemon.runtime.fair_semaphore import FairSemaphore
+from daemon.web.middleware.admission import slot_released
+from daemon.web.middleware.auth import principal_of
+from daemon.web.responses import list_response, next_page, to_cursor, within_bytes
+from daemon.web.services import SERVICES
+
+T = TypeVar("T")
+
+
+LISTS_AT_ONCE = 4
+LISTS_IN_TURN = web.AppKey("lists_in_turn", FairSemaphore)
+
+
+@asynccontextmanager
+async def in_turn(request: web.Request) -> AsyncIterator[None]:
+    """Make few lists at once, since each may hold a page of stored bytes; companies take turns."""
+    async with AsyncExitStack() as stack:
+        with slot_released():
+            await stack.enter_async_context(request.app[LISTS_IN_TURN].of(principal_of(request).company_id))
+        yield
+
+
+async def page_response(
+    request: web.Request,
+    found: Sequence[T],
+    limit: int,
+    kind: str,
+    *,
+    name: Callable[[T], object],
+    show: Callable[[T], Any],
+) -> web.Response:
+    """A page of a list; `found` has one entry more than `limit` where another page follows."""
+    items = await rendered(request, found, limit, show)
+    further = to_cursor(kind, str(name(found[len(items) - 1]))) if goes_on(found, items) else None
+    return list_response(items, None if further is None else next_page(request, further))
+
+
+async def rendered(request: web.Request, found: Sequence[T], limit: int, show: Callable[[T], Any]) -> list[bytes]:
+    """The first entries of a page as JSON, at most `limit`; a large page beside the event loop."""
+    size = found.size if isinstance(found, Page) else 0
+    work = partial(within_bytes, found[:limit], show)
+    return await request.app[SERVICES].offload.sized(principal_of(request).company_id, size, work)
+
+
+def goes_on(found: Sequence[Any], items: Sequence[bytes]) -> bool:
+    """Whether entries follow those that are shown."""
+    return len(found) > len(items) or (isinstance(found, Page) and found.more)

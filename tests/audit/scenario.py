@@ -1,0 +1,167 @@
+"""What happened in the past that is tampered with: two companies, in either store."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from daemon.audit.sealer import Sealer
+from daemon.model import CompanyKey, EpochChange, RefreshHashes, SessionEnd, TemplateDocument, TokenEpoch, UserSession
+from daemon.model.audit_events import (
+    SERVICE,
+    Logged,
+    LoggedIn,
+    LoggedOut,
+    LoginRefused,
+    PasswordChanged,
+    Registered,
+    password_digest,
+)
+from daemon.model.event_log import BEGINNING, Position
+from daemon.model.webhooks import Webhook
+from daemon.templates.catalog import shipped
+from daemon.webhooks.changes import changed
+from tests.histories import ACME, NOON, OTHER, account, change, decide, receipt, start, stored_connector, work
+
+if TYPE_CHECKING:
+    from actors.core.run import Run
+    from daemon.audit.signer import Signer
+    from daemon.model import Account, Store
+
+RUNS = 6
+PEOPLE = ((ACME, "ann"), (OTHER, "eve"))
+UNTIL = datetime(2100, 1, 1, tzinfo=UTC)
+"""When tokens expire that were ended: later than any clock of those who verify."""
+
+
+async def first_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
+    """Two companies register, connect tools and webhooks, and start runs."""
+    await store.adopt()
+    for entry in shipped()[:2]:
+        template = entry.template
+        kept = TemplateDocument(template.digest, template.vertical, template.version, entry.document)
+        await store.keep_template(kept)
+    for company_id, name in PEOPLE:
+        one = account(name, company_id, f"{name}@{name}.test")
+        await store.register(one, None, [registered(one)])
+        await store.add_company_key(CompanyKey(company_id, "key-1", b"\x00wrapped" + name.encode(), NOON))
+        await store.put_connector(stored_connector("chart-fetch", company_id), change(1, "chart-fetch", company_id))
+        for number in range(2):
+            await _hook(store, f"hook-{name}-{number}", company_id)
+        for number in range(runs):
+            inputs = {"number": number, "share": 1.0, "name": f"Ünïted {number}"}
+            await store.append(start(f"run-{name}-{number}", company_id, inputs=inputs))
+            await store.append(start(f"busy-{name}-{number}", company_id, gates=()))
+        await Sealer(store, signer).seal()
+
+
+async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
+    """They log in and out, change what they had, and the runs go on."""
+    await store.log(Logged(SERVICE, LoginRefused(at=NOON, by="nobody@nowhere.test")))
+    for company_id, name in PEOPLE:
+        await _sessions(store, company_id, name)
+        for number in range(2):
+            await store.keep_receipt(receipt(f"key-{number}", company_id, status=200))
+        second = stored_connector("chart-fetch", company_id, 2)
+        await store.put_connector(second, change(2, "chart-fetch", company_id))
+        await store.put_connector(stored_connector("kept", company_id), change(1, "kept", company_id))
+        await store.put_connector(stored_connector("other", company_id), change(1, "other", company_id))
+        await store.delete_connector(change(2, "other", company_id, gone=True))
+        for number in range(runs):
+            run = await _loaded(store, company_id, f"run-{name}-{number}")
+            if number % 2:
+                await store.append(decide(run))
+            busy = await _loaded(store, company_id, f"busy-{name}-{number}")
+            for _ in range(number):
+                turn = replace(work(busy), resting=busy.resting)
+                await store.append(turn)
+                busy = turn.run
+            await Sealer(store, signer).seal()
+        await _delivered(store, company_id, f"hook-{name}-0")
+    await store.count_usage([ACME, OTHER], 10_000)
+    await store.log(Logged(ACME, LoginRefused(at=NOON, by="ann@ann.test")))
+    await Sealer(store, signer).seal(ACME)
+
+
+def registered(one: Account) -> Logged:
+    """The event of a registration."""
+    user = one.user
+    event = Registered(
+        at=user.created_at,
+        by=user.email,
+        company=one.company.name,
+        name=user.name,
+        password_digest=password_digest(user.password_hash),
+        role=user.role,
+        user=user.id,
+    )
+    return Logged(one.company.id, event)
+
+
+async def _hook(store: Store, webhook_id: str, company_id: str) -> None:
+    one = Webhook(
+        company_id=company_id,
+        id=webhook_id,
+        url="https://hooks.test/in",
+        events=("run_started", "run_ended"),
+        description="to the desk",
+        sealed_secret=b"\x00" + webhook_id.encode(),
+        created_at=NOON,
+        updated_at=NOON,
+        updated_by="ann",
+    )
+    await store.add_webhook(one, Logged(company_id, changed(None, one, NOON, "ann", "session")), None)
+
+
+async def _sessions(store: Store, company_id: str, name: str) -> None:
+    """Two sessions are ended one by one, a third by a new password, which keeps the fourth."""
+    email = f"{name}@{name}.test"
+    for number in range(4):
+        session_id = f"session-{name}-{number}"
+        hashes = RefreshHashes(b"family", b"current", b"previous", NOON)
+        session = UserSession(
+            company_id=company_id,
+            id=session_id,
+            user_id=f"user-{name}",
+            kind="page",
+            created_at=NOON,
+            expires_at=UNTIL,
+            last_used_at=NOON,
+            address="127.0.0.2",
+            user_agent="Browser/1",
+            refresh=hashes,
+        )
+        entered = LoggedIn(at=NOON, by=email, kind="page", session=session_id, token=session_id, until=UNTIL)
+        assert await store.begin_session(session, 0, Logged(company_id, entered))
+        if number < 2:
+            names = {"by": email, "token": session_id, "session": session_id, "via": "session"}
+            left = Logged(company_id, LoggedOut(at=NOON, until=UNTIL, **names))
+            assert await store.end_session(SessionEnd(company_id, session_id, NOON, UNTIL, left))
+    epoch = TokenEpoch(1, f"session-{name}-3", UNTIL)
+    change = EpochChange(company_id, f"user-{name}", epoch, "$argon2id$other")
+    begun = PasswordChanged(
+        at=NOON,
+        by=email,
+        digest=password_digest("$argon2id$other"),
+        epoch=1,
+        kept=epoch.kept,
+        until=UNTIL,
+        user=f"user-{name}",
+        via="session",
+    )
+    assert await store.advance_epoch(change, NOON, Logged(company_id, begun))
+
+
+async def _delivered(store: Store, company_id: str, webhook_id: str) -> None:
+    found = await store.read_after(company_id, BEGINNING, 4)
+    webhook = await store.webhook(company_id, webhook_id)
+    assert webhook is not None
+    await store.enqueue(webhook, found, Position(1_000, 1), NOON)
+
+
+async def _loaded(store: Store, company_id: str, run_id: str) -> Run:
+    run = await store.load(company_id, run_id)
+    assert run is not None
+    return run

@@ -1,0 +1,1 @@
+"""The fuzzer: what strangers may send, made by Hypothesis, against the service and its parsers."""

@@ -1,0 +1,144 @@
+"""Each regular expression that is run on what strangers send takes time linear in its length."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import time
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+import daemon
+
+LONG = 32 * 1024
+HELD_S = 0.5
+"""What is quadratic takes minutes, at that length."""
+NOT_OF_STRANGERS = ("daemon.client", "daemon.commands", "daemon.doctor", "daemon.stores", "daemon.verification")
+# How each is used, and on how many characters at most where its caller looks at that before.
+USED = {
+    "daemon.connectors.auth._CONTROL": ("search", LONG),
+    "daemon.connectors.egress._LOOKS_NUMERIC": ("fullmatch", LONG),
+    "daemon.connectors.origin._NEVER_IN_A_URL": ("search", LONG),
+    "daemon.contract.connectors.DOTTED": ("search", LONG),
+    "daemon.contract.connectors.HEADER_NAME": ("fullmatch", LONG),
+    "daemon.contract.text.EMAIL": ("fullmatch", LONG),
+    "daemon.model.event_log._PLACE": ("fullmatch", LONG),
+    "daemon.observability.logs._IN_TEXT": ("sub", LONG),
+    "daemon.observability.logs._NAMES": ("fullmatch", LONG),
+    "daemon.runtime.json_codec._ASTRAL": ("search", LONG),
+    "daemon.runtime.json_codec._POWER": ("search", LONG),
+    "daemon.runtime.json_codec._WHOLE": ("search", LONG),
+    "daemon.templates.cel._COMPREHENSION": ("findall", LONG),
+    "daemon.templates.cel._PATTERN": ("search", LONG),
+    "daemon.templates.reads._AMONG": ("findall", LONG),
+    "daemon.templates.reads._ASKED": ("findall", 4_096),
+    "daemon.templates.reads._MEMBER": ("findall", LONG),
+    "daemon.templates.reads._NAMED": ("findall", LONG),
+    "daemon.templates.reads._PART": ("findall", LONG),
+    "daemon.templates.reads._READ": ("findall", LONG),
+    "daemon.templates.reads._ROOT": ("findall", LONG),
+    "daemon.templates.signals._CALL": ("findall", LONG),
+    "daemon.web.bodies._PREFER_WAIT": ("fullmatch", LONG),
+    "daemon.web.bodies._SHOULD": ("sub", LONG),
+    "daemon.web.bodies._TAG": ("fullmatch", LONG),
+    "daemon.web.clients._ESCAPED": ("sub", LONG),
+    "daemon.web.clients._NODE": ("fullmatch", LONG),
+    "daemon.web.clients._QUOTED": ("sub", LONG),
+    "daemon.web.cookies._PORT": ("fullmatch", LONG),
+    "daemon.web.middleware.request_id._ID": ("fullmatch", LONG),
+    "daemon.web.middleware.tracing._TRACEPARENT": ("fullmatch", LONG),
+    "daemon.web.page._GZIP": ("search", LONG),
+    "daemon.web.parameters.DIGEST": ("fullmatch", LONG),
+    "daemon.web.parameters.ID": ("fullmatch", LONG),
+    "daemon.web.parameters.TOOL_ID": ("fullmatch", LONG),
+    "daemon.web.resources.events._SEQ": ("fullmatch", LONG),
+    "daemon.web.responses.NOT_EMPTY": ("fullmatch", LONG),
+    "daemon.web.responses.NUMBER": ("fullmatch", LONG),
+}
+# What one of them begins to match with, and goes on with again and again.
+BEGINNINGS = ("", '"', "inputs.a", 'token="', ",gzip;")
+PIECES = (
+    *(" ", "a", "0", ".", ",", ":", "=", "_", "-", "/", "<", "(", "[", "\\", '"', "'", "\t", "e", "f"),
+    *(
+        '\\"',
+        ", ",
+        "a.",
+        "0.",
+        "a_",
+        "0e",
+        "0e+",
+        "' ",
+        "//",
+        "//a",
+        "eyJ",
+        "eyJaaaaaa.",
+        "[a",
+        "<a>;",
+        "gzip;",
+        ",gzip ",
+    ),
+    *(
+        "bearer",
+        "bearer ",
+        "token",
+        "token=",
+        'token="\\',
+        "secret_",
+        "sealed_",
+        "has(",
+        "inputs.",
+        '["a"]',
+        "wait=",
+        "for=",
+    ),
+)
+ENDS = ("", "!", "(")
+
+
+def patterns() -> Iterator[tuple[str, re.Pattern[str] | re.Pattern[bytes]]]:
+    """The regular expressions of all modules, each by the module that makes it."""
+    for info in pkgutil.walk_packages(daemon.__path__, "daemon."):
+        if info.name.startswith(NOT_OF_STRANGERS) or info.name.endswith("__main__"):
+            continue
+        module = importlib.import_module(info.name)
+        if "re.compile" not in (source := inspect.getsource(module)):
+            continue
+        for name, value in vars(module).items():
+            if f"\n{name} = " in source:
+                yield from ((f"{info.name}.{name}", pattern) for pattern in _within(value))
+
+
+def _within(value: object) -> Iterator[re.Pattern[str] | re.Pattern[bytes]]:
+    if isinstance(value, re.Pattern):
+        yield value
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from _within(one)
+
+
+def test_every_expression_is_in_the_table() -> None:
+    assert {name for name, _ in patterns()} == USED.keys()
+
+
+@pytest.mark.parametrize("name", USED)
+def test_an_expression_takes_linear_time_on_what_is_made_to_hold_it_up(name: str) -> None:
+    (how, size), (module, _, attribute) = USED[name], name.rpartition(".")
+    for pattern in _within(getattr(importlib.import_module(module), attribute)):
+        match = partial(getattr(pattern, how), *[""] if how == "sub" else [])
+        for text in worst(size):
+            given = text if isinstance(pattern.pattern, str) else text.encode()
+            began = time.process_time()
+            match(given)
+            assert time.process_time() - began < HELD_S, text[:40]
+
+
+def worst(size: int) -> Iterator[str]:
+    for piece in PIECES:
+        repeated = piece * (size // len(piece))
+        for beginning in BEGINNINGS:
+            for end in ENDS:
+                yield beginning + repeated + end

@@ -1,0 +1,98 @@
+"""Turns: a rightful caller has one soon, however many hostile ones wait."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from actors.actor import Overloaded
+from daemon.runtime.turns import Turns
+
+
+async def settled() -> None:
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+class Callers:
+    """Callers who wait for turns; who had one is noted."""
+
+    def __init__(self, turns: Turns) -> None:
+        self.turns = turns
+        self.had: list[str] = []
+        self.tasks: list[asyncio.Task[None]] = []
+
+    async def _wait(self, caller: str, rank: int) -> None:
+        await self.turns.enter(caller, rank)
+        self.had.append(caller)
+
+    async def come(self, *callers: str, rank: int = 0) -> None:
+        self.tasks += [asyncio.get_running_loop().create_task(self._wait(caller, rank)) for caller in callers]
+        await settled()
+
+    async def served(self, times: int) -> list[str]:
+        """Who has the next turns, one after another."""
+        self.had.clear()
+        for _ in range(times):
+            self.turns.leave()
+            await settled()
+        return list(self.had)
+
+    def refused(self) -> int:
+        return sum(task.done() and isinstance(task.exception(), Overloaded) for task in self.tasks)
+
+
+async def test_who_failed_waits_behind_who_did_not() -> None:
+    callers = Callers(Turns(1, 100))
+    await callers.come("at work")
+    await callers.come(*(f"guesser {number}" for number in range(40)), rank=2)
+    await callers.come("early", "late")
+    assert await callers.served(3) == ["late", "early", "guesser 39"]
+
+
+async def test_who_came_before_a_flood_and_who_comes_behind_it_have_their_turns_at_once() -> None:
+    callers = Callers(Turns(1, 200))
+    await callers.come("at work", "before")
+    await callers.come(*(f"flood {number}" for number in range(90)))
+    await callers.come("behind")
+    assert await callers.served(2) == ["behind", "before"]
+
+
+async def test_one_caller_fills_half_of_the_places() -> None:
+    callers = Callers(Turns(1, 8))
+    await callers.come(*["at work"] * 6)
+    assert (callers.refused(), callers.turns.waiting) == (1, 4)
+
+
+async def test_a_better_caller_takes_the_place_of_the_last() -> None:
+    callers = Callers(Turns(1, 4))
+    await callers.come("at work")
+    await callers.come("a", "b", "c", "d", rank=1)
+    await callers.come("rightful")
+    assert (callers.refused(), callers.turns.waiting) == (1, 4)
+    await callers.come("worse", rank=3)
+    assert callers.refused() == 2
+    assert await callers.served(4) == ["rightful", "b", "d", "c"]
+
+
+async def test_who_has_gone_takes_no_turn() -> None:
+    callers = Callers(Turns(1, 8))
+    await callers.come("at work", "a", "b")
+    callers.tasks[2].cancel()
+    await settled()
+    assert await callers.served(1) == ["a"]
+    callers.turns.leave()
+    async with asyncio.timeout(1):
+        await callers.turns.enter("c", 0)
+
+
+async def test_a_turn_given_to_who_goes_in_the_same_moment_goes_on_to_the_next() -> None:
+    callers = Callers(Turns(1, 8))
+    await callers.come("at work", "a", "b")
+    callers.turns.leave()  # to b, who came last
+    callers.tasks[2].cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await callers.tasks[2]
+    await settled()
+    assert callers.had == ["at work", "a"]

@@ -1,0 +1,73 @@
+"""Pages end early by their bytes, so that no reader makes the store load more than a page."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from daemon.model import RunQuery
+from daemon.model.event_log import BEGINNING
+from daemon.model.pages import PAGE_BYTES_MAX
+from tests.histories import ACME, start
+from tests.stores.contract.test_evidence import sign
+
+if TYPE_CHECKING:
+    from daemon.model import Store
+
+LARGE = {"text": "x" * 1_000_000}
+RUNS = 7
+AT_ONCE = 5
+"""So many runs of 1 MB are more than a page by less than one of them."""
+
+
+@pytest.fixture
+async def store(store: Store) -> Store:
+    for number in range(RUNS):
+        await store.append(start(f"run-{number}", inputs=LARGE))
+    return store
+
+
+async def test_runs_are_loaded_for_one_page_only(store: Store) -> None:
+    first = await store.find(ACME, RunQuery(limit=201))
+    assert len(first) < AT_ONCE
+    assert first.more
+    rest = await store.find(ACME, RunQuery(limit=201, before=first[-1].id))
+    assert [run.id for run in (*first, *rest)] == [f"run-{number}" for number in reversed(range(RUNS))]
+    assert not rest.more
+
+
+async def test_small_runs_are_one_page(store: Store) -> None:
+    for number in range(RUNS):
+        await store.append(start(f"small-{number}"))
+    found = await store.find(ACME, RunQuery(limit=RUNS))
+    assert (len(found), found.more) == (RUNS, False)
+
+
+async def test_an_entry_that_is_larger_than_a_page_is_a_page(store: Store) -> None:
+    huge = "x" * (PAGE_BYTES_MAX + 1)
+    await store.append(start("zz-huge", inputs={"text": huge}))
+    found = await store.find(ACME, RunQuery(limit=2))
+    assert ([run.id for run in found], found.more) == (["zz-huge"], True)
+    assert sys.getsizeof(found[0].inputs["text"]) > PAGE_BYTES_MAX
+    assert [one.seq for one in await store.history(ACME, "zz-huge", 0, 50)] == [1, 2, 3]
+
+
+async def test_events_of_a_company_are_read_for_one_page_only(store: Store) -> None:
+    await store.seal(sign)
+    found, after, pages = [], BEGINNING, 0
+    while page := await store.read_after(ACME, after, 200):
+        assert sum(len(str(one.event)) for one in page) < PAGE_BYTES_MAX + 2_000_000
+        found += [(one.run_id, one.seq) for one in page]
+        after, pages = page[-1].position, pages + 1
+    assert found == [(f"run-{number}", seq) for number in range(RUNS) for seq in (1, 2, 3)]
+    assert pages > 1
+
+
+async def test_sealed_commits_are_read_for_one_page_only(store: Store) -> None:
+    await store.seal(sign)
+    first = await store.entries(ACME, 0, RUNS)
+    assert len(first) < AT_ONCE
+    rest = await store.entries(ACME, first[-1].number + 1, RUNS)
+    assert [one.number for one in (*first, *rest)] == list(range(RUNS))

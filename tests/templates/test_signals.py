@@ -1,0 +1,113 @@
+"""Signals of responses: the same wherever they are read, and bounded."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from daemon.runtime.json_codec import dumps
+from daemon.runtime.offload import Offload
+from daemon.templates.signals import Signals, is_cheap
+
+PATTERN = "response.body.s.matches(response.body.p)"
+MANY: dict[str, Any] = {"s": "a" * 100_000, "p": "(a?){100}" * 900}
+
+
+@pytest.fixture
+async def signals() -> AsyncIterator[Signals]:
+    offload = Offload()
+    one = Signals(offload)
+    yield one
+    await one.close()
+    offload.close()
+
+
+async def read(signals: Signals, rule: str, body: Any) -> Any:
+    return await signals.value("acme", rule, 200, body, len(dumps(body)))
+
+
+CHEAP = [
+    "response.status == 200",
+    'response.body.found && size(response.body["hits"]) > 0',
+    'has(response.body.a) ? response.body.a.startsWith("x") : (response.status > 1)',
+]
+DEAR = [
+    "response.body.hits.exists(h, h > 1)",
+    "response.body.hits . exists (h, h > 1)",
+    "response.body.hits.exists//\n(h, h > 1)",
+    PATTERN,
+    "response.body.a.contains(response.body.b)",
+    "&&".join(["response == response"] * 20),
+]
+
+
+@pytest.mark.parametrize("rule", CHEAP)
+def test_a_short_rule_of_linear_words_is_cheap(rule: str) -> None:
+    assert is_cheap(rule)
+
+
+@pytest.mark.parametrize("rule", DEAR)
+def test_loops_patterns_and_long_rules_are_not_cheap(rule: str) -> None:
+    assert not is_cheap(rule)
+
+
+async def test_a_cheap_rule_over_a_small_response_needs_no_process(signals: Signals) -> None:
+    assert await read(signals, "response.body.a", {"a": 1}) == 1
+    assert signals._worker.pid is None
+    assert await read(signals, "response.body.a", {"a": 1, "b": "x" * 40_000}) == 1
+    assert signals._worker.pid is not None
+
+
+@pytest.mark.parametrize(
+    ("rule", "body", "value"),
+    [
+        ("response.body.hits.map(h, h.name)", {"hits": [{"name": "x"}, {"name": "\u00e4"}]}, ["x", "\u00e4"]),
+        ("[1.0, 1].filter(x, true)", None, [1.0, 1]),
+        ("response.body.all(x, x > 0)", [1, 2, 0], False),
+        ("response.body.all(x, x.y > 0)", [1], True),
+        ("response.body.nothing.exists(x, x)", {}, True),
+        ("this does not compile(", {}, True),
+        ("[9223372036854775808u].map(x, x)[0]", {}, True),
+    ],
+)
+async def test_a_process_reads_what_would_be_read_here_and_without_an_answer_a_hit(
+    signals: Signals, rule: str, body: Any, value: Any
+) -> None:
+    found = await read(signals, rule, body)
+    assert (found, repr(found)) == (value, repr(value))
+
+
+async def test_a_rule_that_takes_too_long_is_a_hit_and_holds_up_nothing(signals: Signals) -> None:
+    begun = time.process_time()
+    assert await read(signals, PATTERN, MANY) is True
+    assert time.process_time() - begun < 0.2
+    assert await read(signals, "response.body.l.exists(x, x == 2)", {"l": [1]}) is False
+
+
+async def test_a_rule_that_takes_too_much_memory_is_a_hit(signals: Signals) -> None:
+    rule = "response.body.l.map(x, response.body.s + x).size() == 0"
+    assert await read(signals, rule, {"l": ["a"] * 9_000, "s": "b" * 200_000}) is True
+    assert await read(signals, "response.body.l.exists(x, x == 2)", {"l": [1]}) is False
+
+
+@pytest.mark.parametrize("rule", ["response.body.s", "response.body.l.map(x, response.body.s)[0]"])
+async def test_a_signal_of_more_than_four_kibibytes_is_a_hit(signals: Signals, rule: str) -> None:
+    assert await read(signals, rule, {"l": [1], "s": "x" * 4_094}) == "x" * 4_094
+    assert await read(signals, rule, {"l": [1], "s": "x" * 4_095}) is True
+
+
+async def test_one_company_does_not_keep_the_process_from_others(signals: Signals) -> None:
+    """Behind the one at work comes the other's first, then the next of the same company."""
+    ended: list[str] = []
+
+    async def noted(company_id: str, rule: str, body: Any) -> None:
+        await signals.value(company_id, rule, 200, body, 1_000)
+        ended.append(company_id)
+
+    many = [noted("acme", "response.body.l.exists(x, x > 1)", {"l": [1]}) for _ in range(20)]
+    await asyncio.gather(*many, noted("other", "response.body.l.exists(x, x > 1)", {"l": [1]}))
+    assert ended.index("other") <= 2
