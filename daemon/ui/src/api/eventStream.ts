@@ -130,10 +130,10 @@ async function readStream(own: AbortController): Promise<void> {
   if (response.status === 401) reportSessionLost();
   if (!response.ok || response.body === null) throw new Error(String(response.status));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-  const resumed = lastEventId !== null || connection === "broken";
   setConnection("live");
   failures = 0;
-  if (resumed) notify([]);
+  // What was loaded before may lack what happened until now.
+  notify([]);
   for (let rest = ""; ;) {
     const part = await withTimeout(reader.read(), own);
     if (part.done) return;
