@@ -121,7 +121,11 @@ class Connection:
             except ERRORS as error:
                 if not isinstance(error, asyncpg.PostgresError) or db.is_closed() or db.is_in_transaction():
                     self._drop(db)
-                if getattr(error, "sqlstate", None) in AGAIN and attempt < RETRIES_MAX - 1:
+                state = getattr(error, "sqlstate", None) or ""
+                if state in AGAIN and attempt < RETRIES_MAX - 1:
+                    continue
+                # A read on a connection that was lost unnoticed is repeated on a new one.
+                if not writing and attempt == 0 and state.startswith(GONE) and db.is_closed():
                     continue
                 raise failed(error, committing=writing) from error
             except BaseException:
