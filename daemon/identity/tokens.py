@@ -15,6 +15,7 @@ import jwt
 import msgspec
 import structlog
 
+from actors.core.authority import PrincipalKind
 from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring
 from daemon.model import SESSION, Account
 
@@ -37,7 +38,11 @@ class NotAuthenticated(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The holder of a token; tokens of earlier versions are a session each."""
+    """Who makes a request: a person with a session, or a machine with an API key.
+
+    `email` is the name of a machine's key, and its `user_id` and `token_id` are the id of the key.
+    Tokens of earlier versions are a session each.
+    """
 
     user_id: str
     company_id: str
@@ -48,6 +53,8 @@ class Principal:
     via: str = SESSION
     session_id: str = ""
     epoch: int = 0
+    member_id: str = ""
+    kind: PrincipalKind = "person"
 
 
 class Claims(msgspec.Struct, frozen=True):
@@ -65,6 +72,7 @@ class Claims(msgspec.Struct, frozen=True):
     nbf: int = 0
     sid: str = ""
     epoch: int = 0
+    member: str = ""
 
 
 class Tokens:
@@ -155,6 +163,7 @@ class Tokens:
             expires_at=datetime.fromtimestamp(claims.exp, self._now().tzinfo),
             session_id=claims.sid or claims.jti,
             epoch=claims.epoch,
+            member_id=claims.member or claims.sub,
         )
 
     def _current_ring(self) -> KeyRing:

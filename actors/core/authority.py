@@ -1,0 +1,77 @@
+"""Who may do what: one table of actions, by role and by kind of principal."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+PrincipalKind = Literal["person", "service", "agent"]
+ByKind = Literal["person", "service", "agent", "autopilot", "deadline"]
+Reason = Literal["role", "machine"]
+
+ROLES = ("viewer", "member", "manager", "admin", "owner")
+"""Each may do all that the one before it may."""
+
+MACHINE_ROLES_MAX = {"agent": "member", "service": "admin"}
+"""The highest role of an API key of each kind."""
+
+PEOPLE: frozenset[PrincipalKind] = frozenset({"person"})
+ANYBODY: frozenset[PrincipalKind] = frozenset({"person", "service", "agent"})
+
+
+class Action(Struct, frozen=True):
+    """What the least `role` may do, for some kinds of principal."""
+
+    name: str
+    role: str
+    summary: str
+    kinds: frozenset[PrincipalKind] = ANYBODY
+
+
+class Refusal(Struct, frozen=True):
+    """Why a principal may not: its kind, or a role below the `required` one."""
+
+    required: str
+    reason: Reason
+
+
+ACTIONS = {
+    action.name: action
+    for action in (
+        Action("read", "viewer", "Read everything of the company but secrets"),
+        Action("account", "viewer", "Use one's own account and sessions", PEOPLE),
+        Action("leave", "viewer", "Leave the company", PEOPLE),
+        Action("start", "member", "Start runs"),
+        Action("retry", "member", "Retry failed runs"),
+        Action("propose", "member", "Propose a decision at a gate"),
+        Action("connect", "member", "Store and test connectors"),
+        Action("decide", "manager", "Decide at gates that ask for no higher role", PEOPLE),
+        Action("cancel", "manager", "Cancel runs"),
+        Action("export", "manager", "Export the audit log"),
+        Action("disconnect", "admin", "Delete connectors"),
+        Action("webhooks", "admin", "Manage webhooks"),
+        Action("people", "admin", "Manage members, invitations and groups", PEOPLE),
+        Action("keys", "admin", "Manage API keys", PEOPLE),
+        Action("policy", "admin", "Change the company's policy", PEOPLE),
+        Action("hand_over", "owner", "Hand the company over", PEOPLE),
+    )
+}
+
+
+def refusal(role: str, kind: str, action: Action, needed: str | None = None) -> Refusal | None:
+    """Why a principal may not do an action, which may need a higher role at one place.
+
+    A role or kind that is not known may do nothing.
+    """
+    required = action.role if needed is None or rank(action.role) > rank(needed) >= 0 else needed
+    if kind not in action.kinds:
+        return Refusal(required, "machine")
+    if rank(role) < 0 or rank(required) < 0 or rank(role) < rank(required):
+        return Refusal(required, "role")
+    return None
+
+
+def rank(role: str) -> int:
+    """The place of a role among all, -1 for one that is not known."""
+    return ROLES.index(role) if role in ROLES else -1
