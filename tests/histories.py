@@ -19,6 +19,7 @@ from actors.core.messages import (
     VerdictGiven,
 )
 from actors.ports import Commit, Receipt
+from daemon.identity.accounts import first_member
 from daemon.model import Account, Company, ConnectorChange, StoredConnector, User
 from daemon.stores.codec import fold
 
@@ -130,8 +131,8 @@ def receipt(
 
 def account(name: str = "ann", company_id: str = ACME, email: str = "Ann@Example.test") -> Account:
     """A company with one user."""
-    user = User(f"user-{name}", company_id, email, name.title(), "manager", "$argon2id$hash", NOON)
-    return Account(user, Company(company_id, "Ünïted Ltd.", NOON))
+    user = User(f"user-{name}", company_id, email, name.title(), "$argon2id$hash", NOON)
+    return Account(user, Company(company_id, "Ünïted Ltd.", NOON), first_member(user, "manager"))
 
 
 def stored_connector(tool_id: str = "chart-fetch", company_id: str = ACME, version: int = 1) -> StoredConnector:

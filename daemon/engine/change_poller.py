@@ -71,14 +71,15 @@ class ChangePoller:
         return self._feed.companies | self._deliverer.companies | {company_id for company_id, _ in runs}
 
     async def _poll_rights(self) -> None:
-        """Apply ended sessions and changed connectors, and acknowledge them to others."""
+        """Apply ended sessions, changed roles and connectors, and acknowledge them to others."""
         since = await self._store.database_time()
         revoked, epochs = await self._store.recent_revocations(), await self._store.recent_epochs()
         connected = await self._store.recent_connector_changes()
-        self._identity.sessions.apply(revoked, epochs)
+        standings = await self._store.recent_standings()
+        self._identity.sessions.apply(revoked, epochs, standings)
         for company_id in connected:
             self._connector_service.forget(company_id)
-        if revoked or epochs or connected:
+        if revoked or epochs or standings or connected:
             await self._store.acknowledge(since)
 
     async def _poll_peers(self) -> None:

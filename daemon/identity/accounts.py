@@ -12,7 +12,7 @@ from actors.ports import Receipt
 from daemon.identity.passwords import Passwords
 from daemon.identity.sessions import API_CLIENT, ClientInfo, Lifetimes, Session, Sessions
 from daemon.identity.tokens import NotAuthenticated, Principal, Tokens
-from daemon.model import Account, Company, Store, User
+from daemon.model import Account, Company, Member, Store, User
 from daemon.model.audit_events import SERVICE, Logged, LoginRefused, Registered, password_digest
 from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
@@ -58,7 +58,8 @@ class Identity:
         now, email = self._now(), owner.email
         hashed = await self._passwords.hash(owner.password)
         owned = Company(new_id(), owner.company, now)
-        account = Account(User(new_id(), owned.id, email, owner.name, OWNER, hashed, now), owned)
+        user = User(new_id(), owned.id, email, owner.name, hashed, now)
+        account = Account(user, owned, first_member(user, OWNER))
         session, entered = self.sessions.begin(account, client)
         registered = Registered(
             at=now,
@@ -107,7 +108,7 @@ class Identity:
 
     async def account(self, principal: Principal) -> Account:
         """The account of a token; NotAuthenticated when it no longer exists."""
-        account = await self._store.account(principal.user_id)
+        account = await self._store.account(principal.user_id, principal.company_id)
         if account is None:
             raise NotAuthenticated
         return account
@@ -131,6 +132,12 @@ class Identity:
         company_id = SERVICE if account is None else account.company.id
         await self._store.log(Logged(company_id, LoginRefused(at=self._now(), by=email[:EMAIL_CHARS_MAX])))
         raise InvalidCredentials
+
+
+def first_member(user: User, role: str) -> Member:
+    """The founder of a company as its member, under the user's id."""
+    at = user.created_at
+    return Member(user.company_id, user.id, user.id, user.email, role, "active", at, joined_at=at, name=user.name)
 
 
 @asynccontextmanager

@@ -13,6 +13,7 @@ import structlog
 from actors.ports import StoreFailed
 from daemon.identity.refresh import RefreshToken, known_among
 from daemon.identity.revocations import Epochs, Revoked
+from daemon.identity.standings import Standings
 from daemon.identity.tokens import NotAuthenticated, Principal, Tokens
 from daemon.model import (
     Account,
@@ -25,6 +26,7 @@ from daemon.model import (
     UserSession,
 )
 from daemon.model.audit_events import (
+    PASSWORD,
     Logged,
     LoggedIn,
     LoggedOut,
@@ -98,13 +100,19 @@ class Sessions:
         self._now = now
         self._revoked = Revoked()
         self._epochs = Epochs()
+        self.standings = Standings()
         self._used: set[str] = set()
 
     async def open(self) -> None:
-        self.apply(await self._store.revoked(), await self._store.epochs(self._now()))
+        now = self._now()
+        changed = await self._store.standings(now - self._lifetimes.longest - MARGIN)
+        self.apply(await self._store.revoked(), await self._store.epochs(now), changed)
 
-    def apply(self, revoked: Mapping[str, datetime], epochs: Mapping[str, TokenEpoch]) -> None:
-        """Add what was ended by other daemons."""
+    def apply(
+        self, revoked: Mapping[str, datetime], epochs: Mapping[str, TokenEpoch], standings: Mapping[str, str | None]
+    ) -> None:
+        """Add what was ended and which roles were changed by other daemons."""
+        self.standings.update(standings)
         self._revoked.update(revoked, self._now())
         self._epochs.update(epochs, self._now())
 
@@ -115,22 +123,24 @@ class Sessions:
             raise NotAuthenticated
         if self._epochs.past(known.user_id, known.epoch, known.session_id):
             raise NotAuthenticated
+        known = self.standings.of(known)
         self._used.add(known.session_id)
         return known
 
-    def begin(self, account: Account, client: ClientInfo) -> tuple[Session, Logged]:
+    def begin(self, account: Account, client: ClientInfo, via: str = PASSWORD) -> tuple[Session, Logged]:
         """A new session, and its event; the caller keeps both."""
         now, session_id, user = self._now().replace(microsecond=0), new_id(), account.user
         page = client.kind == "page"
         refresh = RefreshToken.new(session_id) if page else None
         until = now + (self._lifetimes.page_session if page else self._lifetimes.api_token)
-        where = (user.company_id, session_id, user.id, client.kind, now, until, now, client.address, client.user_agent)
+        company_id = account.company.id
+        where = (company_id, session_id, user.id, client.kind, now, until, now, client.address, client.user_agent)
         record = UserSession(*where, refresh=None if refresh is None else refresh.hashes(now))
         session = self._issued(account, record, session_id, "" if refresh is None else str(refresh))
         logged = LoggedIn(
-            at=self._now(), by=user.email, kind=client.kind, session=session_id, token=session_id, until=until
+            at=self._now(), by=user.email, kind=client.kind, session=session_id, token=session_id, until=until, via=via
         )
-        return session, Logged(user.company_id, logged)
+        return session, Logged(company_id, logged)
 
     async def refresh(self, text: str) -> Session:
         """A new token for a refresh token, which is replaced; NotAuthenticated when it fails.
@@ -143,7 +153,7 @@ class Sessions:
         if given is None or record is None or record.refresh is None or not given.of(record.refresh):
             raise NotAuthenticated
         # Read before the session is looked at last: an epoch that began in between ended it.
-        account = await self._store.account(record.user_id)
+        account = await self._store.account(record.user_id, record.company_id)
         if account is None or not self._live(record, now):
             raise NotAuthenticated
         if given.is_current(record.refresh):
@@ -156,7 +166,7 @@ class Sessions:
         """The user's sessions that count, newest first."""
         now = self._now()
         idle_since = now - self._lifetimes.page_idle
-        query = SessionQuery(principal.company_id, principal.user_id, now, idle_since, before, limit)
+        query = SessionQuery(principal.user_id, now, idle_since, before, limit)
         found = await self._store.sessions_of(query)
         # When the caller's own was used is written later.
         return [replace(one, last_used_at=now) if one.id == principal.session_id else one for one in found]
@@ -164,8 +174,7 @@ class Sessions:
     async def end(self, principal: Principal, session_id: str) -> bool:
         """End a session of the user; False when there is none of this id."""
         record = await self._store.session(session_id)
-        owner = None if record is None else (record.company_id, record.user_id)
-        if record is None or owner != (principal.company_id, principal.user_id) or not self._live(record, self._now()):
+        if record is None or record.user_id != principal.user_id or not self._live(record, self._now()):
             return False
         return await self._end(record, principal.email, "ended", principal.via)
 
@@ -180,9 +189,10 @@ class Sessions:
 
     async def end_others(self, principal: Principal) -> None:
         """End all sessions of the user but that of the caller."""
-        account = await self._store.account(principal.user_id)
+        who = (principal.user_id, principal.company_id)
+        account = await self._store.account(*who)
         while account is not None and not await self.advance(account, principal.session_id, principal.via):
-            account = await self._store.account(principal.user_id)
+            account = await self._store.account(*who)
 
     async def advance(self, account: Account, kept: str, via: str, password_hash: str | None = None) -> bool:
         """End all sessions of a user but `kept`, perhaps with a new password; False when stale."""

@@ -1,6 +1,6 @@
 """Records and protocols that several packages share."""
 
-from daemon.model.accounts import Account, Accounts, Company, EmailTaken, Following, User
+from daemon.model.accounts import Account, Accounts, Company, EmailTaken, Following, Joining, User
 from daemon.model.connectors import (
     SESSION,
     CompanyKey,
@@ -10,6 +10,18 @@ from daemon.model.connectors import (
     StoredConnector,
 )
 from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBroken
+from daemon.model.members import (
+    AlreadyMember,
+    Group,
+    GroupEdit,
+    Invitation,
+    Member,
+    MemberChanged,
+    MemberEdit,
+    MemberRepository,
+    Membership,
+    PeopleChange,
+)
 from daemon.model.repositories import (
     Ownership,
     Rates,
@@ -36,6 +48,7 @@ __all__ = [
     "SESSION",
     "Account",
     "Accounts",
+    "AlreadyMember",
     "Company",
     "CompanyKey",
     "CompanyKeys",
@@ -46,8 +59,18 @@ __all__ = [
     "EpochChange",
     "FolderInUse",
     "Following",
+    "Group",
+    "GroupEdit",
+    "Invitation",
+    "Joining",
+    "Member",
+    "MemberChanged",
+    "MemberEdit",
+    "MemberRepository",
+    "Membership",
     "Ownership",
     "ParkedRun",
+    "PeopleChange",
     "Rates",
     "Receipts",
     "RecordedEvent",

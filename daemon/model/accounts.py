@@ -9,6 +9,7 @@ from typing import Protocol
 
 from actors.ports import Receipt
 from daemon.model.audit_events import LogEvent, Logged
+from daemon.model.members import Invitation, Member, MemberEdit
 from daemon.model.sessions import UserSession
 
 
@@ -27,16 +28,16 @@ class Company:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A user of a company; `email` is kept as written and compared case-insensitively.
+    """A person; `email` is kept as written and compared case-insensitively.
 
-    Tokens of an `epoch` before the user's no longer count.
+    The log of the company tells of the person's password. Tokens of an `epoch` before the user's no
+    longer count.
     """
 
     id: str
     company_id: str
     email: str
     name: str | None
-    role: str
     password_hash: str
     created_at: datetime
     epoch: int = 0
@@ -44,8 +45,20 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Account:
+    """A person as a member of a company."""
+
     user: User
     company: Company
+    member: Member
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """A new user who takes the place of an invited member."""
+
+    account: Account
+    edit: MemberEdit
+    invitation: Invitation
 
 
 class Following(Protocol):
@@ -65,10 +78,24 @@ class Accounts(Protocol):
     ) -> None:
         """Keep a new company with its first user; EmailTaken when the address has an account."""
 
-    async def account_by_email(self, email: str) -> Account | None:
-        """The account of an e-mail address, whatever its case."""
+    async def join(
+        self, joining: Joining, receipt: Receipt | None, logged: Sequence[Logged], session: UserSession
+    ) -> None:
+        """Keep a new user as a member; EmailTaken, or MemberChanged for an ended invitation."""
 
-    async def account(self, user_id: str) -> Account | None: ...
+    async def account_by_email(self, email: str, company_id: str | None = None) -> Account | None:
+        """The account of an e-mail address, whatever its case, in the company entered last.
+
+        Its member is `removed` where the person belongs to no company, or not to that one.
+        """
+
+    async def account(self, user_id: str, company_id: str) -> Account | None:
+        """The account of a user as an active member of the company."""
+
+    async def company(self, company_id: str) -> Company | None: ...
+
+    async def rename(self, user: User, logged: Logged) -> None:
+        """Give a user the display name that `user` has."""
 
     async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
         """Remember that a token no longer counts, until it would have expired."""

@@ -111,6 +111,71 @@ class PasswordChanged(EventBase, frozen=True, kw_only=True, tag="password_change
     via: str
 
 
+class UserForm(Struct, frozen=True, kw_only=True):
+    """A user with the digest of the stored password hash."""
+
+    created_at: datetime
+    email: str
+    id: str
+    name: str | None
+    password_digest: str
+    role: str
+
+
+class MemberForm(Struct, frozen=True, kw_only=True):
+    """A member; `user` is None until the invitation was accepted."""
+
+    email: str
+    invited_at: datetime | None
+    invited_by: str | None
+    joined_at: datetime | None
+    role: str
+    status: Literal["pending", "active", "removed"]
+    user: str | None
+
+
+class InvitationForm(Struct, frozen=True, kw_only=True):
+    """An invitation, by the hash of its token in hex."""
+
+    expires_at: datetime
+    token_hash: str
+
+
+class MemberChanged(EventBase, frozen=True, kw_only=True, tag="member_changed"):
+    """A member was invited, joined, was given another role or was removed.
+
+    Open invitations of the member ended; `invitation` is the new one. `new_user` is the user who
+    was made when the member joined.
+    """
+
+    after: MemberForm
+    before: MemberForm | None
+    by: str
+    invitation: InvitationForm | None = None
+    member: str
+    new_user: UserForm | None = None
+    via: str
+
+
+class GroupChanged(EventBase, frozen=True, kw_only=True, tag="group_changed"):
+    """A group was created, changed or deleted; both sides are ids of members."""
+
+    after: tuple[str, ...] | None
+    before: tuple[str, ...] | None
+    by: str
+    group: str
+    via: str
+
+
+class NameChanged(EventBase, frozen=True, kw_only=True, tag="name_changed"):
+    """A user has another display name."""
+
+    by: str
+    name: str | None
+    user: str
+    via: str
+
+
 class LoginRefused(EventBase, frozen=True, kw_only=True, tag="login_refused"):
     by: str
     reason: str = "invalid_credentials"
@@ -205,17 +270,6 @@ class TemplateKept(EventBase, frozen=True, kw_only=True, tag="template_kept"):
     via: str
 
 
-class UserForm(Struct, frozen=True, kw_only=True):
-    """A user with the digest of the stored password hash."""
-
-    created_at: datetime
-    email: str
-    id: str
-    name: str | None
-    password_digest: str
-    role: str
-
-
 class SecretForm(Struct, frozen=True, kw_only=True):
     """What the earlier log did not say of a connector or webhook."""
 
@@ -280,6 +334,9 @@ LogEvent = (
     | SessionEnded
     | SessionsEnded
     | PasswordChanged
+    | MemberChanged
+    | GroupChanged
+    | NameChanged
     | ConnectorChanged
     | WebhookChanged
     | KeysChanged

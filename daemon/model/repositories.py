@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol, TypeAlias
@@ -13,6 +13,7 @@ from daemon.model.accounts import Accounts
 from daemon.model.connectors import CompanyKeys, ConnectorRepository
 from daemon.model.event_log import EventLog
 from daemon.model.evidence import Evidence
+from daemon.model.members import MemberRepository
 from daemon.model.runs import Runs
 from daemon.model.sessions import SessionRepository, TokenEpoch
 from daemon.model.usage import UsageRepository
@@ -61,6 +62,7 @@ class Store(
     Runs,
     Accounts,
     SessionRepository,
+    MemberRepository,
     ConnectorRepository,
     CompanyKeys,
     Receipts,
@@ -155,6 +157,9 @@ class SharedStore(Store, Rates, Protocol):
 
     async def recent_epochs(self) -> dict[str, TokenEpoch]:
         """The epochs by user that began within the last seconds."""
+
+    async def recent_standings(self) -> Mapping[str, str | None]:
+        """The roles of members that were changed within the last seconds, None if removed."""
 
     async def recent_connector_changes(self) -> Sequence[str]:
         """The companies whose connectors were changed within the last seconds."""

@@ -62,7 +62,6 @@ class EpochChange(NamedTuple):
 class SessionQuery(NamedTuple):
     """The sessions of a user that count at a time; a page's only if used after `idle_since`."""
 
-    company_id: str
     user_id: str
     at: datetime
     idle_since: datetime
@@ -82,7 +81,7 @@ class SessionEnd(NamedTuple):
 
 class SessionRepository(Protocol):
     async def begin_session(self, session: UserSession, epoch: int, logged: Logged) -> bool:
-        """Keep a new session; False when the user's epoch is another one by now."""
+        """Keep a new session; False when the user's epoch is another one by now, or no member."""
 
     async def session(self, session_id: str) -> UserSession | None: ...
 

@@ -18,6 +18,7 @@ from daemon.stores.sqlite.connection import locked
 from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables.connectors import CHANGE
+from daemon.stores.tables.members import GROUP, GROUP_MEMBER, INVITATION, MEMBERS
 from daemon.stores.tables.sessions import SESSION
 from daemon.stores.tables.webhooks import DELIVERY, WEBHOOK
 
@@ -61,9 +62,13 @@ TABLES = (
     Table("companies", "id, name, created_at"),
     Table(
         "users",
-        "company_id, id, email, name, role, password_hash, created_at, epoch, epoch_kept, epoch_until",
+        "company_id, id, email, name, password_hash, created_at, epoch, epoch_kept, epoch_until",
     ),
     Table("addresses", "email_key, company_id, user_id", "SELECT email_key, company_id, id FROM users"),
+    Table("members", MEMBERS),
+    Table("invitations", INVITATION),
+    Table("member_groups", GROUP),
+    Table("group_members", GROUP_MEMBER),
     Table("revocations", "token_id, expires_at"),
     Table("templates", "digest, vertical, version, document"),
     Table(

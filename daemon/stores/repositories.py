@@ -15,6 +15,8 @@ from daemon.model import (
     CompanyKey,
     ConnectorChange,
     EpochChange,
+    Joining,
+    PeopleChange,
     SessionEnd,
     StoredConnector,
     TemplateDocument,
@@ -41,6 +43,7 @@ from daemon.stores.tables import (
     templates,
     webhooks,
 )
+from daemon.stores.tables import members as members_table
 from daemon.stores.tables import usage as usage_table
 
 if TYPE_CHECKING:
@@ -140,6 +143,8 @@ class Repositories:
 
     account_by_email = read(accounts.account_by_email)
     account = read(accounts.account)
+    company = read(accounts.company)
+    rename = write(accounts.rename)
 
     async def register(
         self,
@@ -156,6 +161,18 @@ class Repositories:
                 await sessions.add_session(db, session)
 
         await self._write(account.company.id, work)
+
+    async def join(
+        self, joining: Joining, receipt: Receipt | None, logged: Sequence[Logged], session: UserSession
+    ) -> None:
+        at = text(self._clock())
+
+        async def work(db: Any) -> None:
+            await accounts.join(db, joining, receipt, at, logged)
+            await sessions.add_session(db, session)
+
+        await self._write(joining.account.company.id, work)
+        await self._await_peers()
 
     async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
         company_id = "" if logged is None else logged.company_id
@@ -192,6 +209,22 @@ class Repositories:
 
     async def drop_sessions(self, before: datetime) -> int:
         return await drop_all(lambda: self._write("", partial(sessions.drop_sessions, before=before)))
+
+    # members
+
+    members = read(members_table.members)
+    count_members = read(members_table.count_members)
+    member = read(members_table.member)
+    member_by_email = read(members_table.member_by_email)
+    memberships = read(members_table.memberships)
+    invitation = read(members_table.invitation)
+    standings = read(members_table.standings)
+    groups = read(members_table.groups)
+    edit_group = write(members_table.edit_group)
+
+    async def change_people(self, change: PeopleChange) -> None:
+        await self._write(change.company_id, lambda db: members_table.change_people(db, change))
+        await self._await_peers()
 
     # company log
 

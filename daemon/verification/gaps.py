@@ -67,6 +67,12 @@ GAPS = (
     Gap("webhooks", ("epoch",), "Which daemon delivers, on PostgreSQL."),
     Gap("connector_changes", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("revocations", ("noted_at",), "When other daemons look again, on PostgreSQL."),
+    Gap(
+        "members",
+        ("entered_at",),
+        "When a member began the last session. It says which of several companies a log-in enters.",
+    ),
+    Gap("members", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("users", ("epoch_noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap(
         "daemons",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from daemon.model.audit_events import (
@@ -13,9 +14,12 @@ from daemon.model.audit_events import (
     CompaniesAdopted,
     CompanyKeysWrapped,
     ConnectorChanged,
+    GroupChanged,
     LogEvent,
     LoggedIn,
     LoggedOut,
+    MemberChanged,
+    NameChanged,
     PasswordChanged,
     Registered,
     RootsRecorded,
@@ -23,13 +27,17 @@ from daemon.model.audit_events import (
     SessionEnded,
     SessionsEnded,
     TemplateKept,
+    UserForm,
     WebhookChanged,
 )
 from daemon.stores import codec
-from daemon.stores.rows import text
+from daemon.stores.rows import text, text_or_null
 
 UNKNOWN: Final = object()
 """The value of a column that an event of an earlier version does not tell."""
+
+CLOCKS_APART = timedelta(minutes=1)
+"""How far the clocks of daemons may be apart."""
 
 Values = dict[str, Any]
 Key = tuple[Any, ...]
@@ -48,7 +56,8 @@ class Fold:
         self.complete = False
         self._until: dict[str, str] = {}
         self._users: dict[tuple[str, str], str] = {}
-        self._sessions: dict[str, list[str]] = defaultdict(list)
+        self._sessions: dict[str, list[tuple[str, str, datetime]]] = defaultdict(list)
+        self._epochs: dict[str, list[tuple[str, str, datetime]]] = defaultdict(list)
         self._taking: Mapping[type, Callable[[str, Any], None]] = {
             Registered: self._registered,
             Adopted: self._adopted,
@@ -57,6 +66,9 @@ class Fold:
             SessionEnded: self._session_ended,
             SessionsEnded: self._epoch_begun,
             PasswordChanged: self._epoch_begun,
+            NameChanged: self._name_changed,
+            MemberChanged: self._member_changed,
+            GroupChanged: self._group_changed,
             ConnectorChanged: self._connector,
             WebhookChanged: self._webhook,
             CompanyKeysWrapped: self._company_keys,
@@ -70,31 +82,38 @@ class Fold:
         if taking is not None:
             taking(company_id, event)
 
+    def settle(self) -> None:
+        """End the sessions in other companies than that whose log tells of the end."""
+        for user_id, epochs in self._epochs.items():
+            for company_id, session, began in self._sessions[user_id]:
+                values = self.rows["sessions"][session,]
+                for home, kept, at in epochs:
+                    if home == company_id or session == kept or values["ended_at"] is not None:
+                        continue
+                    if abs(at - began) < CLOCKS_APART:
+                        values["ended_at"] = UNKNOWN
+                    elif at > began:
+                        values["ended_at"] = text(at)
+
     def _registered(self, company_id: str, event: Registered) -> None:
         known = event.password_digest is not None
         user = {
             "id": event.user,
             "email": event.by,
             "name": event.name if known else UNKNOWN,
-            "role": event.role,
             "password_hash": event.password_digest if known else UNKNOWN,
             "created_at": text(event.at),
         }
         self._company(company_id, event.company, text(event.at))
         self._user(company_id, user)
+        self._first_member(company_id, user, event.role)
 
     def _adopted(self, company_id: str, event: Adopted) -> None:
         self._company(company_id, event.company, text(event.created_at))
         for one in event.users:
-            user = {
-                "id": one.id,
-                "email": one.email,
-                "name": one.name,
-                "role": one.role,
-                "password_hash": one.password_digest,
-                "created_at": text(one.created_at),
-            }
+            user = _user_values(one)
             self._user(company_id, user)
+            self._first_member(company_id, user, one.role)
         for table, forms in (("connectors", event.connectors), ("webhooks", event.webhooks)):
             for form in forms:
                 self.rows[table].setdefault((company_id, form.id), {}).update(_stood(form))
@@ -109,6 +128,57 @@ class Fold:
         self.rows["users"][company_id, user["id"]] = {**values, "email_key": key, **epoch}
         self._users[company_id, user["email"]] = user["id"]
         self.rows["addresses"][key,] = {"company_id": company_id, "user_id": user["id"]}
+
+    def _first_member(self, company_id: str, user: Values, role: str) -> None:
+        """The founder of a company is its first member, under the user's id."""
+        at = user["created_at"]
+        values: Values = {"user_id": user["id"], "role": role, "status": "active", "joined_at": at, "changed_at": at}
+        address = {"email": user["email"], "email_key": user["email"].casefold()}
+        self.rows["members"][company_id, user["id"]] = {**values, **address, "invited_by": None, "invited_at": None}
+
+    def _member_changed(self, company_id: str, event: MemberChanged) -> None:
+        if event.new_user is not None:
+            self._user(company_id, _user_values(event.new_user))
+        form, at = event.after, text(event.at)
+        self.rows["members"][company_id, event.member] = {
+            "user_id": form.user,
+            "email": form.email,
+            "email_key": form.email.casefold(),
+            "role": form.role,
+            "status": form.status,
+            "invited_by": form.invited_by,
+            "invited_at": text_or_null(form.invited_at),
+            "joined_at": text_or_null(form.joined_at),
+            "changed_at": at,
+        }
+        if form.user is not None:
+            self._users[company_id, form.email] = form.user
+        for invitation in self.rows["invitations"].values():
+            if (invitation["company_id"], invitation["member_id"]) == (company_id, event.member):
+                invitation["ended_at"] = invitation["ended_at"] or at
+        if form.status == "removed":
+            for key in [key for key in self.rows["group_members"] if (key[0], key[2]) == (company_id, event.member)]:
+                del self.rows["group_members"][key]
+        if event.invitation is not None:
+            self.rows["invitations"][bytes.fromhex(event.invitation.token_hash),] = {
+                "company_id": company_id,
+                "member_id": event.member,
+                "created_at": at,
+                "expires_at": text(event.invitation.expires_at),
+                "ended_at": None,
+            }
+
+    def _group_changed(self, company_id: str, event: GroupChanged) -> None:
+        members, groups = self.rows["group_members"], self.rows["member_groups"]
+        for key in [key for key in members if key[:2] == (company_id, event.group)]:
+            del members[key]
+        groups.pop((company_id, event.group), None)
+        if event.after is not None:
+            groups[company_id, event.group] = {"updated_at": text(event.at), "updated_by": event.by}
+            members.update({(company_id, event.group, one): {} for one in event.after})
+
+    def _name_changed(self, company_id: str, event: NameChanged) -> None:
+        self.rows["users"].setdefault((company_id, event.user), {})["name"] = event.name
 
     def _connector(self, company_id: str, event: ConnectorChanged) -> None:
         self.changes[company_id, event.tool_id, event.number] = event
@@ -152,7 +222,7 @@ class Fold:
             user_id = self._users.get((company_id, event.by), "")
             session = {"company_id": company_id, "user_id": user_id or UNKNOWN, "kind": event.kind, "ended_at": None}
             self.rows["sessions"][event.session,] = {**session, "expires_at": text(event.until)}
-            self._sessions[user_id].append(event.session)
+            self._sessions[user_id].append((company_id, event.session, event.at))
 
     def _logged_out(self, _: str, event: LoggedOut) -> None:
         until = self._until.get(event.token, UNKNOWN) if event.until is None else text(event.until)
@@ -172,9 +242,10 @@ class Fold:
         if isinstance(event, PasswordChanged):
             epoch["password_hash"] = event.digest
         self.rows["users"].setdefault((company_id, event.user), {}).update(epoch)
-        for session in self._sessions[event.user]:
+        self._epochs[event.user].append((company_id, event.kept, event.at))
+        for company, session, _ in self._sessions[event.user]:
             values = self.rows["sessions"][session,]
-            if values["ended_at"] is None and session != event.kept:
+            if company == company_id and values["ended_at"] is None and session != event.kept:
                 values["ended_at"] = text(event.at)
 
     def _company_keys(self, _: str, event: CompanyKeysWrapped) -> None:
@@ -199,6 +270,16 @@ class Fold:
 
 def _kept(rows: Mapping[Key, Values], key: Key, column: str) -> Any:
     return rows[key].get(column, UNKNOWN) if key in rows else UNKNOWN
+
+
+def _user_values(form: UserForm) -> Values:
+    return {
+        "id": form.id,
+        "email": form.email,
+        "name": form.name,
+        "password_hash": form.password_digest,
+        "created_at": text(form.created_at),
+    }
 
 
 def _stood(form: SecretForm) -> Values:

@@ -89,6 +89,7 @@ def verify_reader(
         return
     source, fold = AuditSource(reader), Fold()
     yield from _Streams(source, fold, counts).findings()
+    fold.settle()
     yield from compare_all(source, fold, text(now or utc_now()), counts)
     if commit_keys is not None:
         yield from wrong_macs(source, commit_keys, counts)

@@ -31,6 +31,10 @@ class Table:
 TABLES = (
     Table("companies", "company", ("id",)),
     Table("users", "user", ("company_id", "id"), "password_hash"),
+    Table("members", "member", ("company_id", "id")),
+    Table("invitations", "invitation", ("token_hash",)),
+    Table("member_groups", "group", ("company_id", "name")),
+    Table("group_members", "group_member", ("company_id", "group_name", "member_id")),
     Table("addresses", "address", ("email_key",)),
     Table("connectors", "connector", ("company_id", "tool_id"), "sealed_secret"),
     Table("webhooks", "webhook", ("company_id", "id"), "sealed_secret"),

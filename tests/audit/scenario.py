@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace as replace_fields
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from daemon.audit.sealer import Sealer
-from daemon.model import CompanyKey, EpochChange, RefreshHashes, SessionEnd, TemplateDocument, TokenEpoch, UserSession
+from daemon.identity.people import member_changed
+from daemon.model import (
+    CompanyKey,
+    EpochChange,
+    GroupEdit,
+    Invitation,
+    Joining,
+    Member,
+    MemberEdit,
+    PeopleChange,
+    RefreshHashes,
+    SessionEnd,
+    TemplateDocument,
+    TokenEpoch,
+    UserSession,
+)
 from daemon.model.audit_events import (
     SERVICE,
+    GroupChanged,
     Logged,
     LoggedIn,
     LoggedOut,
@@ -32,6 +49,7 @@ if TYPE_CHECKING:
 
 RUNS = 6
 PEOPLE = ((ACME, "ann"), (OTHER, "eve"))
+LATER = NOON + timedelta(seconds=1)
 UNTIL = datetime(2100, 1, 1, tzinfo=UTC)
 """When tokens expire that were ended: later than any clock of those who verify."""
 
@@ -54,6 +72,7 @@ async def first_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
             inputs = {"number": number, "share": 1.0, "name": f"Ünïted {number}"}
             await store.append(start(f"run-{name}-{number}", company_id, inputs=inputs))
             await store.append(start(f"busy-{name}-{number}", company_id, gates=()))
+        await _people(store, company_id, name)
         await Sealer(store, signer).seal()
 
 
@@ -94,10 +113,42 @@ def registered(one: Account) -> Logged:
         company=one.company.name,
         name=user.name,
         password_digest=password_digest(user.password_hash),
-        role=user.role,
+        role=one.member.role,
         user=user.id,
     )
     return Logged(one.company.id, event)
+
+
+async def _people(store: Store, company_id: str, name: str) -> None:
+    """Two are invited, one joins with a new account, and there are groups."""
+    chief = f"{name}@{name}.test"
+    for number in range(2):
+        email = f"guest-{number}@{name}.test"
+        member = Member(company_id, f"member-{name}-{number}", None, email, "member", "pending", NOON, chief, NOON)
+        token_hash = bytes([number]) * 31 + name[:1].encode()
+        invitation = Invitation(token_hash, company_id, member.id, NOON, UNTIL)
+        edit = MemberEdit(None, member)
+        await store.change_people(
+            PeopleChange(company_id, (edit,), (member_changed(edit, chief, "session", invitation),), invitation)
+        )
+        joined = replace_fields(
+            member, user_id=f"guest-{name}-{number}", status="active", joined_at=LATER, changed_at=LATER
+        )
+        if number == 0:
+            one = account(f"guest-{name}-{number}", company_id, email)
+            user = replace_fields(one.user, id=f"guest-{name}-{number}")
+            edit = MemberEdit(member, joined)
+            event = member_changed(edit, email, "invitation", new_user=user)
+            session = _session(company_id, f"guest-{name}", user.id)
+            joining = Joining(replace_fields(one, user=user, member=joined), edit, invitation)
+            entered = _entered(email, session.id)
+            await store.join(joining, None, (event, Logged(company_id, entered)), session)
+    for group in ("physicians", "nurses"):
+        members = (f"member-{name}-0", f"user-{name}")
+        logged = GroupChanged(at=NOON, after=members, before=None, by=chief, group=group, via="session")
+        assert await store.edit_group(
+            GroupEdit(company_id, group, None, members, chief, NOON, Logged(company_id, logged))
+        )
 
 
 async def _hook(store: Store, webhook_id: str, company_id: str) -> None:
@@ -115,26 +166,32 @@ async def _hook(store: Store, webhook_id: str, company_id: str) -> None:
     await store.add_webhook(one, Logged(company_id, changed(None, one, NOON, "ann", "session")), None)
 
 
+def _entered(email: str, session_id: str) -> LoggedIn:
+    return LoggedIn(at=NOON, by=email, kind="page", session=session_id, token=session_id, until=UNTIL)
+
+
+def _session(company_id: str, session_id: str, user_id: str) -> UserSession:
+    return UserSession(
+        company_id=company_id,
+        id=session_id,
+        user_id=user_id,
+        kind="page",
+        created_at=NOON,
+        expires_at=UNTIL,
+        last_used_at=NOON,
+        address="127.0.0.2",
+        user_agent="Browser/1",
+        refresh=RefreshHashes(b"family", b"current", b"previous", NOON),
+    )
+
+
 async def _sessions(store: Store, company_id: str, name: str) -> None:
     """Two sessions are ended one by one, a third by a new password, which keeps the fourth."""
     email = f"{name}@{name}.test"
     for number in range(4):
         session_id = f"session-{name}-{number}"
-        hashes = RefreshHashes(b"family", b"current", b"previous", NOON)
-        session = UserSession(
-            company_id=company_id,
-            id=session_id,
-            user_id=f"user-{name}",
-            kind="page",
-            created_at=NOON,
-            expires_at=UNTIL,
-            last_used_at=NOON,
-            address="127.0.0.2",
-            user_agent="Browser/1",
-            refresh=hashes,
-        )
-        entered = LoggedIn(at=NOON, by=email, kind="page", session=session_id, token=session_id, until=UNTIL)
-        assert await store.begin_session(session, 0, Logged(company_id, entered))
+        session = _session(company_id, session_id, f"user-{name}")
+        assert await store.begin_session(session, 0, Logged(company_id, _entered(email, session_id)))
         if number < 2:
             names = {"by": email, "token": session_id, "session": session_id, "via": "session"}
             left = Logged(company_id, LoggedOut(at=NOON, until=UNTIL, **names))

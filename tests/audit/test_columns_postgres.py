@@ -146,7 +146,7 @@ def test_every_row_that_comes_or_goes_is_found_or_listed(made: PastOnPostgres, h
         "CREATE OR REPLACE FUNCTION penstock_stays() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'",
         "CREATE RULE more AS ON INSERT TO connectors DO ALSO UPDATE connectors SET updated_by = 'x'",
         "DROP INDEX runs_unfinished",
-        "ALTER TABLE users ALTER COLUMN role SET DEFAULT 'owner'",
+        "ALTER TABLE members ALTER COLUMN role SET DEFAULT 'owner'",
         "ALTER TABLE users DROP CONSTRAINT users_pkey",
     ],
 )
@@ -172,9 +172,9 @@ def test_the_command_verifies_the_database_of_the_settings(
     (tmp_path / "kept.json").write_text(penstock("audit", "checkpoint", "--service", "--data-dir", tmp_path).output)
     with made.tampered() as (db, url):
         monkeypatch.setenv("PENSTOCK_DATABASE_URL", url)
-        db.run("UPDATE users SET role = 'owner' WHERE company_id = $1", ACME)
+        db.run("UPDATE members SET role = 'owner' WHERE company_id = $1", ACME)
         found = penstock("verify", "--database", *pinned, "--against", tmp_path / "kept.json")
     assert found.exit_code == 1
-    assert f"user: user-ann of {ACME!r}: role is not what the log says" in found.output
+    assert f"member: user-ann of {ACME!r}: role is not what the log says" in found.output
     monkeypatch.delenv("PENSTOCK_DATABASE_URL")
     assert penstock("verify", "--database", *pinned).exit_code == 78

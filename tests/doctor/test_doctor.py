@@ -192,8 +192,8 @@ def test_a_damaged_index_is_a_problem(folder: Path) -> None:
 def test_a_row_that_refers_to_nothing_is_a_problem(folder: Path) -> None:
     change(
         folder,
-        "INSERT INTO users (company_id, id, email, email_key, name, role, password_hash, created_at) "
-        "VALUES ('nowhere', 'u', 'e', 'e', NULL, 'r', 'p', 'now')",
+        "INSERT INTO users (company_id, id, email, email_key, name, password_hash, created_at) "
+        "VALUES ('nowhere', 'u', 'e', 'e', NULL, 'p', 'now')",
     )
     told = see(folder)
     assert told.problems == [("integrity", "row 1 of users refers to a row of companies that is not there")]

@@ -323,8 +323,8 @@ async def test_a_commit_that_fails_at_its_very_end_is_of_unknown_outcome(path: P
     async def orphan(db: Database) -> None:
         await db.rows("PRAGMA defer_foreign_keys = 1")
         await db.execute(
-            "INSERT INTO users (company_id, id, email, email_key, role, password_hash, created_at) "
-            "VALUES ('nowhere', 'u', 'e', 'e', 'r', 'p', 'now')"
+            "INSERT INTO users (company_id, id, email, email_key, password_hash, created_at) "
+            "VALUES ('nowhere', 'u', 'e', 'e', 'p', 'now')"
         )
 
     async with opened(path, alarms) as store:
@@ -332,7 +332,7 @@ async def test_a_commit_that_fails_at_its_very_end_is_of_unknown_outcome(path: P
             await store._writer.submit(orphan)
         assert failure.value.outcome == "unknown"
         assert store.failed
-        assert await store.account("u") is None
+        assert await store.account("u", "nowhere") is None
     assert alarms == ["failed"]
 
 

@@ -222,7 +222,7 @@ async def test_all_of_it_is_in_the_log_of_the_company(ann: Person) -> None:
     assert (await two.post("/auth/logout")).status == 204
     assert (await ann.delete("/auth/sessions")).status == 204
     assert (await change(ann)).status == 204
-    account = await ann.house.services.store.account(ann.session["user"]["id"])
+    account = await ann.house.services.store.account(ann.session["user"]["id"], ann.session["company"]["id"])
     assert account is not None
     log = await log_of(ann)
     entered = [(event["session"], event["kind"]) for event in log if event["type"] == "logged_in"]

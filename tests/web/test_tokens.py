@@ -190,11 +190,11 @@ async def test_what_is_revoked_is_remembered_until_it_expires_and_no_longer_thou
     sessions, now = house.services.identity.sessions, house.services.now()
     for minutes in range(100):
         heard = {f"token-{minutes}": now + timedelta(minutes=minutes, seconds=30)}
-        sessions.apply(heard, {})
-        sessions.apply(heard, {})
+        sessions.apply(heard, {}, {})
+        sessions.apply(heard, {}, {})
     assert len(sessions._revoked) == 100
     monkeypatch.setattr(sessions, "_now", lambda: now + timedelta(minutes=90))
-    sessions.apply({}, {})
+    sessions.apply({}, {}, {})
     assert len(sessions._revoked) == 10
     assert "token-90" in sessions._revoked
     assert "token-89" not in sessions._revoked

@@ -31,6 +31,10 @@ _EPOCHS = (
     "SELECT id, epoch, epoch_kept, epoch_until FROM users "
     "WHERE epoch_noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
+_STANDINGS = (
+    "SELECT id, CASE status WHEN 'active' THEN role END FROM members "
+    "WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
+)
 _CONNECTED = (
     "SELECT DISTINCT company_id FROM connector_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
@@ -73,6 +77,10 @@ async def recent_revocations(db: PostgresDatabase) -> dict[str, datetime]:
 
 async def recent_epochs(db: PostgresDatabase) -> dict[str, TokenEpoch]:
     return epochs_of(await db.rows(_EPOCHS, LATELY_S))
+
+
+async def recent_standings(db: PostgresDatabase) -> dict[str, str | None]:
+    return dict(await db.rows(_STANDINGS, LATELY_S))
 
 
 async def recent_connector_changes(db: PostgresDatabase) -> Sequence[str]:

@@ -215,6 +215,7 @@ class PostgresStore(Repositories):
     acknowledge = read(changes.acknowledge)
     recent_revocations = read(changes.recent_revocations)
     recent_epochs = read(changes.recent_epochs)
+    recent_standings = read(changes.recent_standings)
     recent_connector_changes = read(changes.recent_connector_changes)
     hit = read(changes.hit)
     hits = read(changes.hits)

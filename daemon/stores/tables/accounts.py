@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.model import Account, Company, EmailTaken, User
+from daemon.model import Account, Company, EmailTaken, PeopleChange, User
 from daemon.stores.rows import text
 from daemon.stores.tables.company_log import log
+from daemon.stores.tables.members import MEMBER, add_member, change_people, member_of_row
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from actors.ports import Receipt
+    from daemon.model import Joining
     from daemon.model.audit_events import Logged
     from daemon.stores.database import Database, Row
 
 _ACCOUNT = (
-    "SELECT users.id, users.company_id, users.email, users.name, users.role, users.password_hash, users.created_at, "
-    "users.epoch, companies.name, companies.created_at FROM users JOIN companies ON companies.id = users.company_id"
+    "SELECT users.id, users.company_id, users.email, users.name, users.password_hash, users.created_at, users.epoch, "
+    f"companies.id, companies.name, companies.created_at, {MEMBER} FROM users "
+    "JOIN members ON members.user_id = users.id JOIN companies ON companies.id = members.company_id"
 )
 # PostgreSQL keeps addresses in a table of their own, since they are unique over all companies.
 _BY_EMAIL = {
@@ -27,11 +31,16 @@ _BY_EMAIL = {
     "postgres": f"{_ACCOUNT} JOIN addresses ON addresses.company_id = users.company_id "
     "AND addresses.user_id = users.id WHERE addresses.email_key = $1",
 }
-_USER = "INSERT INTO users (company_id, id, email, name, role, password_hash, created_at"
+# A person of several companies gets the one entered last; one of none, what is left of the last.
+_LAST = (
+    " ORDER BY CASE WHEN members.status = 'active' AND members.company_id = coalesce($2, members.company_id) "
+    "THEN 0 ELSE 1 END, members.entered_at DESC, members.id LIMIT 1"
+)
+_USER = "INSERT INTO users (company_id, id, email, name, password_hash, created_at"
 _ADD_USER = {
-    "sqlite": f"{_USER}, email_key) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (email_key) DO NOTHING",
-    "postgres": "WITH address AS (INSERT INTO addresses (company_id, user_id, email_key) VALUES ($1, $2, $8) "
-    f"ON CONFLICT (email_key) DO NOTHING RETURNING 1) {_USER}) SELECT $1, $2, $3, $4, $5, $6, $7 FROM address",
+    "sqlite": f"{_USER}, email_key) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (email_key) DO NOTHING",
+    "postgres": "WITH address AS (INSERT INTO addresses (company_id, user_id, email_key) VALUES ($1, $2, $7) "
+    f"ON CONFLICT (email_key) DO NOTHING RETURNING 1) {_USER}) SELECT $1, $2, $3, $4, $5, $6 FROM address",
 }
 _REVOKE = (
     "INSERT INTO revocations (token_id, expires_at) VALUES ($1, $2) "
@@ -40,23 +49,51 @@ _REVOKE = (
 
 
 async def register(db: Database, account: Account, receipt: Receipt | None, at: str, logged: Sequence[Logged]) -> None:
-    company, user = account.company, account.user
+    company = account.company
     if receipt is not None:
         await add_receipt(db, receipt, at)
     await db.execute("INSERT INTO companies VALUES ($1, $2, $3)", company.id, company.name, text(company.created_at))
-    row = (user.company_id, user.id, user.email, user.name, user.role, user.password_hash, text(user.created_at))
-    if await db.execute(_ADD_USER[db.dialect], *row, user.email.casefold()) != 1:
-        raise EmailTaken("An account with this e-mail address exists.")
+    await add_user(db, account.user)
+    await add_member(db, account.member)
     for one in logged:
         await log(db, one)
 
 
-async def account_by_email(db: Database, email: str) -> Account | None:
-    return _account(await db.row(_BY_EMAIL[db.dialect], email.casefold()))
+async def join(db: Database, joining: Joining, receipt: Receipt | None, at: str, logged: Sequence[Logged]) -> None:
+    account = joining.account
+    if receipt is not None:
+        await add_receipt(db, receipt, at)
+    await add_user(db, account.user)
+    await change_people(db, PeopleChange(account.company.id, (joining.edit,), tuple(logged)))
 
 
-async def account(db: Database, user_id: str) -> Account | None:
-    return _account(await db.row(f"{_ACCOUNT} WHERE users.id = $1", user_id))
+async def add_user(db: Database, user: User) -> None:
+    row = (user.company_id, user.id, user.email, user.name, user.password_hash, text(user.created_at))
+    if await db.execute(_ADD_USER[db.dialect], *row, user.email.casefold()) != 1:
+        raise EmailTaken("An account with this e-mail address exists.")
+
+
+async def account_by_email(db: Database, email: str, company_id: str | None = None) -> Account | None:
+    found = _account(await db.row(f"{_BY_EMAIL[db.dialect]}{_LAST}", email.casefold(), company_id))
+    if found is None or company_id in (None, found.company.id):
+        return found
+    return replace(found, member=replace(found.member, status="removed"))
+
+
+async def account(db: Database, user_id: str, company_id: str) -> Account | None:
+    where = "WHERE users.id = $1 AND members.company_id = $2 AND members.status = 'active'"
+    return _account(await db.row(f"{_ACCOUNT} {where}", user_id, company_id))
+
+
+async def company(db: Database, company_id: str) -> Company | None:
+    row = await db.row("SELECT id, name, created_at FROM companies WHERE id = $1", company_id)
+    return None if row is None else Company(row[0], row[1], datetime.fromisoformat(row[2]))
+
+
+async def rename(db: Database, user: User, logged: Logged) -> None:
+    statement = "UPDATE users SET name = $3 WHERE company_id = $1 AND id = $2"
+    await db.execute(statement, user.company_id, user.id, user.name)
+    await log(db, logged)
 
 
 async def revoke(db: Database, token_id: str, expires_at: datetime, logged: Logged | None) -> None:
@@ -80,6 +117,7 @@ async def drop_revocations(db: Database, before: str) -> None:
 def _account(row: Row | None) -> Account | None:
     if row is None:
         return None
-    user_id, company_id, email, name, role, password_hash, joined_at, epoch, company_name, founded_at = row
-    user = User(user_id, company_id, email, name, role, password_hash, datetime.fromisoformat(joined_at), epoch)
-    return Account(user, Company(company_id, company_name, datetime.fromisoformat(founded_at)))
+    user_id, home_id, email, name, password_hash, joined_at, epoch, company_id, company_name, founded_at, *member = row
+    user = User(user_id, home_id, email, name, password_hash, datetime.fromisoformat(joined_at), epoch)
+    company = Company(company_id, company_name, datetime.fromisoformat(founded_at))
+    return Account(user, company, member_of_row((*member, name)))

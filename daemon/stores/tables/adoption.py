@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 ADOPTED_MAX = 64
 _COMPANIES = "SELECT id, name, created_at FROM companies WHERE id > $1 ORDER BY id LIMIT $2"
-_USERS = "SELECT id, email, name, role, password_hash, created_at FROM users WHERE company_id = $1 ORDER BY id"
+_USERS = (
+    "SELECT users.id, users.email, users.name, members.role, users.password_hash, users.created_at FROM users "
+    "JOIN members ON members.company_id = users.company_id AND members.id = users.id "
+    "WHERE users.company_id = $1 ORDER BY users.id"
+)
 _STANDING = "sealed_secret, created_at, updated_at, updated_by FROM"
 _CONNECTORS = f"SELECT tool_id, {_STANDING} connectors WHERE company_id = $1 ORDER BY tool_id"
 _WEBHOOKS = f"SELECT id, {_STANDING} webhooks WHERE company_id = $1 ORDER BY id"

@@ -25,8 +25,8 @@ SESSION = (
 )
 _SESSION = f"SELECT {SESSION} FROM sessions"
 _LIVE = (
-    f"{_SESSION} WHERE company_id = $1 AND user_id = $2 AND id < $5 AND ended_at IS NULL AND expires_at > $3 "
-    "AND (kind = 'api' OR last_used_at > $4) ORDER BY id DESC LIMIT $6"
+    f"{_SESSION} WHERE user_id = $1 AND id < $4 AND ended_at IS NULL AND expires_at > $2 "
+    "AND (kind = 'api' OR last_used_at > $3) ORDER BY id DESC LIMIT $5"
 )
 _AFTER_ALL = "\U0010ffff"
 _ROTATE = (
@@ -38,15 +38,19 @@ _IDS = {
     "postgres": "(SELECT jsonb_array_elements_text($2::jsonb))",
 }
 _END = "UPDATE sessions SET ended_at = $3 WHERE company_id = $1 AND id = $2 AND ended_at IS NULL"
-_END_OTHERS = (
-    "UPDATE sessions SET ended_at = $4 WHERE company_id = $1 AND user_id = $2 AND id <> $3 AND ended_at IS NULL"
-)
+_END_OTHERS = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND id <> $2 AND ended_at IS NULL"
 # PostgreSQL notes the time of the change: other daemons look for recent ones.
 _NOTED = {"sqlite": "", "postgres": ", epoch_noted_at = clock_timestamp()"}
 _DROP = (
     "DELETE FROM sessions WHERE (company_id, user_id, id) IN "
     "(SELECT company_id, user_id, id FROM sessions WHERE expires_at <= $1 LIMIT $2)"
 )
+# The row is locked, so that no epoch of the user begins until the end.
+_EPOCH_OF = {
+    "sqlite": "SELECT epoch FROM users WHERE id = $1",
+    "postgres": "SELECT epoch FROM users WHERE id = $1 FOR SHARE",
+}
+_ENTER = "UPDATE members SET entered_at = $3 WHERE company_id = $1 AND user_id = $2 AND status = 'active'"
 _EPOCH = "SELECT id, epoch, epoch_kept, epoch_until FROM users"
 
 
@@ -55,9 +59,10 @@ async def add_session(db: Database, session: UserSession) -> None:
 
 
 async def begin_session(db: Database, session: UserSession, epoch: int, logged: Logged) -> bool:
-    await db.next_position(session.company_id, 0)  # locks: no epoch of this company begins until the end
-    found = await db.value("SELECT epoch FROM users WHERE company_id = $1 AND id = $2", *_user(session))
-    if found != epoch:
+    await db.next_position(session.company_id, 0)  # locks in the order of all that log
+    if await db.value(_EPOCH_OF[db.dialect], session.user_id) != epoch:
+        return False
+    if await db.execute(_ENTER, session.company_id, session.user_id, text(logged.event.at)) != 1:
         return False
     await add_session(db, session)
     await log(db, logged)
@@ -72,7 +77,7 @@ async def session(db: Database, session_id: str) -> UserSession | None:
 async def sessions_of(db: Database, query: SessionQuery) -> Sequence[UserSession]:
     last = _AFTER_ALL if query.before is None else query.before
     times = (text(query.at), text(query.idle_since))
-    rows = await db.rows(_LIVE, query.company_id, query.user_id, *times, last, bounded(query.limit))
+    rows = await db.rows(_LIVE, query.user_id, *times, last, bounded(query.limit))
     return [_of_row(row) for row in rows]
 
 
@@ -96,7 +101,7 @@ async def end_session(db: Database, end: SessionEnd) -> bool:
 
 async def advance_epoch(db: Database, change: EpochChange, at: datetime, logged: Logged) -> bool:
     company_id, user_id, epoch, password_hash = change
-    await db.next_position(company_id, 0)  # locks: no session of this company begins until the end
+    await db.next_position(company_id, 0)  # locks: in the order of all that log
     advanced = await db.execute(
         f"UPDATE users SET epoch = $3, epoch_kept = $4, epoch_until = $5, "
         f"password_hash = coalesce(CAST($6 AS TEXT), password_hash){_NOTED[db.dialect]} "
@@ -105,7 +110,7 @@ async def advance_epoch(db: Database, change: EpochChange, at: datetime, logged:
     )
     if advanced != 1:
         return False
-    await db.execute(_END_OTHERS, company_id, user_id, epoch.kept, text(at))
+    await db.execute(_END_OTHERS, user_id, epoch.kept, text(at))
     await log(db, logged)
     return True
 

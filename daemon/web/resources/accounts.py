@@ -187,4 +187,8 @@ def _registered(session: dict[str, Any]) -> StoredResponse:
 
 
 def _account_json(one: Account) -> dict[str, Any]:
-    return {"user": contract.User.view(one.user), "company": contract.Company.view(one.company), "role": one.user.role}
+    return {
+        "user": contract.User.view(one.user),
+        "company": contract.Company.view(one.company),
+        "role": one.member.role,
+    }

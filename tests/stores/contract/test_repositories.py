@@ -25,20 +25,20 @@ async def test_an_account_is_found_by_its_address_in_any_case_and_by_its_user(st
     await store.register(account(), None)
     for email in ("Ann@Example.test", "ann@example.test", "ANN@EXAMPLE.TEST"):
         assert await store.account_by_email(email) == account()
-    assert await store.account("user-ann") == account()
+    assert await store.account("user-ann", ACME) == account()
 
 
 async def test_an_unknown_account_is_not_found(store: Store) -> None:
     await store.register(account(), None)
     assert await store.account_by_email("bob@example.test") is None
-    assert await store.account("user-bob") is None
+    assert await store.account("user-bob", OTHER) is None
 
 
 async def test_an_address_has_one_account_whatever_its_case(store: Store) -> None:
     await store.register(account(), None)
     with pytest.raises(EmailTaken):
         await store.register(account("bob", OTHER, "ann@EXAMPLE.test"), None)
-    assert await store.account("user-bob") is None
+    assert await store.account("user-bob", OTHER) is None
     await store.register(account("bob", OTHER, "bob@example.test"), None)
 
 

@@ -27,6 +27,7 @@ CREATE INDEX members_by_change ON members (changed_at);
 INSERT INTO members (company_id, id, user_id, email, email_key, role, status, joined_at, changed_at)
     SELECT users.company_id, id, id, email, email_key, role, 'active', created_at, created_at
     FROM users JOIN addresses ON addresses.company_id = users.company_id AND addresses.user_id = users.id;
+ALTER TABLE users DROP COLUMN role;
 CREATE INDEX sessions_by_user ON sessions (user_id);
 
 -- Invitations by the hash of their token; `ended_at` is when one was used, replaced or withdrawn.
@@ -52,63 +53,4 @@ CREATE TABLE group_members (
     group_name  text COLLATE "C" NOT NULL,
     member_id   text COLLATE "C" NOT NULL,
     PRIMARY KEY (company_id, group_name, member_id)
-);
-
--- Keys of services and agents, by their hash. A deleted one stays, since what was done with it names it.
-CREATE TABLE api_keys (
-    company_id    text COLLATE "C" NOT NULL,
-    id            text COLLATE "C" NOT NULL,
-    name          text COLLATE "C" NOT NULL,
-    kind          text COLLATE "C" NOT NULL,
-    role          text COLLATE "C" NOT NULL,
-    prefix        text COLLATE "C" NOT NULL,
-    key_hash      bytea NOT NULL,
-    created_at    text COLLATE "C" NOT NULL,
-    created_by    text COLLATE "C" NOT NULL,
-    expires_at    text COLLATE "C",
-    last_used_at  text COLLATE "C",
-    deleted_at    text COLLATE "C",
-    noted_at      timestamptz,
-    PRIMARY KEY (company_id, id)
-);
-CREATE INDEX api_keys_by_hash ON api_keys (key_hash);
-CREATE INDEX api_keys_by_noted ON api_keys (noted_at) WHERE noted_at IS NOT NULL;
-
--- What a company asks of its people, as canonical JSON.
-CREATE TABLE policies (
-    company_id  text COLLATE "C" NOT NULL PRIMARY KEY,
-    policy      text COLLATE "C" NOT NULL,
-    updated_at  text COLLATE "C" NOT NULL,
-    updated_by  text COLLATE "C" NOT NULL
-);
-
--- Second factors; one counts from `confirmed_at`. `last_step` is the time step of the last code that was used.
-CREATE TABLE second_factors (
-    company_id     text COLLATE "C" NOT NULL,
-    user_id        text COLLATE "C" NOT NULL,
-    sealed_secret  bytea NOT NULL,
-    created_at     text COLLATE "C" NOT NULL,
-    confirmed_at   text COLLATE "C",
-    last_step      bigint NOT NULL DEFAULT 0,
-    PRIMARY KEY (company_id, user_id)
-);
-
--- Forgotten passwords, by the hash of the token in the mail.
-CREATE TABLE password_resets (
-    token_hash  bytea NOT NULL PRIMARY KEY,
-    company_id  text COLLATE "C" NOT NULL,
-    user_id     text COLLATE "C" NOT NULL,
-    created_at  text COLLATE "C" NOT NULL,
-    expires_at  text COLLATE "C" NOT NULL,
-    ended_at    text COLLATE "C"
-);
-
--- Users by the subject that an OpenID provider names.
-CREATE TABLE sso_subjects (
-    issuer      text COLLATE "C" NOT NULL,
-    subject     text COLLATE "C" NOT NULL,
-    company_id  text COLLATE "C" NOT NULL,
-    user_id     text COLLATE "C" NOT NULL,
-    created_at  text COLLATE "C" NOT NULL,
-    PRIMARY KEY (issuer, subject)
 );

@@ -22,6 +22,7 @@ CREATE INDEX members_by_change ON members (changed_at);
 -- The first user of each company is its first member, under the same id.
 INSERT INTO members (company_id, id, user_id, email, email_key, role, status, joined_at, changed_at)
     SELECT company_id, id, id, email, email_key, role, 'active', created_at, created_at FROM users;
+ALTER TABLE users DROP COLUMN role;
 CREATE INDEX sessions_by_user ON sessions (user_id);
 
 -- Invitations by the hash of their token; `ended_at` is when one was used, replaced or withdrawn.
@@ -47,60 +48,4 @@ CREATE TABLE group_members (
     group_name  TEXT NOT NULL,
     member_id   TEXT NOT NULL,
     PRIMARY KEY (company_id, group_name, member_id)
-) STRICT, WITHOUT ROWID;
-
--- Keys of services and agents, by their hash. A deleted one stays, since what was done with it names it.
-CREATE TABLE api_keys (
-    company_id    TEXT NOT NULL,
-    id            TEXT NOT NULL UNIQUE,
-    name          TEXT NOT NULL,
-    kind          TEXT NOT NULL,
-    role          TEXT NOT NULL,
-    prefix        TEXT NOT NULL,
-    key_hash      BLOB NOT NULL UNIQUE,
-    created_at    TEXT NOT NULL,
-    created_by    TEXT NOT NULL,
-    expires_at    TEXT,
-    last_used_at  TEXT,
-    deleted_at    TEXT,
-    PRIMARY KEY (company_id, id)
-) STRICT, WITHOUT ROWID;
-
--- What a company asks of its people, as canonical JSON.
-CREATE TABLE policies (
-    company_id  TEXT NOT NULL PRIMARY KEY,
-    policy      TEXT NOT NULL,
-    updated_at  TEXT NOT NULL,
-    updated_by  TEXT NOT NULL
-) STRICT, WITHOUT ROWID;
-
--- Second factors; one counts from `confirmed_at`. `last_step` is the time step of the last code that was used.
-CREATE TABLE second_factors (
-    company_id     TEXT NOT NULL,
-    user_id        TEXT NOT NULL,
-    sealed_secret  BLOB NOT NULL,
-    created_at     TEXT NOT NULL,
-    confirmed_at   TEXT,
-    last_step      INTEGER NOT NULL DEFAULT 0,
-    PRIMARY KEY (company_id, user_id)
-) STRICT, WITHOUT ROWID;
-
--- Forgotten passwords, by the hash of the token in the mail.
-CREATE TABLE password_resets (
-    token_hash  BLOB NOT NULL PRIMARY KEY,
-    company_id  TEXT NOT NULL,
-    user_id     TEXT NOT NULL,
-    created_at  TEXT NOT NULL,
-    expires_at  TEXT NOT NULL,
-    ended_at    TEXT
-) STRICT, WITHOUT ROWID;
-
--- Users by the subject that an OpenID provider names.
-CREATE TABLE sso_subjects (
-    issuer      TEXT NOT NULL,
-    subject     TEXT NOT NULL,
-    company_id  TEXT NOT NULL,
-    user_id     TEXT NOT NULL,
-    created_at  TEXT NOT NULL,
-    PRIMARY KEY (issuer, subject)
 ) STRICT, WITHOUT ROWID;

@@ -1,0 +1,134 @@
+"""Members of companies: invited, joined, with a role, or removed; and their groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, NamedTuple, Protocol
+
+from actors.ports import Receipt
+from daemon.model.audit_events import Logged
+
+MemberStatus = Literal["pending", "active", "removed"]
+
+
+class AlreadyMember(Exception):
+    """The e-mail address belongs to a member of the company."""
+
+
+class MemberChanged(Exception):
+    """A member is not as it was read: another change came first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A person's membership of a company; a `pending` one has no user yet.
+
+    The first membership of a user has the user's id.
+    """
+
+    company_id: str
+    id: str
+    user_id: str | None
+    email: str
+    role: str
+    status: MemberStatus
+    changed_at: datetime
+    invited_by: str | None = None
+    invited_at: datetime | None = None
+    joined_at: datetime | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """The hash of a token with which a person joins; it counts until it expires or is ended."""
+
+    token_hash: bytes
+    company_id: str
+    member_id: str
+    created_at: datetime
+    expires_at: datetime
+    ended_at: datetime | None = None
+
+
+class MemberEdit(NamedTuple):
+    """A member as it has to stand, and as it shall; None before is a new one."""
+
+    before: Member | None
+    after: Member
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleChange:
+    """Edits of members of one company that are written together, or not at all.
+
+    Open invitations of the members are ended; `invitation` is a new one.
+    """
+
+    company_id: str
+    edits: tuple[MemberEdit, ...]
+    logged: tuple[Logged, ...]
+    invitation: Invitation | None = None
+    receipt: Receipt | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """A company that a person is an active member of."""
+
+    company_id: str
+    name: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Members of a company under a name."""
+
+    name: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupEdit:
+    """A group as it shall be, and its event; None after deletes it."""
+
+    company_id: str
+    name: str
+    before: tuple[str, ...] | None
+    after: tuple[str, ...] | None
+    by: str
+    at: datetime
+    logged: Logged
+
+
+class MemberRepository(Protocol):
+    async def members(self, company_id: str, after: str, limit: int) -> Sequence[Member]:
+        """Pending and active members by id, those behind `after`."""
+
+    async def count_members(self, company_id: str) -> int: ...
+
+    async def member(self, company_id: str, member_id: str) -> Member | None: ...
+
+    async def member_by_email(self, company_id: str, email: str) -> Member | None:
+        """The pending or active member with this address."""
+
+    async def memberships(self, user_id: str) -> Sequence[Membership]: ...
+
+    async def invitation(self, token_hash: bytes) -> Invitation | None: ...
+
+    async def change_people(self, change: PeopleChange) -> None:
+        """Write the edits; MemberChanged when a member stands otherwise, or an address is taken.
+
+        No daemon goes by the earlier roles when this returns.
+        """
+
+    async def standings(self, after: datetime) -> Mapping[str, str | None]:
+        """The roles of members that were changed since, None for those removed."""
+
+    async def groups(self, company_id: str) -> Sequence[Group]: ...
+
+    async def edit_group(self, edit: GroupEdit) -> bool:
+        """Write a group; False when it is not as it was before."""

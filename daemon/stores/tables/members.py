@@ -1,0 +1,155 @@
+"""Members of companies, invitations and groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from daemon.model import Group, Invitation, Member, MemberChanged, Membership
+from daemon.stores.rows import bounded, text, text_or_null, time_or_none
+from daemon.stores.tables.company_log import log
+from daemon.stores.tables.receipts import add_receipt
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from daemon.model import GroupEdit, PeopleChange
+    from daemon.stores.database import Database, Row
+
+_COLUMNS = "company_id, id, user_id, email, role, status, changed_at, invited_by, invited_at, joined_at"
+MEMBER = ", ".join(f"members.{name}" for name in _COLUMNS.split(", "))
+MEMBERS = f"{_COLUMNS}, email_key, entered_at"
+INVITATION = "token_hash, company_id, member_id, created_at, expires_at, ended_at"
+GROUP = "company_id, name, updated_at, updated_by"
+GROUP_MEMBER = "company_id, group_name, member_id"
+_FOUND = f"SELECT {MEMBER}, users.name FROM members LEFT JOIN users ON users.id = members.user_id"
+_LISTED = f"{_FOUND} WHERE members.company_id = $1 AND members.status <> 'removed'"
+# PostgreSQL notes the time of the change: other daemons look for recent ones.
+_NOTED = {"sqlite": "", "postgres": ", noted_at = clock_timestamp()"}
+_EDIT = (
+    "UPDATE members SET user_id = $3, role = $4, status = $5, changed_at = $6, invited_by = $7, invited_at = $8, "
+    "joined_at = $9, email = $10{} WHERE company_id = $1 AND id = $2 AND changed_at = $11 AND status = $12"
+)
+_END_INVITATIONS = "UPDATE invitations SET ended_at = $3 WHERE company_id = $1 AND member_id = $2 AND ended_at IS NULL"
+_LEAVE = "DELETE FROM group_members WHERE company_id = $1 AND member_id = $2"
+_MEMBERSHIPS = (
+    "SELECT companies.id, companies.name, members.role FROM members "
+    "JOIN companies ON companies.id = members.company_id WHERE members.user_id = $1 AND members.status = 'active' "
+    "ORDER BY companies.name, companies.id"
+)
+_STANDINGS = "SELECT id, CASE status WHEN 'active' THEN role END FROM members WHERE changed_at > $1"
+
+
+async def add_member(db: Database, member: Member) -> None:
+    await db.insert(f"members ({MEMBERS})", [_row(member)])
+
+
+async def members(db: Database, company_id: str, after: str, limit: int) -> Sequence[Member]:
+    statement = f"{_LISTED} AND members.id > $2 ORDER BY members.id LIMIT $3"
+    return [member_of_row(row) for row in await db.rows(statement, company_id, after, bounded(limit))]
+
+
+async def count_members(db: Database, company_id: str) -> int:
+    statement = "SELECT count(*) FROM members WHERE company_id = $1 AND status <> 'removed'"
+    found: int = await db.value(statement, company_id)
+    return found
+
+
+async def member(db: Database, company_id: str, member_id: str) -> Member | None:
+    row = await db.row(f"{_LISTED} AND members.id = $2", company_id, member_id)
+    return None if row is None else member_of_row(row)
+
+
+async def member_by_email(db: Database, company_id: str, email: str) -> Member | None:
+    row = await db.row(f"{_LISTED} AND members.email_key = $2", company_id, email.casefold())
+    return None if row is None else member_of_row(row)
+
+
+async def memberships(db: Database, user_id: str) -> Sequence[Membership]:
+    return [Membership(*row) for row in await db.rows(_MEMBERSHIPS, user_id)]
+
+
+async def invitation(db: Database, token_hash: bytes) -> Invitation | None:
+    row = await db.row(f"SELECT {INVITATION} FROM invitations WHERE token_hash = $1", token_hash)
+    if row is None:
+        return None
+    found, company_id, member_id, created_at, expires_at, ended_at = row
+    times = (datetime.fromisoformat(created_at), datetime.fromisoformat(expires_at), time_or_none(ended_at))
+    return Invitation(bytes(found), company_id, member_id, *times)
+
+
+async def change_people(db: Database, change: PeopleChange) -> None:
+    await db.next_position(change.company_id, 0)  # locks: nobody else changes members until the end
+    if change.receipt is not None:
+        await add_receipt(db, change.receipt, text(change.logged[0].event.at))
+    for before, after in change.edits:
+        if before is None:
+            if await member_by_email(db, change.company_id, after.email) is not None:
+                raise MemberChanged
+            await add_member(db, after)
+        else:
+            await _edit(db, before, after)
+    if change.invitation is not None:
+        one = change.invitation
+        times = (text(one.created_at), text(one.expires_at), None)
+        await db.insert(f"invitations ({INVITATION})", [(one.token_hash, one.company_id, one.member_id, *times)])
+    for logged in change.logged:
+        await log(db, logged)
+
+
+async def standings(db: Database, after: datetime) -> dict[str, str | None]:
+    return dict(await db.rows(_STANDINGS, text(after)))
+
+
+async def groups(db: Database, company_id: str) -> Sequence[Group]:
+    names = await db.rows("SELECT name FROM member_groups WHERE company_id = $1 ORDER BY name", company_id)
+    found = defaultdict(list)
+    statement = "SELECT group_name, member_id FROM group_members WHERE company_id = $1 ORDER BY group_name, member_id"
+    for name, member_id in await db.rows(statement, company_id):
+        found[name].append(member_id)
+    return [Group(name, tuple(found[name])) for (name,) in names]
+
+
+async def edit_group(db: Database, edit: GroupEdit) -> bool:
+    company_id, name = edit.company_id, edit.name
+    await db.next_position(company_id, 0)  # locks: nobody else changes groups until the end
+    stands = next((one.members for one in await groups(db, company_id) if one.name == name), None)
+    if stands != edit.before:
+        return False
+    for member_id in edit.after or ():
+        found = await member(db, company_id, member_id)
+        if found is None or found.status != "active":
+            return False
+    await db.execute("DELETE FROM group_members WHERE company_id = $1 AND group_name = $2", company_id, name)
+    await db.execute("DELETE FROM member_groups WHERE company_id = $1 AND name = $2", company_id, name)
+    if edit.after is not None:
+        await db.insert(f"member_groups ({GROUP})", [(company_id, name, text(edit.at), edit.by)])
+        await db.insert(f"group_members ({GROUP_MEMBER})", [(company_id, name, one) for one in edit.after])
+    await log(db, edit.logged)
+    return True
+
+
+def member_of_row(row: Row) -> Member:
+    company_id, member_id, user_id, email, role, status, changed_at, invited_by, invited_at, joined_at, name = row
+    times = (time_or_none(invited_at), time_or_none(joined_at))
+    where = (company_id, member_id, user_id, email, role, status, datetime.fromisoformat(changed_at), invited_by)
+    return Member(*where, *times, name)
+
+
+async def _edit(db: Database, before: Member, after: Member) -> None:
+    one = after
+    values = (one.company_id, one.id, one.user_id, one.role, one.status, text(one.changed_at), one.invited_by)
+    times = (text_or_null(one.invited_at), text_or_null(one.joined_at))
+    stood = (one.email, text(before.changed_at), before.status)
+    if await db.execute(_EDIT.format(_NOTED[db.dialect]), *values, *times, *stood) != 1:
+        raise MemberChanged
+    await db.execute(_END_INVITATIONS, one.company_id, one.id, text(one.changed_at))
+    if one.status == "removed":
+        await db.execute(_LEAVE, one.company_id, one.id)
+
+
+def _row(one: Member) -> Row:
+    times = (text_or_null(one.invited_at), text_or_null(one.joined_at))
+    where = (one.company_id, one.id, one.user_id, one.email, one.role, one.status, text(one.changed_at))
+    return (*where, one.invited_by, *times, one.email.casefold(), "")
