@@ -31,6 +31,7 @@ from daemon.keys.change_log import LOOKED_S, KeyFileWatcher
 from daemon.keys.opening import open_key_files
 from daemon.keys.rotation import KEYS_CHECKED_S, KeyRotation
 from daemon.keys.vault import Vault
+from daemon.mail.mails import open_mails
 from daemon.model import SharedStore, Store
 from daemon.observability.loop_watchdog import BEAT_S, LoopWatchdog
 from daemon.observability.tracing import traced
@@ -150,6 +151,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         metrics=metrics,
         tracer=tracer,
         rates=shared,
+        mails=await enter(open_mails(settings, metrics.mail if metrics else None)),
     )
     if metrics is not None:
         await enter(serve_metrics(metrics, services))
@@ -204,6 +206,8 @@ def _background(
         Loop("sealer", services.sealer.look, LOOK_S, vital=True),
         Loop("webhooks", engine.deliverer.sweep_all, engine.deliverer.sweep_interval_s),
     ]
+    if services.mails is not None:
+        loops.append(Loop("mail", services.mails.mailer.work, 0.0))
     if shared is not None:
         poll = ChangePoller(shared, engine, services.identity, services.connector_service).run
         loops.append(Loop("peers", poll, 0.0, vital=True))

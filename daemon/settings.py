@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from daemon.model.audit_events import KeyPurpose
 from daemon.model.budgets import PREFIX, Budgets
+from daemon.model.mail import is_page_address, parse_sender, parse_smtp_url
 from daemon.runtime.systemd import SystemdEnvironment
 
 RENAMED: Mapping[str, str] = {
@@ -89,6 +90,16 @@ class Settings(Budgets):
         "80,443",
         description="ports that connectors and webhooks may call; in a network of egress_allow they may call any",
     )
+    public_url: str = Field(
+        "", description="address of the page for people, which links in mails begin with: https://penstock.example"
+    )
+    smtp_url: SecretStr | None = Field(
+        None,
+        description="server that takes mail: smtp://user:password@host:587, with ?starttls=auto or none for one "
+        "without TLS, or smtps://…; no mail is sent if not set",
+    )
+    smtp_password_file: Path | None = Field(None, description="password at the SMTP server, if it is not in its URL")
+    mail_from: str = Field("", description="sender of mails, such as Penstock <penstock@example.test>")
     rate_limits: bool = Field(default=True, description="limit registrations and wrong passwords per network")
     registration: Literal["open", "invited"] = Field(
         "open", description="who may register a company: anybody, or with `invited` nobody without an invitation"
@@ -183,6 +194,37 @@ class Settings(Budgets):
             raise ValueError("it has to begin with postgresql://")
         return given
 
+    @field_validator("public_url")
+    @classmethod
+    def _public_url(cls, given: str) -> str:
+        """Accept the address of a page, and take a slash off its end."""
+        if given and not is_page_address(given):
+            raise ValueError("it is no address such as https://penstock.example")
+        return given.rstrip("/")
+
+    @field_validator("smtp_url")
+    @classmethod
+    def _smtp(cls, given: SecretStr | None) -> SecretStr | None:
+        """Accept the URL of an SMTP server; an empty one is None."""
+        if given is None or not given.get_secret_value():
+            return None
+        parse_smtp_url(given.get_secret_value())
+        return given
+
+    @field_validator("mail_from")
+    @classmethod
+    def _sender(cls, given: str) -> str:
+        if given:
+            parse_sender(given)
+        return given
+
+    @model_validator(mode="after")
+    def _mail_is_complete(self) -> Self:
+        """Refuse a mail server without a sender, or without the address that links begin with."""
+        if self.smtp_url is not None and not (self.mail_from and self.public_url):
+            raise ValueError("PENSTOCK_SMTP_URL needs PENSTOCK_MAIL_FROM and PENSTOCK_PUBLIC_URL, too")
+        return self
+
     @field_validator("trusted_proxies")
     @classmethod
     def _networks(cls, given: str) -> str:
@@ -196,9 +238,10 @@ class Settings(Budgets):
     @model_validator(mode="before")
     @classmethod
     def _key_files_from_credentials(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Take systemd credentials for key files: `jwt.keys` for `jwt_keys_file`."""
+        """Take systemd credentials for files of secrets: `jwt.keys` for `jwt_keys_file`."""
         folder = SystemdEnvironment().credentials_directory
         names = [name for name in KEY_FILES.values() if name not in given]
+        names += [] if "smtp_password_file" in given else ["smtp_password_file"]
         files = {name: folder / _file_name(name) for name in names if folder}
         return {**given, **{name: file for name, file in files.items() if file.exists()}}
 

@@ -92,6 +92,7 @@ class Metrics:
         self._loop_failures = self._counter("penstock_background_failures", "Failures of background loops.", "loop")
         self._checkpoints = self._counter("penstock_audit_checkpoints", "Checkpoints signed.")
         self._sealed = self._counter("penstock_audit_sealed_commits", "Commits covered by checkpoints.")
+        self._mails = self._counter("penstock_mails", "Mails by result: sent, retried or failed.", "kind", "result")
         self._lag_s = self._histogram("penstock_event_loop_lag_seconds", "Delay of timers on the event loop.", LAG_S)
         self._stalls = self._counter("penstock_loop_stalls", "Turns of the event loop longer than 100 ms.")
 
@@ -151,6 +152,9 @@ class Metrics:
 
     def loop_failed(self, name: str) -> None:
         self._loop_failures.labels(name).inc()
+
+    def mail(self, kind: str, result: str) -> None:
+        self._mails.labels(kind, result).inc()
 
     def loop_lag(self, seconds: float) -> None:
         self._lag_s.observe(seconds)

@@ -17,6 +17,7 @@ from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.identity.accounts import Identity
+from daemon.mail.mails import Mails
 from daemon.model import Rates, Store
 from daemon.model.tracing import Tracer
 from daemon.runtime.background import Background
@@ -53,6 +54,7 @@ class Services:
     metrics: Metrics | None = None
     tracer: Tracer | None = None
     rates: Rates | None = None
+    mails: Mails | None = None
 
 
 SERVICES = web.AppKey("services", Services)

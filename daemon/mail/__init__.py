@@ -1,0 +1,1 @@
+"""Mail to people: what it says, and how it is sent."""

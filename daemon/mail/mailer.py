@@ -1,0 +1,175 @@
+"""Sends mails in the background, with retries."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import ssl
+from collections.abc import Callable, Sequence
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP as WIRE
+from email.utils import format_datetime, make_msgid
+from itertools import count
+from typing import Literal, NamedTuple
+
+import structlog
+from aiosmtplib import SMTP, SMTPException, SMTPRecipientsRefused, SMTPResponseException
+
+from daemon.mail.texts import Mail
+from daemon.model.mail import SmtpServer, SmtpTls
+from daemon.runtime.background import Clock
+from daemon.runtime.clock import utc_now
+
+QUEUE_MAX = 1_000
+SEND_TIMEOUT_S = 30.0
+PAUSES_S = (2.0, 10.0, 60.0, 300.0, 900.0)
+"""The pauses before a mail is tried again."""
+REFUSED, AUTHENTICATION = 500, frozenset({530, 534, 535, 538})
+_START_TLS: dict[SmtpTls, bool | None] = {"implicit": False, "required": True, "auto": None, "none": False}
+_log = structlog.get_logger("penstock")
+
+MailResult = Literal["sent", "retried", "failed"]
+
+
+class _Queued(NamedTuple):
+    """A mail, when it is tried next, and how often it was."""
+
+    due: float
+    number: int
+    mail: Mail
+    tries: int = 0
+
+
+class Mailer:
+    """Sends one mail after another; those that wait are in memory, and a bounded number.
+
+    A mail holds a link that counts like a password, so none is written to disk.
+    """
+
+    def __init__(
+        self,
+        server: SmtpServer,
+        sender: Address,
+        *,
+        tls: ssl.SSLContext | None = None,
+        pauses_s: Sequence[float] = PAUSES_S,
+        count_result: Callable[[str, MailResult], None] | None = None,
+    ) -> None:
+        self._server = server
+        self._sender = sender
+        self._tls = tls or ssl.create_default_context()
+        self._pauses_s = pauses_s
+        self._count_result = count_result
+        self._clock = Clock()
+        self._queue: list[_Queued] = []
+        self._numbers = count()
+        self._posted = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._queue)
+
+    def post(self, mail: Mail) -> None:
+        """Have a mail sent soon; beyond `QUEUE_MAX` it is logged and dropped."""
+        if len(self._queue) >= QUEUE_MAX:
+            self._failed(mail, 0, "queue_full")
+            return
+        heapq.heappush(self._queue, _Queued(self._clock.monotonic(), next(self._numbers), mail))
+        self._posted.set()
+
+    async def work(self) -> None:
+        """Send the next mail as soon as it is due."""
+        queued = await self._next()
+        tries = queued.tries + 1
+        try:
+            await self.send(queued.mail)
+        except (SMTPException, OSError, ValueError) as error:
+            self._not_sent(queued, tries, error)
+        else:
+            self._counted(queued.mail, "sent")
+            _log.info("mail_sent", kind=queued.mail.kind, company_id=queued.mail.company_id, tries=tries)
+
+    def close(self) -> None:
+        """Log the mails that are lost with the process."""
+        for queued in self._queue:
+            self._failed(queued.mail, queued.tries, "stopped")
+        self._queue.clear()
+
+    async def send(self, mail: Mail) -> None:
+        """Hand a mail to the server; SMTPException, OSError or ValueError when it cannot be."""
+        message = self._message(mail)
+        async with asyncio.timeout(SEND_TIMEOUT_S), self.connection() as smtp:
+            await smtp.send_message(message, sender=self._sender.addr_spec, recipients=[mail.to])
+
+    def connection(self) -> SMTP:
+        """A connection, logged in where the server has a user."""
+        server = self._server
+        return SMTP(
+            hostname=server.host,
+            port=server.port,
+            use_tls=server.tls == "implicit",
+            start_tls=_START_TLS[server.tls],
+            username=server.user,
+            password=server.password,
+            local_hostname=self._sender.domain,
+            tls_context=self._tls,
+            timeout=SEND_TIMEOUT_S,
+        )
+
+    async def _next(self) -> _Queued:
+        while True:
+            wait_s = self._queue[0].due - self._clock.monotonic() if self._queue else None
+            if wait_s is not None and wait_s <= 0:
+                return heapq.heappop(self._queue)
+            self._posted.clear()
+            try:
+                await asyncio.wait_for(self._posted.wait(), wait_s)
+            except TimeoutError:
+                continue
+
+    def _not_sent(self, queued: _Queued, tries: int, error: Exception) -> None:
+        """Try again later, unless the server refused the mail for good."""
+        mail, code = queued.mail, _code(error)
+        final = isinstance(error, ValueError) or (code >= REFUSED and code not in AUTHENTICATION)
+        if final or tries > len(self._pauses_s):
+            self._failed(mail, tries, type(error).__name__, code)
+            return
+        pause_s = self._pauses_s[tries - 1]
+        heapq.heappush(self._queue, queued._replace(due=self._clock.monotonic() + pause_s, tries=tries))
+        self._counted(mail, "retried")
+        _log.warning(
+            "mail_retried",
+            kind=mail.kind,
+            company_id=mail.company_id,
+            error=type(error).__name__,
+            code=code,
+            tries=tries,
+            again_in_s=pause_s,
+        )
+
+    def _failed(self, mail: Mail, tries: int, error: str, code: int = 0) -> None:
+        self._counted(mail, "failed")
+        _log.error("mail_failed", kind=mail.kind, company_id=mail.company_id, error=error, code=code, tries=tries)
+
+    def _counted(self, mail: Mail, result: MailResult) -> None:
+        if self._count_result is not None:
+            self._count_result(mail.kind, result)
+
+    def _message(self, mail: Mail) -> EmailMessage:
+        """ValueError for an address that cannot stand in a header."""
+        message = EmailMessage(WIRE)
+        message["From"] = self._sender
+        message["To"] = Address(addr_spec=mail.to)
+        message["Subject"] = mail.subject
+        message["Date"] = format_datetime(utc_now())
+        message["Message-ID"] = make_msgid(domain=self._sender.domain)
+        message["Auto-Submitted"] = "auto-generated"
+        message.set_content(mail.text)
+        return message
+
+
+def _code(error: Exception) -> int:
+    """What the server answered; 0 when it did not answer."""
+    if isinstance(error, SMTPRecipientsRefused):
+        return max(one.code for one in error.recipients)
+    return error.code if isinstance(error, SMTPResponseException) else 0
