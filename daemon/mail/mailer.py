@@ -6,6 +6,7 @@ import asyncio
 import heapq
 import ssl
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE
@@ -88,6 +89,7 @@ class Mailer:
         else:
             self._counted(queued.mail, "sent")
             _log.info("mail_sent", kind=queued.mail.kind, company_id=queued.mail.company_id, tries=tries)
+        _end_if_cancelled()
 
     def close(self) -> None:
         """Log the mails that are lost with the process."""
@@ -98,8 +100,15 @@ class Mailer:
     async def send(self, mail: Mail) -> None:
         """Hand a mail to the server; SMTPException, OSError or ValueError when it cannot be."""
         message = self._message(mail)
-        async with asyncio.timeout(SEND_TIMEOUT_S), self.connection() as smtp:
-            await smtp.send_message(message, sender=self._sender.addr_spec, recipients=[mail.to])
+        smtp = self.connection()
+        try:
+            async with asyncio.timeout(SEND_TIMEOUT_S):
+                await smtp.connect()
+                await smtp.send_message(message, sender=self._sender.addr_spec, recipients=[mail.to])
+                with suppress(SMTPException):  # the mail was taken
+                    await smtp.quit()
+        finally:
+            smtp.close()
 
     def connection(self) -> SMTP:
         """A connection, logged in where the server has a user."""
@@ -122,10 +131,9 @@ class Mailer:
             if wait_s is not None and wait_s <= 0:
                 return heapq.heappop(self._queue)
             self._posted.clear()
-            try:
-                await asyncio.wait_for(self._posted.wait(), wait_s)
-            except TimeoutError:
-                continue
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait_s):
+                    await self._posted.wait()
 
     def _not_sent(self, queued: _Queued, tries: int, error: Exception) -> None:
         """Try again later, unless the server refused the mail for good."""
@@ -159,13 +167,28 @@ class Mailer:
         """ValueError for an address that cannot stand in a header."""
         message = EmailMessage(WIRE)
         message["From"] = self._sender
-        message["To"] = Address(addr_spec=mail.to)
+        message["To"] = _address(mail.to)
         message["Subject"] = mail.subject
         message["Date"] = format_datetime(utc_now())
         message["Message-ID"] = make_msgid(domain=self._sender.domain)
         message["Auto-Submitted"] = "auto-generated"
         message.set_content(mail.text)
         return message
+
+
+def _address(text: str) -> Address:
+    """An address that is only what it seems: no other recipient, and no other header."""
+    local, _, domain = text.rpartition("@")
+    if not local or not domain or not text.isprintable() or any(one in text for one in ' ,;:<>()[]\\"'):
+        raise ValueError("no header can hold that address")
+    return Address(username=local, domain=domain)
+
+
+def _end_if_cancelled() -> None:
+    """Raise what `asyncio.wait_for`, which aiosmtplib uses, may swallow in Python 3.11."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 def _code(error: Exception) -> int:
