@@ -153,13 +153,18 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         rates=shared,
         mails=await enter(open_mails(settings, metrics.mail if metrics else None)),
     )
-    if metrics is not None:
-        await enter(serve_metrics(metrics, services))
-    _log.info("recovered", runs=await engine.directory.recover())
-    stack.push_async_callback(engine.deliverer.drain, 0)
+    await _begin(services, engine, stack)
     for loop in _background(services, engine, shared, KeyRotation(files["secrets"], vault), key_watcher):
         background.start(stack, loop)
     return services, engine
+
+
+async def _begin(services: Services, engine: Engine, stack: AsyncExitStack) -> None:
+    """Serve metrics, and take up the runs that are not at rest."""
+    if services.metrics is not None:
+        await stack.enter_async_context(serve_metrics(services.metrics, services))
+    _log.info("recovered", runs=await engine.directory.recover())
+    stack.push_async_callback(engine.deliverer.drain, 0)
 
 
 def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) -> WebhookService:

@@ -1,0 +1,1 @@
+"""Mail: how it is set up, written and sent."""
