@@ -140,7 +140,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         dispatcher=engine.dispatcher,
         url_policy=UrlPolicy(guard),
         webhooks=_webhooks(settings, store, vault, engine),
-        identity=await enter(open_identity(settings, files["tokens"], store)),
+        identity=await enter(open_identity(settings, files["tokens"], store, vault)),
         feed=engine.feed,
         sealer=sealer,
         background=background,

@@ -59,6 +59,8 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
         case "webhook_changed":
             after = {"webhook_id": event["webhook_id"], "webhook": event["after"]}
             return "change_webhook", event["before"], after, (event["after"] or {}).get("reason")
+        case "policy_changed":
+            return "change_policy", event["before"], event["after"], None
         case "keys_changed":
             return "change_keys", event["before"], {"purpose": event["purpose"], "keys": event["after"]}, None
         case _:
@@ -77,6 +79,8 @@ def _of_session(event: Mapping[str, Any]) -> _Found | None:
             return "end_other_sessions", None, {name: event[name] for name in ("user", "kept", "epoch")}, None
         case "password_changed":
             return "change_password", None, {name: event[name] for name in ("user", "kept", "epoch")}, None
+        case "second_factor_changed":
+            return "change_second_factor", None, {name: event[name] for name in ("user", "change")}, None
         case "login_refused":
             return "log_in_refused", None, None, event["reason"]
         case _:

@@ -10,6 +10,7 @@ from pydantic import Field
 from daemon.contract.base import Request, Response, example
 from daemon.contract.text import Email, Name
 
+Code = Annotated[str, Field(min_length=1, max_length=64)]
 Password = Annotated[str, Field(min_length=8, max_length=256)]
 
 
@@ -25,12 +26,13 @@ class Registration(Request):
 
 
 class Login(Request):
-    """An e-mail address and its password."""
+    """An e-mail address and its password; a code where the person has a second factor."""
 
     model_config = example({"email": "ada@example.test", "password": "correct horse"})
 
     email: str = Field(max_length=1_000)
     password: str = Field(max_length=1_000)
+    code: Code | None = None
 
 
 class NewPassword(Request):

@@ -77,9 +77,12 @@ class ChangePoller:
         connected = await self._store.recent_connector_changes()
         standings = await self._store.recent_standings()
         self._identity.sessions.apply(revoked, epochs, standings)
+        policies, enrolments = await self._store.recent_policies(), await self._store.recent_enrolments()
+        self._identity.policies.apply(policies)
+        self._identity.second_factors.apply(enrolments)
         for company_id in connected:
             self._connector_service.forget(company_id)
-        if revoked or epochs or standings or connected:
+        if revoked or epochs or standings or connected or policies or enrolments:
             await self._store.acknowledge(since)
 
     async def _poll_peers(self) -> None:

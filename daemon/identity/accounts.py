@@ -9,16 +9,20 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from actors.ports import Receipt
-from daemon.identity.passwords import Passwords
+from daemon.identity.passwords import InvalidCredentials, Passwords
+from daemon.identity.policies import Policies
+from daemon.identity.second_factors import SecondFactors, WrongCode
 from daemon.identity.sessions import API_CLIENT, ClientInfo, Lifetimes, Session, Sessions
 from daemon.identity.tokens import NotAuthenticated, Principal, Tokens
-from daemon.model import Account, Company, Member, Store, User
+from daemon.keys.vault import Vault
+from daemon.model import SESSION, Account, Company, Member, Store, User
 from daemon.model.audit_events import SERVICE, Logged, LoginRefused, Registered, password_digest
 from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
 
 OWNER = "owner"
+SECOND_FACTOR = "second_factor"
 EMAIL_CHARS_MAX = 320
 __all__ = ["Identity", "InvalidCredentials", "NewOwner", "NotAuthenticated", "Principal", "Session", "open_identity"]
 
@@ -32,12 +36,11 @@ class NewOwner(NamedTuple):
     name: str | None = None
 
 
-class InvalidCredentials(Exception):
-    """The e-mail address and the password do not belong together."""
-
-
 class Identity:
     """Registration, login and passwords; `sessions` says which tokens count."""
+
+    policies: Policies
+    second_factors: SecondFactors
 
     def __init__(
         self, store: Store, passwords: Passwords, tokens: Tokens, sessions: Sessions, now: Callable[[], datetime]
@@ -74,14 +77,23 @@ class Identity:
         await self._store.register(account, receipt(session), logged, session.record)
         return session
 
-    async def log_in(self, email: str, password: str, client: ClientInfo = API_CLIENT) -> Session:
+    async def log_in(
+        self, email: str, password: str, client: ClientInfo = API_CLIENT, *, code: str | None = None
+    ) -> Session:
         """Create a session; InvalidCredentials without account or with a wrong password.
 
         Both take the same time: without an account the refusal goes into the service's own log.
+        CodeRequired or WrongCode after the right password of a person with a second factor.
         """
         account = await self._store.account_by_email(email)
         if not await self._fits(account, password) or account is None:
             await self._refuse(account, email)
+        try:
+            await self.second_factors.prove(account.user, code, SESSION)
+        except WrongCode:
+            refused = LoginRefused(at=self._now(), by=email[:EMAIL_CHARS_MAX], reason=SECOND_FACTOR)
+            await self._store.log(Logged(account.company.id, refused))
+            raise
         session, entered = self.sessions.begin(account, client)
         if not await self._store.begin_session(session.record, account.user.epoch, entered):
             await self._refuse(account, email)  # the password was changed meanwhile
@@ -141,10 +153,15 @@ def first_member(user: User, role: str) -> Member:
 
 
 @asynccontextmanager
-async def open_identity(settings: Settings, keys: Path, store: Store) -> AsyncIterator[Identity]:
+async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vault) -> AsyncIterator[Identity]:
     lifetimes = Lifetimes.of(settings)
     tokens = Tokens(keys, lifetimes.longest, utc_now)
     sessions = Sessions(store, tokens, lifetimes, utc_now)
     await sessions.open()
     with closing(Passwords(settings.password_hashes_max)) as passwords:
-        yield Identity(store, passwords, tokens, sessions, utc_now)
+        identity = Identity(store, passwords, tokens, sessions, utc_now)
+        identity.policies = Policies(store, utc_now)
+        identity.second_factors = SecondFactors(store, vault, identity.policies, utc_now)
+        await identity.policies.open()
+        await identity.second_factors.open()
+        yield identity

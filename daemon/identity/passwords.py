@@ -23,6 +23,10 @@ class Busy(Exception):
     """Too many passwords wait to be hashed; nothing was done."""
 
 
+class InvalidCredentials(Exception):
+    """What was given does not prove who asks."""
+
+
 class Passwords:
     """Hashes and checks passwords, `hashes_max` at once."""
 

@@ -10,10 +10,13 @@ from msgspec import Struct
 from actors.core.calls import Connector
 from actors.core.messages import EventBase
 from daemon.model.chain import digest
+from daemon.model.people.policies import Policy
 
 KeyPurpose = Literal["tokens", "secrets", "audit", "commits"]
 
 SecretChange = Literal["none", "set", "changed", "kept", "removed"]
+
+SecondFactorChange = Literal["begun", "confirmed", "recovery_code_used", "removed", "reset"]
 
 SERVICE = ""
 """The id under which the service keeps a log of its own, for what belongs to no company."""
@@ -182,6 +185,27 @@ class LoginRefused(EventBase, frozen=True, kw_only=True, tag="login_refused"):
     via: str = PASSWORD
 
 
+class PolicyChanged(EventBase, frozen=True, kw_only=True, tag="policy_changed"):
+    """What a company asks of its people was changed for the `number`th time."""
+
+    after: Policy
+    before: Policy
+    by: str
+    number: int
+    via: str
+
+
+class SecondFactorChanged(EventBase, frozen=True, kw_only=True, tag="second_factor_changed"):
+    """The second factor of a user was changed; `secret_digest` is that of the sealed secret."""
+
+    by: str
+    change: SecondFactorChange
+    number: int
+    secret_digest: str | None
+    user: str
+    via: str
+
+
 class ConnectorChanged(EventBase, frozen=True, kw_only=True, tag="connector_changed"):
     """A connector was created, changed or deleted; `secret` says what happened to its secret."""
 
@@ -337,6 +361,8 @@ LogEvent = (
     | MemberChanged
     | GroupChanged
     | NameChanged
+    | PolicyChanged
+    | SecondFactorChanged
     | ConnectorChanged
     | WebhookChanged
     | KeysChanged

@@ -14,8 +14,10 @@ from daemon.model.connectors import CompanyKeys, ConnectorRepository
 from daemon.model.event_log import EventLog
 from daemon.model.evidence import Evidence
 from daemon.model.members import MemberRepository
+from daemon.model.people.policies import StoredPolicy
+from daemon.model.people.second_factors import Enrolment
 from daemon.model.runs import Runs
-from daemon.model.sessions import SessionRepository, TokenEpoch
+from daemon.model.sessions import PolicyRepository, SecondFactorRepository, SessionRepository, TokenEpoch
 from daemon.model.usage import UsageRepository
 from daemon.model.webhooks import WebhookRepository
 
@@ -63,6 +65,8 @@ class Store(
     Accounts,
     SessionRepository,
     MemberRepository,
+    PolicyRepository,
+    SecondFactorRepository,
     ConnectorRepository,
     CompanyKeys,
     Receipts,
@@ -163,3 +167,9 @@ class SharedStore(Store, Rates, Protocol):
 
     async def recent_connector_changes(self) -> Sequence[str]:
         """The companies whose connectors were changed within the last seconds."""
+
+    async def recent_policies(self) -> Sequence[StoredPolicy]:
+        """The policies that were changed within the last seconds."""
+
+    async def recent_enrolments(self) -> dict[str, Enrolment]:
+        """The users whose second factor was changed within the last seconds."""

@@ -8,6 +8,8 @@ from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
 from daemon.model.audit_events import Logged
+from daemon.model.people.policies import StoredPolicy
+from daemon.model.people.second_factors import Enrolment, SecondFactor
 
 SessionKind = Literal["page", "api"]
 
@@ -111,3 +113,32 @@ class SessionRepository(Protocol):
 
     async def drop_sessions(self, before: datetime) -> int:
         """Delete the sessions that expired before that time; returns how many."""
+
+
+class PolicyRepository(Protocol):
+    async def policy(self, company_id: str) -> StoredPolicy | None: ...
+
+    async def put_policy(self, policy: StoredPolicy, logged: Logged) -> bool:
+        """Store a policy; False when its number does not follow on the stored one.
+
+        Every daemon knows it when this returns.
+        """
+
+    async def demanding_policies(self) -> Sequence[StoredPolicy]:
+        """The policies that ask for second factors."""
+
+
+class SecondFactorRepository(Protocol):
+    async def second_factor(self, user_id: str) -> SecondFactor | None: ...
+
+    async def put_second_factor(self, factor: SecondFactor, logged: Logged) -> bool:
+        """Store a second factor; False when its number does not follow on the stored one.
+
+        Every daemon knows it when this returns.
+        """
+
+    async def use_step(self, factor: SecondFactor, step: int) -> bool:
+        """Record the time step of a used code; False when one as late was used, or on a change."""
+
+    async def enrolments(self) -> Mapping[str, Enrolment]:
+        """The users whose second factor counts."""

@@ -19,6 +19,8 @@ from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables.connectors import CHANGE
 from daemon.stores.tables.members import GROUP, GROUP_MEMBER, INVITATION, MEMBERS
+from daemon.stores.tables.people.policies import POLICY
+from daemon.stores.tables.people.second_factors import SECOND_FACTOR
 from daemon.stores.tables.sessions import SESSION
 from daemon.stores.tables.webhooks import DELIVERY, WEBHOOK
 
@@ -95,6 +97,8 @@ TABLES = (
     Table("webhooks", WEBHOOK, flags=(9,)),
     Table("webhook_deliveries", DELIVERY),
     Table("sessions", SESSION),
+    Table("policies", POLICY),
+    Table("second_factors", SECOND_FACTOR),
     Table(
         "clocks",
         "company_id, position",

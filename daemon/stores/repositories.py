@@ -25,6 +25,8 @@ from daemon.model import (
 from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds
+from daemon.model.people.policies import StoredPolicy
+from daemon.model.people.second_factors import SecondFactor
 from daemon.model.webhooks import WEBHOOKS_MAX, Webhook
 from daemon.stores.database import Work
 from daemon.stores.group_commit import drop_all
@@ -45,6 +47,7 @@ from daemon.stores.tables import (
 )
 from daemon.stores.tables import members as members_table
 from daemon.stores.tables import usage as usage_table
+from daemon.stores.tables.people import policies, second_factors
 
 if TYPE_CHECKING:
     from actors.ports import Commit, Compute
@@ -225,6 +228,24 @@ class Repositories:
     async def change_people(self, change: PeopleChange) -> None:
         await self._write(change.company_id, lambda db: members_table.change_people(db, change))
         await self._await_peers()
+
+    # policies, second factors
+
+    policy = read(policies.policy)
+    demanding_policies = read(policies.demanding_policies)
+    second_factor = read(second_factors.second_factor)
+    enrolments = read(second_factors.enrolments)
+    use_step = write(second_factors.use_step)
+
+    async def put_policy(self, policy: StoredPolicy, logged: Logged) -> bool:
+        put = await self._write(policy.company_id, lambda db: policies.put_policy(db, policy, logged))
+        await self._await_peers()
+        return put
+
+    async def put_second_factor(self, factor: SecondFactor, logged: Logged) -> bool:
+        put = await self._write(factor.company_id, lambda db: second_factors.put_second_factor(db, factor, logged))
+        await self._await_peers()
+        return put
 
     # company log
 

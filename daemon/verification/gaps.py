@@ -57,6 +57,12 @@ GAPS = (
         "Hashes of refresh tokens change too often for a log. Who can write them can renew the session of a page "
         "that its user has not ended; the session itself is in the log.",
     ),
+    Gap(
+        "second_factors",
+        ("last_step",),
+        "When a code was used last. With an earlier time a code can be used again while it counts, for a minute and "
+        "a half at most.",
+    ),
     Gap("snapshots", (), "A cache: without its row the run is read from its history.", ("deleted",)),
     Gap("migrations", ("applied_at",), "When the schema was changed; nothing depends on it."),
     Gap(
@@ -73,6 +79,8 @@ GAPS = (
         "When a member began the last session. It says which of several companies a log-in enters.",
     ),
     Gap("members", ("noted_at",), "When other daemons look again, on PostgreSQL."),
+    Gap("policies", ("noted_at",), "When other daemons look again, on PostgreSQL."),
+    Gap("second_factors", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("users", ("epoch_noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap(
         "daemons",

@@ -21,8 +21,10 @@ from daemon.model.audit_events import (
     MemberChanged,
     NameChanged,
     PasswordChanged,
+    PolicyChanged,
     Registered,
     RootsRecorded,
+    SecondFactorChanged,
     SecretForm,
     SessionEnded,
     SessionsEnded,
@@ -32,6 +34,7 @@ from daemon.model.audit_events import (
 )
 from daemon.stores import codec
 from daemon.stores.rows import text, text_or_null
+from daemon.stores.tables.people.policies import written
 
 UNKNOWN: Final = object()
 """The value of a column that an event of an earlier version does not tell."""
@@ -69,6 +72,8 @@ class Fold:
             NameChanged: self._name_changed,
             MemberChanged: self._member_changed,
             GroupChanged: self._group_changed,
+            PolicyChanged: self._policy,
+            SecondFactorChanged: self._second_factor,
             ConnectorChanged: self._connector,
             WebhookChanged: self._webhook,
             CompanyKeysWrapped: self._company_keys,
@@ -247,6 +252,19 @@ class Fold:
             values = self.rows["sessions"][session,]
             if company == company_id and values["ended_at"] is None and session != event.kept:
                 values["ended_at"] = text(event.at)
+
+    def _policy(self, company_id: str, event: PolicyChanged) -> None:
+        row = {"policy": written(event.after), "number": event.number}
+        self.rows["policies"][company_id,] = {**row, "updated_at": text(event.at), "updated_by": event.by}
+
+    def _second_factor(self, company_id: str, event: SecondFactorChanged) -> None:
+        key, rows = (company_id, event.user), self.rows["second_factors"]
+        row = {"number": event.number, "sealed_secret": event.secret_digest}
+        if event.change == "begun":
+            row |= {"created_at": text(event.at), "confirmed_at": None}
+        elif event.change == "confirmed":
+            row["confirmed_at"] = text(event.at)
+        rows[key] = {**rows.get(key, {}), **row}
 
     def _company_keys(self, _: str, event: CompanyKeysWrapped) -> None:
         for company_id, key in event.keys.items():

@@ -40,6 +40,8 @@ TABLES = (
     Table("webhooks", "webhook", ("company_id", "id"), "sealed_secret"),
     Table("company_keys", "company_key", ("company_id",), "wrapped"),
     Table("templates", "template", ("digest",)),
+    Table("policies", "policy", ("company_id",)),
+    Table("second_factors", "second_factor", ("company_id", "user_id"), "sealed_secret"),
 )
 PASSING = (Table("revocations", "revocation", ("token_id",)), Table("sessions", "session", ("id",)))
 """Tables whose rows are deleted when they have expired."""

@@ -12,6 +12,7 @@ from actors.core.messages import Rejected
 from actors.ports import StoreFailed
 from daemon.identity.accounts import InvalidCredentials, NotAuthenticated
 from daemon.identity.passwords import Busy
+from daemon.identity.second_factors import AlreadyEnrolled, CodeRequired, WrongCode
 from daemon.model import DiskFull, EmailTaken
 from daemon.model.budgets import BudgetExceeded
 from daemon.runtime.json_codec import dumps
@@ -130,6 +131,11 @@ def not_authenticated(*, sent: bool) -> Problem:
     return Problem("not_authenticated", detail, headers={"WWW-Authenticate": challenge})
 
 
+def second_factor_needed() -> Problem:
+    detail = "The company asks for a second factor: enrol one before anything else."
+    return Problem("forbidden", detail, {"required": None, "reason": "second_factor"})
+
+
 def quota_exceeded(budget: str, limit: int, detail: str, *, retry_after_s: int | None = RETRY_AFTER_S) -> Problem:
     """A budget that is used up: 429, or 507 where no time is known after which there is room."""
     more: dict[str, Any] = {"limit": limit, "budget": budget}
@@ -182,8 +188,8 @@ def of(error: Exception) -> Problem | None:
             return error
         case NotAuthenticated():
             return not_authenticated(sent=True)
-        case InvalidCredentials():
-            return Problem("invalid_credentials", "The e-mail address and the password do not belong together.")
+        case InvalidCredentials() | CodeRequired() | AlreadyEnrolled():
+            return _of_credentials(error)
         case EmailTaken():
             return email_taken()
         case BudgetExceeded():
@@ -192,6 +198,20 @@ def of(error: Exception) -> Problem | None:
             return _of_http(error)
         case _:
             return _of_trouble(error)
+
+
+def _of_credentials(error: InvalidCredentials | CodeRequired | AlreadyEnrolled) -> Problem:
+    match error:
+        case AlreadyEnrolled():
+            return Problem("already_exists", "There is a second factor; remove it before another is enrolled.")
+        case CodeRequired():
+            detail = "The password is right; a code of the second factor is needed, too."
+            return Problem("invalid_credentials", detail, {"second_factor": "required"})
+        case WrongCode():
+            detail = "The code of the second factor is wrong, or was used before."
+            return Problem("invalid_credentials", detail, {"second_factor": "invalid"})
+        case _:
+            return Problem("invalid_credentials", "The e-mail address and the password do not belong together.")
 
 
 def _of_trouble(error: Exception) -> Problem | None:

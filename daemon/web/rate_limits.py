@@ -16,6 +16,7 @@ from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 
 from daemon.identity.accounts import InvalidCredentials
+from daemon.identity.second_factors import WrongCode
 from daemon.model import Rates
 from daemon.runtime.turns import Turns
 from daemon.settings import Settings
@@ -39,6 +40,10 @@ class Limit(NamedTuple):
 
 ACCOUNT_FAILURES = Limit(64, 60.0, "minute")
 """How many wrong passwords of an account are counted, from wherever they come."""
+
+
+CODES = Limit(10, 600.0, "10 minutes")
+"""How many wrong codes of an account are taken; who sends one has shown its password."""
 
 
 class RateLimits:
@@ -101,6 +106,18 @@ class RateLimits:
                     await self._hit(self._guesses, "login-guess", network, _digest(email))
                     await self._hit(ACCOUNT_FAILURES, "login-account", _digest(email))
                     raise
+
+    @asynccontextmanager
+    async def code(self, email: str) -> AsyncIterator[None]:
+        """WrongCode inside is counted; 429 for too many of an account, from wherever they come."""
+        failures, wait_s = await self._hits(CODES, "code", _digest(email))
+        if failures >= CODES.amount:
+            raise _limited(CODES, wait_s)
+        try:
+            yield
+        except WrongCode:
+            await self._hit(CODES, "code", _digest(email))
+            raise
 
     async def _guessed(self, request: web.Request, email: str) -> int:
         """As `network`; 429 for too many wrong passwords for this one account, too."""

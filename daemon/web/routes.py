@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from daemon.web.resources import accounts, audit, connectors, events, health, runs, sessions, templates, webhooks
+from daemon.web.resources.people import policies, second_factors
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -11,6 +12,9 @@ ROUTES = (
     ("POST", "/auth/logout", accounts.log_out),
     ("GET", "/auth/me", accounts.get_account),
     ("POST", "/auth/password", accounts.change_password),
+    ("POST", "/auth/second-factor", second_factors.begin_second_factor),
+    ("DELETE", "/auth/second-factor", second_factors.remove_second_factor),
+    ("POST", "/auth/second-factor/confirm", second_factors.confirm_second_factor),
     ("POST", "/auth/refresh", sessions.refresh_session),
     ("GET", "/auth/sessions/", sessions.list_sessions),
     ("DELETE", "/auth/sessions/", sessions.end_other_sessions),
@@ -45,5 +49,7 @@ ROUTES = (
     ("POST", "/webhooks/{webhook_id}/test", webhooks.test_webhook),
     ("GET", "/webhooks/{webhook_id}/deliveries", webhooks.list_deliveries),
     ("POST", "/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", webhooks.redeliver),
+    ("GET", "/companies/{company_id}/policy", policies.get_policy),
+    ("PUT", "/companies/{company_id}/policy", policies.put_policy),
     ("GET", "/health", health.get_health),
 )

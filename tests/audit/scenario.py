@@ -40,6 +40,7 @@ from daemon.model.event_log import BEGINNING, Position
 from daemon.model.webhooks import Webhook
 from daemon.templates.catalog import shipped
 from daemon.webhooks.changes import changed
+from tests.audit.scenario_policies import policies
 from tests.histories import ACME, NOON, OTHER, account, change, decide, receipt, start, stored_connector, work
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
     await store.log(Logged(SERVICE, LoginRefused(at=NOON, by="nobody@nowhere.test")))
     for company_id, name in PEOPLE:
         await _sessions(store, company_id, name)
+        await policies(store, company_id, name)
         for number in range(2):
             await store.keep_receipt(receipt(f"key-{number}", company_id, status=200))
         second = stored_connector("chart-fetch", company_id, 2)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from daemon.stores.tables.people.policies import OF_POLICIES, policies_of
+from daemon.stores.tables.people.second_factors import ENROLMENT, enrolments_of
 from daemon.stores.tables.sessions import epochs_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from daemon.model import TokenEpoch
+    from daemon.model.people.policies import StoredPolicy
+    from daemon.model.people.second_factors import Enrolment
     from daemon.stores.database import Database, Key
     from daemon.stores.postgres.database import PostgresDatabase
 
@@ -38,6 +42,7 @@ _STANDINGS = (
 _CONNECTED = (
     "SELECT DISTINCT company_id FROM connector_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
+_LATELY = "WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 _ACKNOWLEDGED = (
     "SELECT NOT EXISTS (SELECT 1 FROM daemons WHERE epoch <> $1 AND until > clock_timestamp() AND heard < $2)"
 )
@@ -85,6 +90,14 @@ async def recent_standings(db: PostgresDatabase) -> dict[str, str | None]:
 
 async def recent_connector_changes(db: PostgresDatabase) -> Sequence[str]:
     return [row[0] for row in await db.rows(_CONNECTED, LATELY_S)]
+
+
+async def recent_policies(db: PostgresDatabase) -> Sequence[StoredPolicy]:
+    return list(policies_of(await db.rows(f"{OF_POLICIES} {_LATELY}", LATELY_S)))
+
+
+async def recent_enrolments(db: PostgresDatabase) -> dict[str, Enrolment]:
+    return enrolments_of(await db.rows(f"{ENROLMENT} {_LATELY}", LATELY_S))
 
 
 async def peers(db: PostgresDatabase) -> frozenset[int]:

@@ -217,6 +217,8 @@ class PostgresStore(Repositories):
     recent_epochs = read(changes.recent_epochs)
     recent_standings = read(changes.recent_standings)
     recent_connector_changes = read(changes.recent_connector_changes)
+    recent_policies = read(changes.recent_policies)
+    recent_enrolments = read(changes.recent_enrolments)
     hit = read(changes.hit)
     hits = read(changes.hits)
     peers = read(changes.peers)

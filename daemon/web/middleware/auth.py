@@ -11,12 +11,14 @@ from actors.context import set_log_context
 from daemon.identity.accounts import NotAuthenticated, Principal
 from daemon.web import cookies
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.problems import not_authenticated
+from daemon.web.problems import not_authenticated, second_factor_needed
 from daemon.web.services import SERVICES, Services
 
 PRINCIPAL = web.RequestKey("principal", Principal)
 HEALTH = "/health"
 ASSETS = "/assets/"
+OWN = "/auth/"
+"""Where people without a second factor that their company asks for may still go."""
 NOBODY = ""
 _OPEN = frozenset({"/auth/register", "/auth/login", cookies.REFRESH_PATH, HEALTH, "/openapi.json", "/docs", "", "/"})
 
@@ -32,6 +34,8 @@ def auth(services: Services, check: Callable[[web.Request], None]) -> Middleware
         if not (path in _OPEN or path.rstrip("/") in _OPEN or path.startswith(ASSETS)):
             principal = request[PRINCIPAL] = services.identity.principal(_token(request))
             set_log_context(request_id=request_id_of(request), company_id=principal.company_id)
+            if not path.startswith(OWN) and services.identity.second_factors.lacking(principal):
+                raise second_factor_needed()
         check(request)
         return await handler(request)
 
@@ -51,11 +55,11 @@ def company_of(request: web.Request) -> str:
 
 def counts_still(request: web.Request) -> bool:
     """Whether the token of a long request has not expired, and its session not ended meanwhile."""
+    identity = request.app[SERVICES].identity
     try:
-        request.app[SERVICES].identity.principal(_token(request))
+        return not identity.second_factors.lacking(identity.principal(_token(request)))
     except NotAuthenticated:
         return False
-    return True
 
 
 def _token(request: web.Request) -> str:

@@ -61,14 +61,16 @@ async def register(request: web.Request) -> web.Response:
 async def log_in(request: web.Request) -> web.Response:
     """Gives a token for an e-mail address and its password.
 
-    An unknown address and a wrong password look the same.
+    An unknown address and a wrong password look the same. A person with a second factor sends a
+    `code`, too: without one, and only after the right password, the answer is 401 with the member
+    `second_factor` that says `required`.
     """
     services, of_page = request.app[SERVICES], cookies.of_page(request)
     limits = request.app[RATE_LIMITS]
     await limits.network(request)
     body = await read(request, contract.Login)
-    async with limits.password(request, body.email):
-        session = await services.identity.log_in(body.email, body.password, client_of(request))
+    async with limits.password(request, body.email), limits.code(body.email):
+        session = await services.identity.log_in(body.email, body.password, client_of(request), code=body.code)
     return granted(request, session, 200) if of_page else json_response(session_json(session))
 
 

@@ -54,3 +54,30 @@ CREATE TABLE group_members (
     member_id   text COLLATE "C" NOT NULL,
     PRIMARY KEY (company_id, group_name, member_id)
 );
+
+-- What a company asks of its people, as canonical JSON; `number` counts the changes.
+CREATE TABLE policies (
+    company_id  text COLLATE "C" NOT NULL PRIMARY KEY,
+    policy      text COLLATE "C" NOT NULL,
+    number      bigint NOT NULL,
+    updated_at  text COLLATE "C" NOT NULL,
+    updated_by  text COLLATE "C" NOT NULL,
+    noted_at    timestamptz
+);
+CREATE INDEX policies_by_noted ON policies (noted_at) WHERE noted_at IS NOT NULL;
+
+-- Second factors; one counts from `confirmed_at`, and no more without a secret. `number` counts the changes,
+-- `last_step` is the time step of the last code that was used.
+CREATE TABLE second_factors (
+    company_id     text COLLATE "C" NOT NULL,
+    user_id        text COLLATE "C" NOT NULL,
+    number         bigint NOT NULL,
+    sealed_secret  bytea,
+    created_at     text COLLATE "C" NOT NULL,
+    confirmed_at   text COLLATE "C",
+    last_step      bigint NOT NULL DEFAULT 0,
+    noted_at       timestamptz,
+    PRIMARY KEY (company_id, user_id)
+);
+CREATE INDEX second_factors_by_user ON second_factors (user_id);
+CREATE INDEX second_factors_by_noted ON second_factors (noted_at) WHERE noted_at IS NOT NULL;

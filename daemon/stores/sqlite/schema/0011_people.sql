@@ -49,3 +49,26 @@ CREATE TABLE group_members (
     member_id   TEXT NOT NULL,
     PRIMARY KEY (company_id, group_name, member_id)
 ) STRICT, WITHOUT ROWID;
+
+-- What a company asks of its people, as canonical JSON; `number` counts the changes.
+CREATE TABLE policies (
+    company_id  TEXT NOT NULL PRIMARY KEY,
+    policy      TEXT NOT NULL,
+    number      INTEGER NOT NULL,
+    updated_at  TEXT NOT NULL,
+    updated_by  TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Second factors; one counts from `confirmed_at`, and no more without a secret. `number` counts the changes,
+-- `last_step` is the time step of the last code that was used.
+CREATE TABLE second_factors (
+    company_id     TEXT NOT NULL,
+    user_id        TEXT NOT NULL,
+    number         INTEGER NOT NULL,
+    sealed_secret  BLOB,
+    created_at     TEXT NOT NULL,
+    confirmed_at   TEXT,
+    last_step      INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (company_id, user_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX second_factors_by_user ON second_factors (user_id);

@@ -1,0 +1,81 @@
+"""What a company asks of its people, and second factors."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from daemon.contract.accounts import Code
+from daemon.contract.base import Request, Response, example
+
+Role = Literal["viewer", "member", "manager", "admin", "owner"]
+
+
+class PolicyChange(Request):
+    """Members of a policy to change; those that are left out stay as they are."""
+
+    model_config = example({"second_factor_from": "manager"})
+
+    second_factor_from: Role | None = None
+    solo: bool = True
+
+
+class Policy(Response):
+    """What a company asks of its people.
+
+    People of the role `second_factor_from` and of those above it need a second factor. With `solo`
+    the only person of a company decides alone.
+    """
+
+    model_config = example({"second_factor_from": "manager", "solo": True})
+
+    second_factor_from: Role | None = None
+    solo: bool = True
+
+
+class SecondFactorRequest(Request):
+    """The password of who enrols a second factor."""
+
+    model_config = example({"password": "correct horse"})
+
+    password: str = Field(max_length=1_000)
+
+
+class SecondFactor(Response):
+    """A secret for an app that makes codes; it counts once a code of it is confirmed."""
+
+    model_config = example(
+        {
+            "secret": "JBSWY3DPEHPK3PXP",
+            "uri": "otpauth://totp/Penstock:ada%40example.test?secret=JBSWY3DPEHPK3PXP&issuer=Penstock",
+        }
+    )
+
+    secret: str = Field(repr=False)
+    uri: str = Field(repr=False)
+
+
+class SecondFactorCode(Request):
+    """A code of a second factor."""
+
+    model_config = example({"code": "123456"})
+
+    code: Code
+
+
+class RecoveryCodes(Response):
+    """Codes that each stand in once for one of the app."""
+
+    model_config = example({"recovery_codes": ["QXVN-MCT4-7Y2K-PLAD"]})
+
+    recovery_codes: list[str] = Field(repr=False)
+
+
+class SecondFactorRemoval(Request):
+    """The password, and a code of the second factor."""
+
+    model_config = example({"password": "correct horse", "code": "123456"})
+
+    password: str = Field(max_length=1_000)
+    code: Code

@@ -1,0 +1,1 @@
+"""Records of people and of what their companies ask of them."""

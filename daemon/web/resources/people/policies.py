@@ -1,0 +1,49 @@
+"""Policies: what a company asks of its people."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from actors.core.authority import ACTIONS, refusal
+from daemon.contract import policies as contract
+from daemon.identity.accounts import Principal
+from daemon.web.bodies import read
+from daemon.web.middleware.auth import principal_of
+from daemon.web.operations import Operation
+from daemon.web.problems import Problem, not_found
+from daemon.web.responses import json_response
+from daemon.web.services import SERVICES
+
+
+@Operation("Get the policy", contract.Policy)
+async def get_policy(request: web.Request) -> web.Response:
+    """What the company asks of its people."""
+    principal = member_of(request)
+    policy = await request.app[SERVICES].identity.policies.policy(principal.company_id)
+    return json_response(contract.Policy.view(policy))
+
+
+@Operation("Change the policy", contract.Policy, request=contract.PolicyChange, problems=(403,))
+async def put_policy(request: web.Request) -> web.Response:
+    """Changes members of the policy; those that are left out stay as they are.
+
+    From this answer on it counts on every daemon, for tokens that are out already, too: a person
+    who lacks the second factor that is asked for gets 403 everywhere but under `/auth/`.
+    """
+    principal = member_of(request)
+    refused = refusal(principal.role, principal.kind, ACTIONS["policy"])
+    if refused is not None:
+        more = {"required": refused.required, "reason": refused.reason}
+        raise Problem("forbidden", "This is for people of a higher role.", more)
+    body = await read(request, contract.PolicyChange)
+    changes = body.model_dump(exclude_unset=True)
+    policy = await request.app[SERVICES].identity.policies.change(principal, changes)
+    return json_response(contract.Policy.view(policy))
+
+
+def member_of(request: web.Request) -> Principal:
+    """Who asks for something of their own company; 404 for any other."""
+    principal = principal_of(request)
+    if request.match_info["company_id"] != principal.company_id:
+        raise not_found()
+    return principal

@@ -1,0 +1,59 @@
+"""Second factors: enrolled, confirmed and removed."""
+
+from __future__ import annotations
+
+from aiohttp import web
+
+from daemon.contract import policies as contract
+from daemon.identity.second_factors import Change
+from daemon.web.bodies import read
+from daemon.web.middleware.auth import principal_of
+from daemon.web.operations import Operation
+from daemon.web.rate_limits import RATE_LIMITS
+from daemon.web.responses import json_response
+from daemon.web.services import SERVICES
+
+
+@Operation("Begin a second factor", contract.SecondFactor, 201, contract.SecondFactorRequest, problems=(401, 409, 429))
+async def begin_second_factor(request: web.Request) -> web.Response:
+    """Gives a secret for an app that makes time-based codes (TOTP, RFC 6238), shown this once.
+
+    It counts once a code of it was confirmed. A secret that was not confirmed is replaced.
+    """
+    identity, principal = request.app[SERVICES].identity, principal_of(request)
+    body = await read(request, contract.SecondFactorRequest)
+    user = (await identity.account(principal)).user
+    async with request.app[RATE_LIMITS].password(request, user.email):
+        await identity.confirm(user.email, body.password)
+    secret, uri = await identity.second_factors.begin(user, Change(principal.email, principal.via))
+    return json_response({"secret": secret, "uri": uri}, 201)
+
+
+@Operation(
+    "Confirm a second factor", contract.RecoveryCodes, request=contract.SecondFactorCode, problems=(401, 409, 429)
+)
+async def confirm_second_factor(request: web.Request) -> web.Response:
+    """Proves that the app makes the codes: from now on log-ins need one.
+
+    All other sessions of the caller end. The recovery codes are shown this once; each stands in for
+    one code of the app.
+    """
+    identity, principal = request.app[SERVICES].identity, principal_of(request)
+    body = await read(request, contract.SecondFactorCode)
+    user = (await identity.account(principal)).user
+    async with request.app[RATE_LIMITS].code(user.email):
+        codes = await identity.second_factors.confirm(user, body.code, Change(principal.email, principal.via))
+    await identity.sessions.end_others(principal)
+    return json_response({"recovery_codes": codes})
+
+
+@Operation("Remove the second factor", status=204, request=contract.SecondFactorRemoval, problems=(401, 429))
+async def remove_second_factor(request: web.Request) -> web.Response:
+    """Removes the caller's own second factor, by the password and a code."""
+    identity, principal, limits = request.app[SERVICES].identity, principal_of(request), request.app[RATE_LIMITS]
+    body = await read(request, contract.SecondFactorRemoval)
+    user = (await identity.account(principal)).user
+    async with limits.password(request, user.email), limits.code(user.email):
+        await identity.confirm(user.email, body.password)
+        await identity.second_factors.remove(user, body.code, Change(principal.email, principal.via))
+    return web.Response(status=204)

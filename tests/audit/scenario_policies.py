@@ -1,0 +1,36 @@
+"""What companies asked of their people in the past that is tampered with, and who enrolled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from daemon.model.audit_events import Logged, PolicyChanged, SecondFactorChange, SecondFactorChanged
+from daemon.model.chain import digest
+from daemon.model.people.policies import Policy, StoredPolicy
+from daemon.model.people.second_factors import SecondFactor
+from tests.histories import NOON
+
+if TYPE_CHECKING:
+    from daemon.model import Store
+
+
+async def policies(store: Store, company_id: str, name: str) -> None:
+    """A company changes its policy twice, and its first person enrols a second factor."""
+    before, by = Policy(), f"{name}@{name}.test"
+    for number, role in ((1, "owner"), (2, {"ann": "viewer"}.get(name, "admin"))):
+        after = Policy(second_factor_from=role)
+        changed = PolicyChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
+        assert await store.put_policy(StoredPolicy(company_id, after, number, NOON, by), Logged(company_id, changed))
+        before = after
+    await _enrolled(store, company_id, f"user-{name}", 1, "begun")
+    await _enrolled(store, company_id, f"user-{name}", 2, "confirmed")
+
+
+async def _enrolled(store: Store, company_id: str, user_id: str, number: int, change: SecondFactorChange) -> None:
+    sealed = f"\x02{change} {user_id}".encode()
+    confirmed_at = NOON if change == "confirmed" else None
+    factor = SecondFactor(company_id, user_id, number, sealed, NOON, confirmed_at, last_step=number)
+    changed = SecondFactorChanged(
+        at=NOON, by=user_id, change=change, number=number, secret_digest=digest(sealed), user=user_id, via="session"
+    )
+    assert await store.put_second_factor(factor, Logged(company_id, changed))

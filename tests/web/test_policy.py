@@ -1,0 +1,39 @@
+"""Policies: what a company asks of its people, and who may change it."""
+
+from __future__ import annotations
+
+from tests.web.support import House, Person, assert_invalid, assert_problem
+
+
+def policy_of(person: Person) -> str:
+    return f"/companies/{person.session['company']['id']}/policy"
+
+
+async def test_a_policy_asks_for_nothing_until_it_is_changed(ann: Person) -> None:
+    answer = await ann.get(policy_of(ann))
+    assert (answer.status, answer.json) == (200, {"second_factor_from": None, "solo": True})
+
+
+async def test_a_change_of_a_policy_leaves_what_it_does_not_name_and_is_audited(ann: Person) -> None:
+    assert (await ann.put(policy_of(ann), {"solo": False})).json == {"second_factor_from": None, "solo": False}
+    changed = await ann.put(policy_of(ann), {"second_factor_from": None})
+    assert (changed.status, changed.json) == (200, {"second_factor_from": None, "solo": False})
+    events = [one["event"] for one in (await ann.get("/audit/log")).json]
+    [event] = [one for one in events if one["type"] == "policy_changed"]
+    assert (event["by"], event["before"]["solo"], event["after"]["solo"]) == (ann.email, True, False)
+
+
+async def test_a_policy_outlives_a_restart(house: House, ann: Person) -> None:
+    await ann.put(policy_of(ann), {"solo": False})
+    await house.restart()
+    assert (await ann.get(policy_of(ann))).json["solo"] is False
+
+
+async def test_the_policy_of_another_company_is_not_there(ann: Person, eve: Person) -> None:
+    assert_problem(await eve.get(policy_of(ann)), 404, "not_found")
+    assert_problem(await eve.put(policy_of(ann), {"solo": False}), 404, "not_found")
+
+
+async def test_a_policy_with_an_unknown_role_or_member_is_refused(ann: Person) -> None:
+    assert_invalid(await ann.put(policy_of(ann), {"second_factor_from": "king"}), "/second_factor_from")
+    assert_invalid(await ann.put(policy_of(ann), {"sole": True}), "/sole")

@@ -1,0 +1,175 @@
+"""Second factors: enrolled, asked for at log-in, demanded by a policy, and kept secret."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import time
+from contextlib import closing
+from typing import Any
+
+import pytest
+from pyotp import TOTP
+
+from daemon.identity.second_factors import RECOVERY_CODES, STEP_S
+from daemon.settings import Settings
+from tests.web.support import PASSWORD, Answer, EventStream, House, Person, assert_problem
+from tests.web.test_policy import policy_of
+
+
+def code_of(secret: str, steps: int = 0) -> str:
+    """The code of so many steps after now: one step is taken either way, so that of now counts for
+    half a minute at least.
+    """
+    return TOTP(secret).at(int(time.time()) + steps * STEP_S)
+
+
+async def enrolled(person: Person) -> tuple[str, list[str]]:
+    """The secret and the recovery codes of a second factor that counts."""
+    begun = await person.post("/auth/second-factor", {"password": PASSWORD})
+    assert begun.status == 201, begun.raw
+    secret: str = begun.json["secret"]
+    confirmed = await person.post("/auth/second-factor/confirm", {"code": code_of(secret)})
+    assert confirmed.status == 200, confirmed.raw
+    return secret, confirmed.json["recovery_codes"]
+
+
+async def log_in(person: Person, **more: str) -> Answer:
+    return await person.house.send("POST", "/auth/login", {"email": person.email, "password": PASSWORD, **more})
+
+
+async def logged(person: Person) -> list[tuple[str, str]]:
+    """The changes of second factors and refused log-ins of the company, oldest first."""
+    found = [one["event"] for one in (await person.get("/audit/log?limit=200")).json][::-1]
+    return [
+        (one["type"], one.get("change") or one["reason"])
+        for one in found
+        if one["type"] in {"second_factor_changed", "login_refused"}
+    ]
+
+
+async def test_a_log_in_needs_a_code_once_a_second_factor_is_confirmed(ann: Person) -> None:
+    secret, codes = await enrolled(ann)
+    assert len(set(codes)) == RECOVERY_CODES
+    assert_problem(await log_in(ann), 401, "invalid_credentials", second_factor="required")
+    assert_problem(await log_in(ann, code="000000x"), 401, "invalid_credentials", second_factor="invalid")
+    assert (await log_in(ann, code=code_of(secret, 1))).status == 200
+    assert ("login_refused", "second_factor") in await logged(ann)
+
+
+async def test_a_secret_that_was_not_confirmed_asks_for_nothing_and_is_replaced(ann: Person) -> None:
+    first = (await ann.post("/auth/second-factor", {"password": PASSWORD})).json
+    assert first["uri"].startswith("otpauth://totp/")
+    assert (await log_in(ann)).status == 200
+    second = (await ann.post("/auth/second-factor", {"password": PASSWORD})).json
+    refused = await ann.post("/auth/second-factor/confirm", {"code": code_of(first["secret"])})
+    assert_problem(refused, 401, "invalid_credentials", second_factor="invalid")
+    assert (await ann.post("/auth/second-factor/confirm", {"code": code_of(second["secret"])})).status == 200
+
+
+async def test_a_second_factor_is_begun_by_the_password_alone_and_once(ann: Person) -> None:
+    refused = await ann.post("/auth/second-factor", {"password": "not the one"})
+    assert "second_factor" not in assert_problem(refused, 401, "invalid_credentials")
+    assert_problem(await ann.post("/auth/second-factor/confirm", {"code": "123456"}), 401, "invalid_credentials")
+    await enrolled(ann)
+    assert_problem(await ann.post("/auth/second-factor", {"password": PASSWORD}), 409, "already_exists")
+    assert_problem(await ann.post("/auth/second-factor/confirm", {"code": "123456"}), 409, "already_exists")
+
+
+async def test_what_a_wrong_password_is_told_does_not_depend_on_a_second_factor(ann: Person, eve: Person) -> None:
+    secret, _ = await enrolled(ann)
+    told = []
+    for person, more in ((ann, {}), (ann, {"code": code_of(secret)}), (eve, {}), (eve, {"code": "123456"})):
+        body = {"email": person.email, "password": "not the one", **more}
+        answer = await person.house.send("POST", "/auth/login", body)
+        told.append((answer.status, {**answer.json, "request_id": ""}))
+    assert told == [told[0]] * 4
+
+
+async def test_a_code_counts_once_of_many_log_ins_at_the_same_time(ann: Person) -> None:
+    secret, _ = await enrolled(ann)
+    code = code_of(secret, 1)
+    answers = await asyncio.gather(*(log_in(ann, code=code) for _ in range(8)))
+    assert sorted(one.status for one in answers) == [200, *([401] * 7)]
+    assert (await log_in(ann, code=code_of(secret))).status == 401, "an earlier code does not count after a later one"
+
+
+async def test_a_recovery_code_counts_once_of_many_log_ins_at_the_same_time(ann: Person) -> None:
+    _, codes = await enrolled(ann)
+    answers = await asyncio.gather(*(log_in(ann, code=codes[0].lower()) for _ in range(6)))
+    assert sorted(one.status for one in answers) == [200, *([401] * 5)]
+    assert (await log_in(ann, code=codes[1].replace("-", " "))).status == 200
+    assert [one for one in await logged(ann) if one[1] == "recovery_code_used"] == [
+        ("second_factor_changed", "recovery_code_used")
+    ] * 2
+
+
+async def test_enrolling_ends_the_other_sessions_and_not_the_own(ann: Person) -> None:
+    other = Person(ann.house, (await log_in(ann)).json)
+    await enrolled(ann)
+    assert (await other.get("/auth/me")).status == 401
+    assert (await ann.get("/auth/me")).status == 200
+
+
+async def test_a_second_factor_is_removed_by_password_and_code(ann: Person) -> None:
+    secret, _ = await enrolled(ann)
+    path = "/auth/second-factor"
+    wrong: list[dict[str, Any]] = [{"password": "not the one", "code": code_of(secret)}]
+    wrong.append({"password": PASSWORD, "code": "000000x"})
+    for body in wrong:
+        assert_problem(await ann.send("DELETE", path, body), 401, "invalid_credentials")
+    assert (await ann.send("DELETE", path, {"password": PASSWORD, "code": code_of(secret, 1)})).status == 204
+    assert (await log_in(ann)).status == 200
+    assert (await logged(ann))[-1] == ("second_factor_changed", "removed")
+    await enrolled(ann)
+
+
+async def test_a_policy_confines_tokens_that_are_out_already_until_a_second_factor_counts(ann: Person) -> None:
+    run = await ann.start("line", {"amount": 5})
+    assert (await ann.put(policy_of(ann), {"second_factor_from": "manager"})).status == 200
+    for path in ("/process-runs/", policy_of(ann), f"/process-runs/{run['id']}"):
+        assert_problem(await ann.get(path), 403, "forbidden", reason="second_factor")
+    assert_problem(await ann.put(policy_of(ann), {"second_factor_from": None}), 403, "forbidden")
+    assert (await log_in(ann)).status == 200, "a session begins, and is confined"
+    await enrolled(ann)
+    assert (await ann.get("/process-runs/")).status == 200
+    assert (await ann.put(policy_of(ann), {"second_factor_from": None})).status == 200
+
+
+async def test_a_policy_confines_after_a_restart_too(house: House, ann: Person, eve: Person) -> None:
+    for person in (ann, eve):
+        await person.put(policy_of(person), {"second_factor_from": "owner"})
+    await enrolled(eve)
+    await house.restart()
+    assert_problem(await ann.get("/process-runs/"), 403, "forbidden", reason="second_factor")
+    assert (await eve.get("/process-runs/")).status == 200
+
+
+async def test_a_stream_ends_when_a_policy_confines_its_reader(house: House, ann: Person) -> None:
+    run = await ann.start("line", {"amount": 5})
+    async with EventStream(ann, run["id"]) as stream:
+        await anext(stream)
+        await ann.put(policy_of(ann), {"second_factor_from": "viewer"})
+        key = (ann.session["company"]["id"], run["id"])
+        found = await house.services.store.load(*key)
+        assert found is not None
+        async with asyncio.timeout(30):
+            while not stream.response.content.at_eof():
+                house.services.feed.publish(found, ())
+                await stream.response.content.readline()
+
+
+@pytest.mark.sqlite
+async def test_nothing_of_a_second_factor_is_stored_or_logged_in_clear(
+    house: House, ann: Person, settings: Settings, capfd: pytest.CaptureFixture[str]
+) -> None:
+    secret, codes = await enrolled(ann)
+    assert (await log_in(ann, code=codes[0])).status == 200
+    plain = [secret, *codes, *(code.replace("-", "") for code in codes)]
+    shown = b"".join([(await ann.get(path)).raw for path in ("/audit/log", "/audit/export", "/auth/me")])
+    with closing(sqlite3.connect(settings.data_dir / "penstock.db")) as source:
+        source.execute("VACUUM INTO ?", (str(settings.data_dir / "copy.db"),))
+    kept = {path.name: path.read_bytes() for path in settings.data_dir.rglob("*") if path.is_file()}
+    texts = {**kept, "answers": shown, "output": "".join(capfd.readouterr()).encode()}
+    assert b"second_factor_changed" in texts["answers"]
+    assert [(name, one) for name, text in texts.items() for one in plain if one.encode() in text] == []
