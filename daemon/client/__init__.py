@@ -7,6 +7,7 @@ from daemon.contract.accounts import Account, ActiveSession, Session
 from daemon.contract.audit import Checkpoint
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
+from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
 from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Run, TraceEntry, Verdict
 from daemon.contract.service import Health
 from daemon.contract.templates import Canvas, Edge, Node, Template, TemplateDetail
@@ -34,8 +35,11 @@ __all__ = [
     "Patience",
     "Penstock",
     "PlannedCall",
+    "Policy",
     "Problem",
+    "RecoveryCodes",
     "Run",
+    "SecondFactor",
     "Session",
     "Target",
     "Template",

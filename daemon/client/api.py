@@ -16,6 +16,7 @@ from daemon.contract.accounts import Account, ActiveSession, Session
 from daemon.contract.audit import Checkpoint
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
+from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
 from daemon.contract.runs import Run
 from daemon.contract.service import Health
 from daemon.contract.templates import Canvas, Template, TemplateDetail
@@ -61,9 +62,12 @@ class Penstock(BaseClient):
         body = _given(email=email, password=password, company_name=company_name, name=name)
         return await self._log_in("/auth/register", body, keyed(key))
 
-    async def login(self, email: str, password: str) -> Session:
-        """Log in, and go on with the token."""
-        return await self._log_in("/auth/login", {"email": email, "password": password}, {})
+    async def login(self, email: str, password: str, *, code: str | None = None) -> Session:
+        """Log in, and go on with the token.
+
+        Where a code of a second factor is needed, too, the Problem has `second_factor` in `more`.
+        """
+        return await self._log_in("/auth/login", _given(email=email, password=password, code=code), {})
 
     async def logout(self) -> None:
         """Revoke the token, at once and for good."""
@@ -81,6 +85,31 @@ class Penstock(BaseClient):
         """Replace the password; all other sessions of the account end."""
         body = {"current": current, "new": new}
         await self._transport.send(ApiRequest("POST", "/auth/password", body=body, repeatable=False))
+
+    async def begin_second_factor(self, password: str) -> SecondFactor:
+        """A secret for an app that makes codes; it counts once a code of it is confirmed."""
+        return await self._post_once(SecondFactor, "auth", "second-factor", body={"password": password})
+
+    async def confirm_second_factor(self, code: str) -> Sequence[str]:
+        """Make a second factor count; the recovery codes are shown this once."""
+        body = {"code": code}
+        return (await self._post_once(RecoveryCodes, "auth", "second-factor", "confirm", body=body)).recovery_codes
+
+    async def remove_second_factor(self, password: str, code: str) -> None:
+        body = {"password": password, "code": code}
+        await self._transport.send(ApiRequest("DELETE", "/auth/second-factor", body=body, repeatable=False))
+
+    async def reset_second_factor(self, company_id: str, member_id: str) -> None:
+        """Remove the second factor of another member, and end that person's sessions."""
+        await self._delete("companies", company_id, "members", member_id, "second-factor")
+
+    async def policy(self, company_id: str) -> Policy:
+        """What a company asks of its people."""
+        return await self._get(Policy, "companies", company_id, "policy")
+
+    async def put_policy(self, company_id: str, **changes: Any) -> Policy:
+        """Change members of the policy; those that are left out stay as they are."""
+        return await self._put(Policy, "companies", company_id, "policy", body=changes)
 
     def sessions(self) -> AsyncIterator[ActiveSession]:
         return self._all("/auth/sessions/", SESSIONS)

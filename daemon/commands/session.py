@@ -7,14 +7,17 @@ from typing import Annotated
 
 import typer
 
-from daemon.client import Penstock, Session
+from daemon.client import Penstock, Problem, Session
 from daemon.commands import tokens
 from daemon.commands.base import AsJson, echo
 from daemon.commands.remote import Token, Url, address, answered, perform
 from daemon.settings import Remote
 
 Email = Annotated[str, typer.Argument(help="E-mail address.")]
-FromStdin = Annotated[bool, typer.Option("--password-stdin", help="Read the password from standard input.")]
+FromStdin = Annotated[
+    bool,
+    typer.Option("--password-stdin", help="Read password, and code, from standard input."),
+]
 
 
 def register_company(
@@ -33,7 +36,16 @@ def register_company(
 def login(email: Email, password_stdin: FromStdin = False, as_json: AsJson = False, url: Url = None) -> None:
     """Log in, and store the token for later commands in a file that only you can read."""
     password = _password(password_stdin, again=False)
-    _keep(url, perform(url, None, lambda api: api.login(email, password)), as_json)
+
+    async def work(api: Penstock) -> Session:
+        try:
+            return await api.login(email, password)
+        except Problem as problem:
+            if problem.more.get("second_factor") != "required":
+                raise
+        return await api.login(email, password, code=_code(password_stdin))
+
+    _keep(url, perform(url, None, work), as_json)
 
 
 def logout(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
@@ -60,6 +72,13 @@ def _password(from_stdin: bool, *, again: bool) -> str:
         return sys.stdin.readline().rstrip("\r\n")
     password: str = typer.prompt("Password", hide_input=True, confirmation_prompt=again, err=True)
     return password
+
+
+def _code(from_stdin: bool) -> str:
+    if from_stdin:
+        return sys.stdin.readline().strip()
+    code: str = typer.prompt("Code of the second factor", err=True)
+    return code
 
 
 def _keep(url: str | None, session: Session, as_json: bool) -> None:

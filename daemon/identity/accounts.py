@@ -8,10 +8,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from actors.core.authority import rank
 from actors.ports import Receipt
 from daemon.identity.passwords import InvalidCredentials, Passwords
+from daemon.identity.people import NotPermitted, UnknownMember
 from daemon.identity.policies import Policies
-from daemon.identity.second_factors import SecondFactors, WrongCode
+from daemon.identity.second_factors import Change, SecondFactors, WrongCode
 from daemon.identity.sessions import API_CLIENT, ClientInfo, Lifetimes, Session, Sessions
 from daemon.identity.tokens import NotAuthenticated, Principal, Tokens
 from daemon.keys.vault import Vault
@@ -117,6 +119,28 @@ class Identity:
     async def set_password(self, account: Account, new: str, kept: str = "", via: str = "reset") -> bool:
         """Replace a password and end all sessions but `kept`; False when `account` is stale."""
         return await self.sessions.advance(account, kept, via, await self._passwords.hash(new))
+
+    async def reset_second_factor(self, principal: Principal, member_id: str) -> None:
+        """Remove another member's second factor, and end all sessions of that person.
+
+        NotPermitted for a higher role, for oneself, and for a person of several companies: no
+        company weakens what protects another.
+        """
+        member = await self._store.member(principal.company_id, member_id)
+        if member is None or member.user_id is None or member.status != "active":
+            raise UnknownMember(member_id)
+        if rank(member.role) > rank(principal.role):
+            raise NotPermitted("role", member.role)
+        who = (member.user_id, principal.company_id)
+        account = await self._store.account(*who)
+        if account is None or member.id == principal.member_id:
+            raise NotPermitted("account")
+        companies = {one.company_id for one in await self._store.memberships(member.user_id)}
+        if companies | {account.user.company_id} != {principal.company_id}:
+            raise NotPermitted("account")
+        await self.second_factors.reset(account.user, Change(principal.email, principal.via))
+        while account is not None and not await self.sessions.advance(account, "", principal.via, by=principal.email):
+            account = await self._store.account(*who)
 
     async def account(self, principal: Principal) -> Account:
         """The account of a token; NotAuthenticated when it no longer exists."""

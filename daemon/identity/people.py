@@ -39,7 +39,7 @@ ATTEMPTS_MAX = 5
 OWNER, ADMIN = "owner", "admin"
 ACCEPTED, SWITCHED = "invitation", "switch"
 _TICK = timedelta(microseconds=1)
-NoPermission = Literal["role", "email"]
+NoPermission = Literal["role", "email", "account"]
 
 
 class UnknownMember(Exception):
@@ -71,7 +71,7 @@ class TooMany(Exception):
 
 
 class NotPermitted(Exception):
-    """The caller's role is below `required`, or the caller is another person."""
+    """The role is below `required`, or it is not this person's or this company's to do."""
 
     def __init__(self, reason: NoPermission, required: str = "") -> None:
         super().__init__(reason)

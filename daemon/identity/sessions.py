@@ -194,12 +194,14 @@ class Sessions:
         while account is not None and not await self.advance(account, principal.session_id, principal.via):
             account = await self._store.account(*who)
 
-    async def advance(self, account: Account, kept: str, via: str, password_hash: str | None = None) -> bool:
+    async def advance(
+        self, account: Account, kept: str, via: str, password_hash: str | None = None, *, by: str | None = None
+    ) -> bool:
         """End all sessions of a user but `kept`, perhaps with a new password; False when stale."""
         now = self._now()
         epoch = TokenEpoch(account.user.epoch + 1, kept, now + self._lifetimes.longest + MARGIN)
         change = EpochChange(account.user.company_id, account.user.id, epoch, password_hash)
-        if not await self._store.advance_epoch(change, now, epoch_begun(change, account.user.email, via, now)):
+        if not await self._store.advance_epoch(change, now, epoch_begun(change, by or account.user.email, via, now)):
             return False
         self._epochs.update({change.user_id: change.epoch}, now)
         return True

@@ -51,5 +51,6 @@ ROUTES = (
     ("POST", "/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", webhooks.redeliver),
     ("GET", "/companies/{company_id}/policy", policies.get_policy),
     ("PUT", "/companies/{company_id}/policy", policies.put_policy),
+    ("DELETE", "/companies/{company_id}/members/{member_id}/second-factor", second_factors.reset_second_factor),
     ("GET", "/health", health.get_health),
 )

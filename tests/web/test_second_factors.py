@@ -9,10 +9,15 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from argon2 import PasswordHasher
 from pyotp import TOTP
 
+from daemon.identity.people import Newcomer, People
 from daemon.identity.second_factors import RECOVERY_CODES, STEP_S
+from daemon.identity.sessions import API_CLIENT
 from daemon.settings import Settings
+from daemon.web.rate_limits import CODES
+from tests.web.operators import Operator
 from tests.web.support import PASSWORD, Answer, EventStream, House, Person, assert_problem
 from tests.web.test_policy import policy_of
 
@@ -36,6 +41,36 @@ async def enrolled(person: Person) -> tuple[str, list[str]]:
 
 async def log_in(person: Person, **more: str) -> Answer:
     return await person.house.send("POST", "/auth/login", {"email": person.email, "password": PASSWORD, **more})
+
+
+def factor_of(person: Person) -> str:
+    """Where an admin resets the second factor; a founder has the id of the user as a member."""
+    member = person.session.get("member_id") or person.session["user"]["id"]
+    return f"/companies/{person.session['company']['id']}/members/{member}/second-factor"
+
+
+def people_of(house: House) -> People:
+    services = house.services
+    return People(services.store, services.identity.sessions, services.now)
+
+
+async def colleague(owner: Person, name: str, role: str) -> Person:
+    """A new person, who joins the company."""
+    people, email = people_of(owner.house), f"{name}@{name}.test"
+    principal = owner.house.services.identity.principal(owner.token)
+    token = (await people.invite(principal, email, role)).token
+    hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
+    session = await people.join(Newcomer(email, hashed, name), token, API_CLIENT, lambda _: None)
+    user, company = session.account.user, session.account.company
+    shown = {"token": session.token, "user": {"id": user.id, "email": email}, "company": {"id": company.id}}
+    return Person(owner.house, {**shown, "member_id": session.account.member.id})
+
+
+async def joined(owner: Person, person: Person, role: str) -> None:
+    """Somebody of another company joins this one, too."""
+    people, identity = people_of(owner.house), owner.house.services.identity
+    token = (await people.invite(identity.principal(owner.token), person.email, role)).token
+    await people.accept(identity.principal(person.token), token, API_CLIENT)
 
 
 async def logged(person: Person) -> list[tuple[str, str]]:
@@ -122,6 +157,77 @@ async def test_a_second_factor_is_removed_by_password_and_code(ann: Person) -> N
     assert (await log_in(ann)).status == 200
     assert (await logged(ann))[-1] == ("second_factor_changed", "removed")
     await enrolled(ann)
+
+
+async def test_an_admin_resets_the_second_factor_of_a_member_and_ends_the_sessions(ann: Person) -> None:
+    bob = await colleague(ann, "bob", "member")
+    await enrolled(bob)
+    assert (await ann.delete(factor_of(bob))).status == 204
+    assert (await bob.get("/auth/me")).status == 401
+    assert (await log_in(bob)).status == 200
+    event = next(one["event"] for one in (await ann.get("/audit/log")).json if one["event"].get("change") == "reset")
+    assert (event["by"], event["user"]) == (ann.email, bob.session["user"]["id"])
+
+
+async def test_nobody_resets_the_second_factor_of_a_higher_role_of_oneself_or_of_a_stranger(
+    ann: Person, eve: Person
+) -> None:
+    bob, cid = await colleague(ann, "bob", "admin"), await colleague(ann, "cid", "manager")
+    for person in (ann, bob, eve):
+        await enrolled(person)
+    assert_problem(await bob.delete(factor_of(ann)), 403, "forbidden", reason="role", required="owner")
+    assert_problem(await cid.delete(factor_of(bob)), 403, "forbidden", reason="role", required="admin")
+    assert_problem(await bob.delete(factor_of(bob)), 403, "forbidden", reason="account")
+    assert_problem(await ann.delete(factor_of(eve)), 404, "not_found")
+    strange = factor_of(eve).replace(eve.session["company"]["id"], ann.session["company"]["id"])
+    assert_problem(await ann.delete(strange), 404, "not_found")
+    for person in (ann, bob, eve):
+        assert_problem(await log_in(person), 401, "invalid_credentials", second_factor="required")
+
+
+async def test_no_company_resets_the_second_factor_of_who_belongs_to_another_one_too(ann: Person, eve: Person) -> None:
+    await joined(ann, eve, "viewer")
+    await enrolled(eve)
+    path = factor_of(eve).replace(eve.session["company"]["id"], ann.session["company"]["id"])
+    member = await ann.house.services.store.member_by_email(ann.session["company"]["id"], eve.email)
+    assert member is not None
+    refused = await ann.delete(path.replace(path.split("/")[4], member.id))
+    assert_problem(refused, 403, "forbidden", reason="account")
+    assert_problem(await log_in(eve), 401, "invalid_credentials", second_factor="required")
+
+
+async def test_a_repeated_registration_gives_no_token_once_a_second_factor_counts(house: House) -> None:
+    body = {"email": "kim@kim.test", "password": PASSWORD, "company_name": "kim inc"}
+    made = await house.send("POST", "/auth/register", body, headers={"Idempotency-Key": "once"})
+    await enrolled(Person(house, made.json))
+    again = await house.send("POST", "/auth/register", body, headers={"Idempotency-Key": "once"})
+    assert_problem(again, 422, "idempotency_key_reused")
+
+
+async def test_the_command_asks_for_the_code_that_a_log_in_needs(stranger: Operator, ann: Person) -> None:
+    secret, codes = await enrolled(ann)
+    wrong = await stranger.says("login", ann.email, "--password-stdin", types=f"{PASSWORD}\n000000x\n")
+    assert wrong.exit_code != 0
+    assert "code" in wrong.stderr
+    right = await stranger.says("login", ann.email, types=f"{PASSWORD}\n{code_of(secret, 1)}\n")
+    assert right.exit_code == 0, right.stderr
+    assert codes[0] not in right.output
+
+
+class TestLimits:
+    """Wrong codes of an account are counted, wherever they come from."""
+
+    @pytest.fixture
+    def settings(self, settings: Settings) -> Settings:
+        lax = {"network_failed_logins_per_minute_max": 1_000, "account_failed_logins_per_minute_max": 1_000}
+        return settings.model_copy(update={"rate_limits": True, **lax})
+
+    async def test_wrong_codes_of_an_account_are_refused_after_a_few(self, ann: Person, eve: Person) -> None:
+        secret, _ = await enrolled(ann)
+        for _ in range(CODES.amount):
+            assert (await log_in(ann, code="000000x")).status == 401
+        assert_problem(await log_in(ann, code=code_of(secret, 1)), 429, "rate_limited")
+        assert (await log_in(eve)).status == 200
 
 
 async def test_a_policy_confines_tokens_that_are_out_already_until_a_second_factor_counts(ann: Person) -> None:

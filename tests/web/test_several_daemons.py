@@ -23,6 +23,8 @@ from tests.web.conftest import TEMPLATES
 from tests.web.operators import Operator
 from tests.web.support import PASSWORD, Answer, Clients, CompanyStream, EventStream, FarSide, House, Person
 from tests.web.test_page import cookies_of
+from tests.web.test_policy import policy_of
+from tests.web.test_second_factors import code_of, enrolled, log_in
 
 WITHIN_S = 1.0
 LINE = {"vertical": "line", "inputs": {"amount": 5}}
@@ -168,6 +170,29 @@ async def test_sessions_ended_at_one_count_no_more_at_the_other_once_that_is_ans
             await other.start("quick")
             assert [event async for event in stream] == []
         assert (await other.get("/auth/me")).status == 200
+
+
+async def test_a_policy_changed_at_one_confines_at_the_other_once_that_is_answered_until_one_is_enrolled(
+    pair: Pair,
+) -> None:
+    one, other = pair
+    for _ in range(3):
+        assert (await one.put(policy_of(one), {"second_factor_from": "owner"})).status == 200
+        assert (await other.get("/process-runs/")).status == 403
+        secret, _ = await enrolled(one)
+        assert (await other.get("/process-runs/")).status == 200
+        assert (await one.put(policy_of(one), {"second_factor_from": None})).status == 200
+        body = {"password": PASSWORD, "code": code_of(secret, 1)}
+        assert (await one.send("DELETE", "/auth/second-factor", body)).status == 204
+
+
+async def test_a_code_counts_once_at_all_daemons(pair: Pair) -> None:
+    one, other = pair
+    secret, _ = await enrolled(one)
+    code = code_of(secret, 1)
+    answers = await asyncio.gather(*(log_in(person, code=code) for person in (*pair, *pair)))
+    assert sorted(answer.status for answer in answers) == [200, 401, 401, 401]
+    assert (await other.get("/auth/me")).status == 200
 
 
 async def test_a_password_changed_at_one_ends_the_other_sessions_at_the_other_once_that_is_answered(

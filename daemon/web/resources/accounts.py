@@ -173,6 +173,8 @@ async def _replay_registration(request: web.Request, body: contract.Registration
     except InvalidCredentials:
         raise key_reused() from None
     kept: dict[str, Any] = loads(receipt.body)
+    if identity.second_factors.counts(kept["session"]["user"]["id"]):
+        raise key_reused()  # the password alone gives no token any more
     session = {**kept["session"], "token": identity.signed(kept["claims"], kept["key_id"])}
     return _registered(session).as_replay()
 

@@ -31,14 +31,19 @@ async def put_policy(request: web.Request) -> web.Response:
     who lacks the second factor that is asked for gets 403 everywhere but under `/auth/`.
     """
     principal = member_of(request)
-    refused = refusal(principal.role, principal.kind, ACTIONS["policy"])
-    if refused is not None:
-        more = {"required": refused.required, "reason": refused.reason}
-        raise Problem("forbidden", "This is for people of a higher role.", more)
+    require(principal, "policy")
     body = await read(request, contract.PolicyChange)
     changes = body.model_dump(exclude_unset=True)
     policy = await request.app[SERVICES].identity.policies.change(principal, changes)
     return json_response(contract.Policy.view(policy))
+
+
+def require(principal: Principal, action: str) -> None:
+    """403 for who may not do an action."""
+    refused = refusal(principal.role, principal.kind, ACTIONS[action])
+    if refused is not None:
+        more = {"required": refused.required, "reason": refused.reason}
+        raise Problem("forbidden", "This is for people of a higher role.", more)
 
 
 def member_of(request: web.Request) -> Principal:

@@ -5,13 +5,21 @@ from __future__ import annotations
 from aiohttp import web
 
 from daemon.contract import policies as contract
+from daemon.identity.people import NotPermitted, UnknownMember
 from daemon.identity.second_factors import Change
 from daemon.web.bodies import read
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation
+from daemon.web.problems import Problem, not_found
 from daemon.web.rate_limits import RATE_LIMITS
+from daemon.web.resources.people.policies import member_of, require
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
+
+_WHY = {
+    "role": "This member has a higher role.",
+    "account": "This is for another person, who belongs to this company alone.",
+}
 
 
 @Operation("Begin a second factor", contract.SecondFactor, 201, contract.SecondFactorRequest, problems=(401, 409, 429))
@@ -45,6 +53,24 @@ async def confirm_second_factor(request: web.Request) -> web.Response:
         codes = await identity.second_factors.confirm(user, body.code, Change(principal.email, principal.via))
     await identity.sessions.end_others(principal)
     return json_response({"recovery_codes": codes})
+
+
+@Operation("Reset a member's second factor", status=204, problems=(403, 404))
+async def reset_second_factor(request: web.Request) -> web.Response:
+    """Removes the second factor of another member and ends that person's sessions.
+
+    It has to be a person of this company alone, of no higher role than the caller's.
+    """
+    principal = member_of(request)
+    require(principal, "people")
+    try:
+        await request.app[SERVICES].identity.reset_second_factor(principal, request.match_info["member_id"])
+    except UnknownMember:
+        raise not_found() from None
+    except NotPermitted as refused:
+        more = {"required": refused.required or None, "reason": refused.reason}
+        raise Problem("forbidden", _WHY[refused.reason], more) from None
+    return web.Response(status=204)
 
 
 @Operation("Remove the second factor", status=204, request=contract.SecondFactorRemoval, problems=(401, 429))
