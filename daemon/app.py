@@ -26,6 +26,7 @@ from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
 from daemon.identity.accounts import open_identity
+from daemon.identity.api_keys import ApiKeys
 from daemon.identity.sessions import USED_S
 from daemon.keys.change_log import LOOKED_S, KeyFileWatcher
 from daemon.keys.opening import open_key_files
@@ -141,6 +142,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         url_policy=UrlPolicy(guard),
         webhooks=_webhooks(settings, store, vault, engine),
         identity=await enter(open_identity(settings, files["tokens"], store, vault)),
+        api_keys=ApiKeys(store, vault, utc_now, settings.company_api_keys_max),
         feed=engine.feed,
         sealer=sealer,
         background=background,
@@ -201,6 +203,7 @@ def _background(
         Loop("key-files", key_watcher.look, LOOKED_S, at_once=False),
         Loop("secrets", rotation.look, KEYS_CHECKED_S),
         Loop("sessions", services.identity.sessions.record_use, USED_S, at_once=False),
+        Loop("api-keys", services.api_keys.record_use, USED_S, at_once=False),
         Loop("commit-keys", store.follow_keys, KEYS_CHECKED_S),
         Loop("full-collection", collection.look, passivation.FULL_LOOKED_S),
         Loop("passivation", partial(passivation.passivate, engine.directory), passivation.PASSIVATE_S),
@@ -214,6 +217,7 @@ def _background(
     if services.mails is not None:
         loops.append(Loop("mail", services.mails.mailer.work, 0.0))
     if shared is not None:
-        poll = ChangePoller(shared, engine, services.identity, services.connector_service).run
+        identity, api_keys = services.identity, services.api_keys
+        poll = ChangePoller(shared, engine, identity, services.connector_service, api_keys).run
         loops.append(Loop("peers", poll, 0.0, vital=True))
     return loops

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from actors.core.authority import ByKind
 from actors.core.calls import PlannedCall, Request
 from actors.core.template import Kind, Tier
 
@@ -46,6 +47,7 @@ class Resume(Struct, frozen=True, kw_only=True):
     decision: str
     by: str
     via: str | None = None
+    by_kind: ByKind = "person"
     role: str
     comment: str | None = None
     digest: str | None = None

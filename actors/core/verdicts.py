@@ -25,6 +25,9 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
     if visit is None or visit.gate is None:
         return _not_here(run, message.gate)
     gate, now = visit.gate, turn.stands(visit)
+    if message.by_kind != "person":
+        more = {"required": gate.role, "reason": "machine"}
+        return Rejected("forbidden", "Only a person decides at a gate; an API key may propose.", more)
     if not may_decide(message.role, gate.role):
         return Rejected("forbidden", f"A decision here needs the role {gate.role}.", {"required": gate.role})
     if (stale := _stale(turn, message, visit, now)) is not None:

@@ -14,6 +14,7 @@ from daemon.connectors.service import ConnectorService
 from daemon.engine.assembly import Engine
 from daemon.engine.ownership import SharedJournal
 from daemon.identity.accounts import Identity
+from daemon.identity.api_keys import ApiKeys
 from daemon.model import SharedStore
 
 K = TypeVar("K")
@@ -27,13 +28,19 @@ class ChangePoller:
     """Asks the store what has changed since the last poll; anything new counts as changed."""
 
     def __init__(
-        self, store: SharedStore, engine: Engine, identity: Identity, connector_service: ConnectorService
+        self,
+        store: SharedStore,
+        engine: Engine,
+        identity: Identity,
+        connector_service: ConnectorService,
+        api_keys: ApiKeys,
     ) -> None:
         assert isinstance(engine.journal, SharedJournal)  # noqa: S101 - as `build_engine` makes it for a shared store
         self._store, self._journal = store, engine.journal
         self._directory, self._dispatcher = engine.directory, engine.dispatcher
         self._feed, self._deliverer = engine.feed, engine.deliverer
         self._identity, self._connector_service = identity, connector_service
+        self._api_keys = api_keys
         self._due = asyncio.Event()
         self._positions: dict[str, int] = {}
         self._versions: dict[Key, int] = {}
@@ -71,18 +78,20 @@ class ChangePoller:
         return self._feed.companies | self._deliverer.companies | {company_id for company_id, _ in runs}
 
     async def _poll_rights(self) -> None:
-        """Apply ended sessions, changed roles and connectors, and acknowledge them to others."""
+        """Apply ended sessions and keys, changed roles and connectors, and acknowledge them."""
         since = await self._store.database_time()
         revoked, epochs = await self._store.recent_revocations(), await self._store.recent_epochs()
+        deleted = await self._store.recent_key_deletions()
         connected = await self._store.recent_connector_changes()
         standings = await self._store.recent_standings()
         self._identity.sessions.apply(revoked, epochs, standings)
         policies, enrolments = await self._store.recent_policies(), await self._store.recent_enrolments()
         self._identity.policies.apply(policies)
         self._identity.second_factors.apply(enrolments)
+        self._api_keys.forget(deleted)
         for company_id in connected:
             self._connector_service.forget(company_id)
-        if revoked or epochs or standings or connected or policies or enrolments:
+        if revoked or epochs or deleted or standings or connected or policies or enrolments:
             await self._store.acknowledge(since)
 
     async def _poll_peers(self) -> None:

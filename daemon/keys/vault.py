@@ -25,6 +25,7 @@ from daemon.model import CompanyKey, CompanyKeys
 
 AUTH_TOKEN = "auth_token"  # noqa: S105 - the name of a field
 WEBHOOK_SECRET = "webhook_secret"  # noqa: S105 - as above
+API_KEY = "api_key"
 VERSION = 2
 KEY_BYTES = 32
 NONCE_BYTES = 12

@@ -241,6 +241,27 @@ class WebhookChanged(EventBase, frozen=True, kw_only=True, tag="webhook_changed"
     webhook_id: str
 
 
+class ApiKeyCreated(EventBase, frozen=True, kw_only=True, tag="api_key_created"):
+    """An API key was created; `digest` is that of the stored hash."""
+
+    by: str
+    digest: str
+    expires_at: datetime | None
+    key_id: str
+    kind: Literal["service", "agent"]
+    name: str
+    prefix: str
+    role: str
+    via: str
+
+
+class ApiKeyDeleted(EventBase, frozen=True, kw_only=True, tag="api_key_deleted"):
+    by: str
+    key_id: str
+    name: str
+    via: str
+
+
 class KeysForm(Struct, frozen=True, kw_only=True):
     """The ids of the keys in a file: the current one, and all."""
 
@@ -365,6 +386,8 @@ LogEvent = (
     | SecondFactorChanged
     | ConnectorChanged
     | WebhookChanged
+    | ApiKeyCreated
+    | ApiKeyDeleted
     | KeysChanged
     | CompanyKeysWrapped
     | TemplateKept

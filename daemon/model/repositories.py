@@ -14,6 +14,7 @@ from daemon.model.connectors import CompanyKeys, ConnectorRepository
 from daemon.model.event_log import EventLog
 from daemon.model.evidence import Evidence
 from daemon.model.members import MemberRepository
+from daemon.model.people.api_keys import ApiKeyRepository
 from daemon.model.people.policies import StoredPolicy
 from daemon.model.people.second_factors import Enrolment
 from daemon.model.runs import Runs
@@ -67,6 +68,7 @@ class Store(
     MemberRepository,
     PolicyRepository,
     SecondFactorRepository,
+    ApiKeyRepository,
     ConnectorRepository,
     CompanyKeys,
     Receipts,
@@ -164,6 +166,9 @@ class SharedStore(Store, Rates, Protocol):
 
     async def recent_standings(self) -> Mapping[str, str | None]:
         """The roles of members that were changed within the last seconds, None if removed."""
+
+    async def recent_key_deletions(self) -> Sequence[bytes]:
+        """The hashes of the API keys that were deleted within the last seconds."""
 
     async def recent_connector_changes(self) -> Sequence[str]:
         """The companies whose connectors were changed within the last seconds."""

@@ -19,6 +19,7 @@ from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables.connectors import CHANGE
 from daemon.stores.tables.members import GROUP, GROUP_MEMBER, INVITATION, MEMBERS
+from daemon.stores.tables.people.api_keys import API_KEY
 from daemon.stores.tables.people.policies import POLICY
 from daemon.stores.tables.people.second_factors import SECOND_FACTOR
 from daemon.stores.tables.sessions import SESSION
@@ -99,6 +100,7 @@ TABLES = (
     Table("sessions", SESSION),
     Table("policies", POLICY),
     Table("second_factors", SECOND_FACTOR),
+    Table("api_keys", API_KEY),
     Table(
         "clocks",
         "company_id, position",

@@ -25,6 +25,7 @@ from daemon.model import (
 from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds
+from daemon.model.people.api_keys import API_KEYS_MAX, ApiKey
 from daemon.model.people.policies import StoredPolicy
 from daemon.model.people.second_factors import SecondFactor
 from daemon.model.webhooks import WEBHOOKS_MAX, Webhook
@@ -47,7 +48,7 @@ from daemon.stores.tables import (
 )
 from daemon.stores.tables import members as members_table
 from daemon.stores.tables import usage as usage_table
-from daemon.stores.tables.people import policies, second_factors
+from daemon.stores.tables.people import api_keys, policies, second_factors
 
 if TYPE_CHECKING:
     from actors.ports import Commit, Compute
@@ -246,6 +247,23 @@ class Repositories:
         put = await self._write(factor.company_id, lambda db: second_factors.put_second_factor(db, factor, logged))
         await self._await_peers()
         return put
+
+    # API keys
+
+    api_key = read(api_keys.api_key)
+    api_keys_of = read(api_keys.api_keys_of)
+
+    async def add_api_key(self, key: ApiKey, logged: Logged, receipt: Receipt | None, most: int = API_KEYS_MAX) -> None:
+        at = text(self._clock())
+        await self._write(key.company_id, lambda db: api_keys.add_api_key(db, key, logged, receipt, at=at, most=most))
+
+    async def delete_api_key(self, company_id: str, key_id: str, at: datetime, logged: Logged) -> bool:
+        deleted = await self._write(company_id, lambda db: api_keys.delete_api_key(db, company_id, key_id, at, logged))
+        await self._await_peers()
+        return deleted
+
+    async def touch_api_keys(self, key_ids: Collection[str], at: datetime) -> None:
+        await self._write("", lambda db: api_keys.touch_api_keys(db, key_ids, at))
 
     # company log
 

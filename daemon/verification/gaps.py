@@ -63,6 +63,7 @@ GAPS = (
         "When a code was used last. With an earlier time a code can be used again while it counts, for a minute and "
         "a half at most.",
     ),
+    Gap("api_keys", ("last_used_at",), "Shown to the user; nothing depends on it."),
     Gap("snapshots", (), "A cache: without its row the run is read from its history.", ("deleted",)),
     Gap("migrations", ("applied_at",), "When the schema was changed; nothing depends on it."),
     Gap(
@@ -81,6 +82,7 @@ GAPS = (
     Gap("members", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("policies", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("second_factors", ("noted_at",), "When other daemons look again, on PostgreSQL."),
+    Gap("api_keys", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("users", ("epoch_noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap(
         "daemons",

@@ -11,6 +11,8 @@ from typing import Any, Final
 from daemon.model.audit_events import (
     UPGRADE,
     Adopted,
+    ApiKeyCreated,
+    ApiKeyDeleted,
     CompaniesAdopted,
     CompanyKeysWrapped,
     ConnectorChanged,
@@ -76,6 +78,8 @@ class Fold:
             SecondFactorChanged: self._second_factor,
             ConnectorChanged: self._connector,
             WebhookChanged: self._webhook,
+            ApiKeyCreated: self._api_key_created,
+            ApiKeyDeleted: self._api_key_deleted,
             CompanyKeysWrapped: self._company_keys,
             TemplateKept: self._template_kept,
             CompaniesAdopted: self._companies_adopted,
@@ -220,6 +224,22 @@ class Fold:
             "updated_at": _kept(rows, key, "updated_at") if by_service else text(event.at),
             "updated_by": _kept(rows, key, "updated_by") if by_service else event.by,
         }
+
+    def _api_key_created(self, company_id: str, event: ApiKeyCreated) -> None:
+        self.rows["api_keys"][company_id, event.key_id] = {
+            "name": event.name,
+            "kind": event.kind,
+            "role": event.role,
+            "prefix": event.prefix,
+            "key_hash": event.digest,
+            "created_at": text(event.at),
+            "created_by": event.by,
+            "expires_at": None if event.expires_at is None else text(event.expires_at),
+            "deleted_at": None,
+        }
+
+    def _api_key_deleted(self, company_id: str, event: ApiKeyDeleted) -> None:
+        self.rows["api_keys"].setdefault((company_id, event.key_id), {})["deleted_at"] = text(event.at)
 
     def _logged_in(self, company_id: str, event: LoggedIn) -> None:
         self._until[event.token] = text(event.until)

@@ -38,6 +38,7 @@ TABLES = (
     Table("addresses", "address", ("email_key",)),
     Table("connectors", "connector", ("company_id", "tool_id"), "sealed_secret"),
     Table("webhooks", "webhook", ("company_id", "id"), "sealed_secret"),
+    Table("api_keys", "api_key", ("company_id", "id"), "key_hash"),
     Table("company_keys", "company_key", ("company_id",), "wrapped"),
     Table("templates", "template", ("digest",)),
     Table("policies", "policy", ("company_id",)),
@@ -69,7 +70,7 @@ def _table(source: AuditSource, table: Table, fold: Fold, counts: Counts) -> Ite
         known = expected.pop(key, None)
         if known is not None:
             yield from _columns(table, key, row, known)
-        elif fold.complete or table.name in ("connectors", "webhooks"):
+        elif fold.complete or table.name in ("connectors", "webhooks", "api_keys"):
             yield Finding(table.kind, _where(table, key), "no log knows it: it was inserted")
     for key in expected:
         yield Finding(table.kind, _where(table, key), "it is in the log and not in the database: it was deleted")

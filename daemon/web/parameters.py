@@ -30,6 +30,7 @@ def _integer(description: str, least: int, most: int, default: int) -> dict[str,
 PATH: Mapping[str, Any] = {
     "company_id": _string("The id of the caller's company", format="uuid"),
     "member_id": _string("The id of a member", format="uuid"),
+    "key_id": _string("The id of an API key", format="uuid"),
     "run_id": _string("The id of a run", format="uuid"),
     "session_id": _string("The id of a session", format="uuid"),
     "tool_id": _string("The tool that a template names", pattern=f"^{TOOL_ID.pattern}$"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.web.resources import accounts, audit, connectors, events, health, runs, sessions, templates, webhooks
-from daemon.web.resources.people import policies, second_factors
+from daemon.web.resources.people import api_keys, policies, second_factors
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -19,6 +19,9 @@ ROUTES = (
     ("GET", "/auth/sessions/", sessions.list_sessions),
     ("DELETE", "/auth/sessions/", sessions.end_other_sessions),
     ("DELETE", "/auth/sessions/{session_id}", sessions.end_session),
+    ("POST", "/api-keys/", api_keys.create_api_key),
+    ("GET", "/api-keys/", api_keys.list_api_keys),
+    ("DELETE", "/api-keys/{key_id}", api_keys.delete_api_key),
     ("GET", "/process-templates/", templates.list_templates),
     ("GET", "/process-templates/{vertical}", templates.get_template),
     ("GET", "/process-templates/{vertical}/canvas", templates.get_canvas),

@@ -17,6 +17,7 @@ from daemon.engine.dispatcher import Dispatcher
 from daemon.engine.feed import Feed
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.identity.accounts import Identity
+from daemon.identity.api_keys import ApiKeys
 from daemon.mail.mails import Mails
 from daemon.model import Rates, Store
 from daemon.model.tracing import Tracer
@@ -44,6 +45,7 @@ class Services:
     url_policy: UrlPolicy
     webhooks: WebhookService
     identity: Identity
+    api_keys: ApiKeys
     feed: Feed
     sealer: Sealer
     background: Background

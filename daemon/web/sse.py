@@ -84,7 +84,7 @@ async def _sent(
     with slot_released(), suppress(ConnectionResetError, EOFError, StoreFailed, Overloaded, Problem):
         async with aclosing(frames):
             async for part in frames:
-                if not counts_still(request):
+                if not await counts_still(request):
                     break
                 if part:
                     with request.app[ANSWERS].held(company_of(request), len(part)):

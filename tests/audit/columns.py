@@ -7,7 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-ALIKE = {"digest", "email_key", "id", "name", "number", "position", "run", "run_id", "size", "tool_id", "vertical"}
+ALIKE = {
+    "digest",
+    "email_key",
+    "id",
+    "key_hash",
+    "name",
+    "number",
+    "position",
+    "run",
+    "run_id",
+    "size",
+    "tool_id",
+    "vertical",
+}
 """Columns that some index holds unique."""
 
 FAR = 10_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as replace_fields
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -27,6 +28,8 @@ from daemon.model import (
 )
 from daemon.model.audit_events import (
     SERVICE,
+    ApiKeyCreated,
+    ApiKeyDeleted,
     GroupChanged,
     Logged,
     LoggedIn,
@@ -36,7 +39,9 @@ from daemon.model.audit_events import (
     Registered,
     password_digest,
 )
+from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, Position
+from daemon.model.people.api_keys import ApiKey, KeyKind
 from daemon.model.webhooks import Webhook
 from daemon.templates.catalog import shipped
 from daemon.webhooks.changes import changed
@@ -83,6 +88,7 @@ async def second_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
     for company_id, name in PEOPLE:
         await _sessions(store, company_id, name)
         await policies(store, company_id, name)
+        await _api_keys(store, company_id, name)
         for number in range(2):
             await store.keep_receipt(receipt(f"key-{number}", company_id, status=200))
         second = stored_connector("chart-fetch", company_id, 2)
@@ -224,3 +230,37 @@ async def _loaded(store: Store, company_id: str, run_id: str) -> Run:
     run = await store.load(company_id, run_id)
     assert run is not None
     return run
+
+
+async def _api_keys(store: Store, company_id: str, name: str) -> None:
+    """Two keys are created, and the first is deleted."""
+    email = f"{name}@{name}.test"
+    wanted: tuple[tuple[KeyKind, str], ...] = (("agent", "member"), ("service", "admin"))
+    for number, (kind, role) in enumerate(wanted):
+        key = ApiKey(
+            company_id=company_id,
+            id=f"api-key-{name}-{number}",
+            name=f"{kind} of {name}",
+            kind=kind,
+            role=role,
+            prefix=f"psk_{name}{number}",
+            key_hash=sha256(f"{name} {number}".encode()).digest(),
+            created_at=NOON,
+            created_by=email,
+            expires_at=UNTIL,
+        )
+        created = ApiKeyCreated(
+            at=NOON,
+            by=email,
+            digest=digest(key.key_hash),
+            expires_at=UNTIL,
+            key_id=key.id,
+            kind=kind,
+            name=key.name,
+            prefix=key.prefix,
+            role=role,
+            via="session",
+        )
+        await store.add_api_key(key, Logged(company_id, created), None)
+    deleted = ApiKeyDeleted(at=NOON, by=email, key_id=f"api-key-{name}-0", name=f"agent of {name}", via="session")
+    assert await store.delete_api_key(company_id, f"api-key-{name}-0", NOON, Logged(company_id, deleted))

@@ -147,6 +147,14 @@ def test_a_verdict_needs_the_role_of_the_gate() -> None:
     assert talk.run.status == "completed"
 
 
+def test_a_machine_decides_nothing_whatever_its_role() -> None:
+    talk = Conversation(SIGNOFF).start()
+    for kind in ("service", "agent"):
+        assert refusal(talk, gate="signoff", role="owner", by_kind=kind) == "forbidden"
+        assert talk.refusal.more == {"required": "manager", "reason": "machine"}
+    assert talk.run.status == "parked"
+
+
 def test_a_decision_that_is_not_offered_is_refused_with_those_that_are() -> None:
     talk = Conversation(SIGNOFF).start()
     for decision in ("Approved", "retry", "done", "", "yes"):

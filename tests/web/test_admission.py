@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -18,7 +19,7 @@ from tests.web.test_connections import HEALTH, LOGIN, code_of, entrance, registe
 LONG_S = 60.0
 
 
-def waiting(admission: Admission, *companies: str) -> list[asyncio.Task[None]]:
+def waiting(admission: Admission, *companies: str) -> list[asyncio.Task[Any]]:
     """One request that waits for each of these companies, in this order."""
     return [asyncio.get_running_loop().create_task(admission.enter(company)) for company in companies]
 
@@ -29,7 +30,7 @@ async def settled() -> None:
         await asyncio.sleep(0)
 
 
-async def end(*tasks: asyncio.Task[None]) -> None:
+async def end(*tasks: asyncio.Task[Any]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

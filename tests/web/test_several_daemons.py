@@ -208,6 +208,18 @@ async def test_a_password_changed_at_one_ends_the_other_sessions_at_the_other_on
     assert again.status == 200
 
 
+async def test_a_key_deleted_at_one_counts_nowhere_once_that_is_answered(pair: Pair) -> None:
+    one, other = pair
+    for number in range(3):
+        wanted = {"name": f"agent {number}", "role": "member", "kind": "agent"}
+        key = (await one.post("/api-keys", wanted)).json
+        agents = [Person(person.house, {"token": key["key"]}) for person in pair]
+        assert [(await agent.get("/process-runs")).status for agent in agents] == [200, 200]
+        assert (await one.delete(f"/api-keys/{key['id']}")).status == 204
+        assert [(await agent.get("/process-runs")).status for agent in agents] == [401, 401]
+        assert (await other.get("/api-keys")).json == []
+
+
 async def test_an_operator_ends_all_sessions_of_somebody_on_every_daemon(
     pair: Pair, settings: Settings, tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ _STANDINGS = (
     "SELECT id, CASE status WHEN 'active' THEN role END FROM members "
     "WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
+_DELETED_KEYS = "SELECT key_hash FROM api_keys WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 _CONNECTED = (
     "SELECT DISTINCT company_id FROM connector_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
@@ -86,6 +87,10 @@ async def recent_epochs(db: PostgresDatabase) -> dict[str, TokenEpoch]:
 
 async def recent_standings(db: PostgresDatabase) -> dict[str, str | None]:
     return dict(await db.rows(_STANDINGS, LATELY_S))
+
+
+async def recent_key_deletions(db: PostgresDatabase) -> Sequence[bytes]:
+    return [bytes(row[0]) for row in await db.rows(_DELETED_KEYS, LATELY_S)]
 
 
 async def recent_connector_changes(db: PostgresDatabase) -> Sequence[str]:

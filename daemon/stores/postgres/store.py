@@ -216,6 +216,7 @@ class PostgresStore(Repositories):
     recent_revocations = read(changes.recent_revocations)
     recent_epochs = read(changes.recent_epochs)
     recent_standings = read(changes.recent_standings)
+    recent_key_deletions = read(changes.recent_key_deletions)
     recent_connector_changes = read(changes.recent_connector_changes)
     recent_policies = read(changes.recent_policies)
     recent_enrolments = read(changes.recent_enrolments)

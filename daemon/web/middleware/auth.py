@@ -9,9 +9,10 @@ from aiohttp.typedefs import Handler, Middleware
 
 from actors.context import set_log_context
 from daemon.identity.accounts import NotAuthenticated, Principal
+from daemon.identity.api_keys import PREFIX
 from daemon.web import cookies
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.problems import not_authenticated, second_factor_needed
+from daemon.web.problems import Problem, not_authenticated, second_factor_needed
 from daemon.web.services import SERVICES, Services
 
 PRINCIPAL = web.RequestKey("principal", Principal)
@@ -32,7 +33,7 @@ def auth(services: Services, check: Callable[[web.Request], None]) -> Middleware
             raise request.match_info.http_exception
         path = request.path
         if not (path in _OPEN or path.rstrip("/") in _OPEN or path.startswith(ASSETS)):
-            principal = request[PRINCIPAL] = services.identity.principal(_token(request))
+            principal = request[PRINCIPAL] = await _principal(request, services)
             set_log_context(request_id=request_id_of(request), company_id=principal.company_id)
             if not path.startswith(OWN) and services.identity.second_factors.lacking(principal):
                 raise second_factor_needed()
@@ -53,13 +54,36 @@ def company_of(request: web.Request) -> str:
     return NOBODY if principal is None else principal.company_id
 
 
-def counts_still(request: web.Request) -> bool:
-    """Whether the token of a long request has not expired, and its session not ended meanwhile."""
-    identity = request.app[SERVICES].identity
+def person_of(request: web.Request, required: str = "viewer") -> Principal:
+    """Who makes the request; 403 for a machine."""
+    principal = principal_of(request)
+    if principal.kind != "person":
+        more = {"required": required, "reason": "machine"}
+        raise Problem("forbidden", "Only a person may do this, not an API key.", more)
+    return principal
+
+
+async def authenticate_again(request: web.Request) -> None:
+    """Look at the rights of a request that has waited; NotAuthenticated when they have ended."""
+    if PRINCIPAL in request:
+        request[PRINCIPAL] = await _principal(request, request.app[SERVICES])
+
+
+async def counts_still(request: web.Request) -> bool:
+    """Whether the token or key of a long request has not expired, and was not ended meanwhile."""
     try:
-        return not identity.second_factors.lacking(identity.principal(_token(request)))
+        principal = await _principal(request, request.app[SERVICES])
+        return not request.app[SERVICES].identity.second_factors.lacking(principal)
     except NotAuthenticated:
         return False
+
+
+async def _principal(request: web.Request, services: Services) -> Principal:
+    """The holder of the token or API key; NotAuthenticated when it does not count."""
+    token = _token(request)
+    if token.startswith(PREFIX) and "Authorization" in request.headers:
+        return await services.api_keys.principal(token)
+    return services.identity.principal(token)
 
 
 def _token(request: web.Request) -> str:

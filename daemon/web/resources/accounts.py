@@ -19,7 +19,7 @@ from daemon.web import cookies
 from daemon.web.bodies import idempotency_key, parse, read, read_object
 from daemon.web.clients import CLIENTS
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, key_reused
-from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.auth import person_of
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import KEYED, Operation
 from daemon.web.problems import Problem, email_taken, invalid
@@ -74,20 +74,20 @@ async def log_in(request: web.Request) -> web.Response:
     return granted(request, session, 200) if of_page else json_response(session_json(session))
 
 
-@Operation("Log out", status=204, request=Empty)
+@Operation("Log out", status=204, request=Empty, problems=(403,))
 async def log_out(request: web.Request) -> web.Response:
     """Ends the session at once and for good: its tokens no longer count."""
     services = request.app[SERVICES]
     await read(request, Empty)
-    await services.identity.sessions.log_out(principal_of(request))
+    await services.identity.sessions.log_out(person_of(request))
     gone = web.Response(status=204)
     return cookies.closed(request, gone) if cookies.token_of(request) else gone
 
 
-@Operation("Change the password", status=204, request=contract.NewPassword, problems=(401, 429))
+@Operation("Change the password", status=204, request=contract.NewPassword, problems=(401, 403, 429))
 async def change_password(request: web.Request) -> web.Response:
     """Replaces the caller's own password, and ends all other sessions of the caller."""
-    services, principal = request.app[SERVICES], principal_of(request)
+    services, principal = request.app[SERVICES], person_of(request)
     body = await read(request, contract.NewPassword)
     account = await services.identity.account(principal)
     _check_strength("/new", body.new, account.user.email, account.company.name)
@@ -96,10 +96,10 @@ async def change_password(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-@Operation("Get the account", contract.Account)
+@Operation("Get the account", contract.Account, problems=(403,))
 async def get_account(request: web.Request) -> web.Response:
     """The user, company and role that the token stands for."""
-    return json_response(_account_json(await request.app[SERVICES].identity.account(principal_of(request))))
+    return json_response(_account_json(await request.app[SERVICES].identity.account(person_of(request))))
 
 
 def granted(request: web.Request, session: Session, status: int) -> web.Response:

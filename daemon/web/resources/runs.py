@@ -93,6 +93,7 @@ async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
         decision=body.decision,
         by=principal.email,
         via=principal.via,
+        by_kind=principal.kind,
         role=principal.role,
         comment=body.comment,
         digest=body.digest,

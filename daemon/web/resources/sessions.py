@@ -12,7 +12,7 @@ from daemon.identity.accounts import NotAuthenticated
 from daemon.model import UserSession
 from daemon.web import cookies
 from daemon.web.bodies import page_limit, read
-from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.auth import person_of
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import not_authenticated, not_found
@@ -41,10 +41,10 @@ async def refresh_session(request: web.Request) -> web.Response:
     return granted(request, session, 200)
 
 
-@Operation("List the sessions", list[contract.ActiveSession], query=PAGED)
+@Operation("List the sessions", list[contract.ActiveSession], query=PAGED, problems=(403,))
 async def list_sessions(request: web.Request) -> web.Response:
     """The caller's sessions that count, newest first. Use is recorded once a minute."""
-    principal = principal_of(request)
+    principal = person_of(request)
     limit, before = page_limit(request), from_cursor(request, "sessions")
     found = await request.app[SERVICES].identity.sessions.live(principal, before, limit + 1)
 
@@ -54,17 +54,17 @@ async def list_sessions(request: web.Request) -> web.Response:
     return await page_response(request, found, limit, "sessions", name=lambda last: last.id, show=show)
 
 
-@Operation("End a session", status=204, problems=(404,))
+@Operation("End a session", status=204, problems=(403, 404))
 async def end_session(request: web.Request) -> web.Response:
     """Ends a session of the caller: its tokens count nowhere from this answer on."""
-    sessions, principal = request.app[SERVICES].identity.sessions, principal_of(request)
+    sessions, principal = request.app[SERVICES].identity.sessions, person_of(request)
     if not await sessions.end(principal, request.match_info["session_id"]):
         raise not_found()
     return web.Response(status=204)
 
 
-@Operation("End all other sessions", status=204)
+@Operation("End all other sessions", status=204, problems=(403,))
 async def end_other_sessions(request: web.Request) -> web.Response:
     """Ends all sessions of the caller but that of this request."""
-    await request.app[SERVICES].identity.sessions.end_others(principal_of(request))
+    await request.app[SERVICES].identity.sessions.end_others(person_of(request))
     return web.Response(status=204)

@@ -55,6 +55,27 @@ CREATE TABLE group_members (
     PRIMARY KEY (company_id, group_name, member_id)
 );
 
+-- Keys of services and agents, by their hash. A deleted one stays, since what was done with it names it.
+CREATE TABLE api_keys (
+    company_id    text COLLATE "C" NOT NULL,
+    id            text COLLATE "C" NOT NULL,
+    name          text COLLATE "C" NOT NULL,
+    kind          text COLLATE "C" NOT NULL,
+    role          text COLLATE "C" NOT NULL,
+    prefix        text COLLATE "C" NOT NULL,
+    key_hash      bytea NOT NULL,
+    created_at    text COLLATE "C" NOT NULL,
+    created_by    text COLLATE "C" NOT NULL,
+    expires_at    text COLLATE "C",
+    last_used_at  text COLLATE "C",
+    deleted_at    text COLLATE "C",
+    noted_at      timestamptz,
+    PRIMARY KEY (company_id, id)
+);
+CREATE INDEX api_keys_by_hash ON api_keys (key_hash);
+CREATE INDEX api_keys_by_id ON api_keys (id);
+CREATE INDEX api_keys_by_noted ON api_keys (noted_at) WHERE noted_at IS NOT NULL;
+
 -- What a company asks of its people, as canonical JSON; `number` counts the changes.
 CREATE TABLE policies (
     company_id  text COLLATE "C" NOT NULL PRIMARY KEY,

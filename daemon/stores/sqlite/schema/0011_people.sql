@@ -50,6 +50,23 @@ CREATE TABLE group_members (
     PRIMARY KEY (company_id, group_name, member_id)
 ) STRICT, WITHOUT ROWID;
 
+-- Keys of services and agents, by their hash. A deleted one stays, since what was done with it names it.
+CREATE TABLE api_keys (
+    company_id    TEXT NOT NULL,
+    id            TEXT NOT NULL UNIQUE,
+    name          TEXT NOT NULL,
+    kind          TEXT NOT NULL,
+    role          TEXT NOT NULL,
+    prefix        TEXT NOT NULL,
+    key_hash      BLOB NOT NULL UNIQUE,
+    created_at    TEXT NOT NULL,
+    created_by    TEXT NOT NULL,
+    expires_at    TEXT,
+    last_used_at  TEXT,
+    deleted_at    TEXT,
+    PRIMARY KEY (company_id, id)
+) STRICT, WITHOUT ROWID;
+
 -- What a company asks of its people, as canonical JSON; `number` counts the changes.
 CREATE TABLE policies (
     company_id  TEXT NOT NULL PRIMARY KEY,

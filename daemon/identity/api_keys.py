@@ -1,0 +1,168 @@
+"""API keys: created, listed and deleted; and which of them count."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from actors.ports import Receipt, StoreFailed
+from daemon.identity.tokens import NotAuthenticated, Principal
+from daemon.keys.vault import API_KEY, SealBroken, Vault
+from daemon.model import Store
+from daemon.model.audit_events import ApiKeyCreated, ApiKeyDeleted, Logged
+from daemon.model.chain import digest
+from daemon.model.people.api_keys import API_KEYS_MAX, ApiKey, KeyKind
+from daemon.runtime.ids import new_id
+
+PREFIX = "psk_"
+SECRET_BYTES = 32
+PREFIX_CHARS = len(PREFIX) + 8
+KNOWN_MAX = 10_000
+TOUCH_MAX = 500
+VIA = "api_key"
+NEVER = datetime.max.replace(tzinfo=UTC)
+_FORM = re.compile(r"psk_[A-Za-z0-9_-]{43}")
+
+
+class ApiKeyDraft(NamedTuple):
+    """What a new key is to be."""
+
+    name: str
+    kind: KeyKind
+    role: str
+    expires_at: datetime | None
+
+
+class ApiKeys:
+    """The keys of all companies; those that were used lately are kept in memory."""
+
+    def __init__(self, store: Store, vault: Vault, now: Callable[[], datetime], most: int = API_KEYS_MAX) -> None:
+        self._store = store
+        self._vault = vault
+        self._now = now
+        self._most = most
+        self._known: OrderedDict[bytes, ApiKey] = OrderedDict()
+        self._forgotten = 0
+        self._used: set[str] = set()
+
+    async def principal(self, secret: str) -> Principal:
+        """The holder of a key; NotAuthenticated when it is unknown, deleted or expired."""
+        if not _FORM.fullmatch(secret):
+            raise NotAuthenticated
+        key = await self._key(hash_of(secret))
+        if key is None or (key.expires_at is not None and key.expires_at <= self._now()):
+            raise NotAuthenticated
+        self._used.add(key.id)
+        return Principal(
+            user_id=key.id,
+            company_id=key.company_id,
+            role=key.role,
+            email=key.name,
+            token_id=key.id,
+            expires_at=key.expires_at or NEVER,
+            via=VIA,
+            session_id=key.id,
+            kind=key.kind,
+        )
+
+    async def create(
+        self, draft: ApiKeyDraft, by: Principal, receipt: Callable[[ApiKey, bytes], Receipt | None]
+    ) -> tuple[ApiKey, str]:
+        """Create a key; returns it with its secret; KeyNameTaken or TooManyApiKeys if refused."""
+        secret, key_id, company_id = PREFIX + secrets.token_urlsafe(SECRET_BYTES), new_id(), by.company_id
+        key = ApiKey(
+            company_id=company_id,
+            id=key_id,
+            name=draft.name,
+            kind=draft.kind,
+            role=draft.role,
+            prefix=secret[:PREFIX_CHARS],
+            key_hash=hash_of(secret),
+            created_at=self._now(),
+            created_by=by.email,
+            expires_at=draft.expires_at,
+        )
+        sealed = await self._sealed(key, secret)
+        await self._store.add_api_key(key, Logged(company_id, _created(key, by)), receipt(key, sealed), self._most)
+        return key, secret
+
+    async def reveal(self, company_id: str, key_id: str, sealed: bytes) -> str:
+        """The secret of a key, for a repeated response."""
+        try:
+            return await self._vault.open(company_id, key_id, API_KEY, sealed)
+        except SealBroken as broken:
+            raise StoreFailed(f"The key cannot be opened: {broken}", "not_applied") from None
+
+    async def all(self, company_id: str) -> Sequence[ApiKey]:
+        return await self._store.api_keys_of(company_id)
+
+    async def delete(self, key_id: str, by: Principal) -> bool:
+        """Delete a key of the company; False when there is none of this id."""
+        found = next((one for one in await self.all(by.company_id) if one.id == key_id), None)
+        if found is None:
+            return False
+        now = self._now()
+        deleted = ApiKeyDeleted(at=now, by=by.email, key_id=key_id, name=found.name, via=by.via)
+        done = await self._store.delete_api_key(by.company_id, key_id, now, Logged(by.company_id, deleted))
+        self.forget([found.key_hash])
+        return done
+
+    def forget(self, hashes: Iterable[bytes]) -> None:
+        """Keys that were deleted, here or by another daemon."""
+        for key_hash in hashes:
+            self._known.pop(key_hash, None)
+            self._forgotten += 1
+
+    async def record_use(self) -> None:
+        """Write when keys were used, a bounded number in each transaction."""
+        used, self._used = sorted(self._used), set()
+        for first in range(0, len(used), TOUCH_MAX):
+            with suppress(StoreFailed):  # it is written with the next use
+                await self._store.touch_api_keys(used[first : first + TOUCH_MAX], self._now())
+
+    async def _key(self, key_hash: bytes) -> ApiKey | None:
+        key = self._known.get(key_hash)
+        if key is not None:
+            self._known.move_to_end(key_hash)
+            return key
+        forgotten = -1
+        while forgotten != self._forgotten:  # else the key may have been deleted behind the read
+            forgotten = self._forgotten
+            key = await self._store.api_key(key_hash)
+        if key is not None:
+            self._known[key_hash] = key
+            if len(self._known) > KNOWN_MAX:
+                self._known.popitem(last=False)
+        return key
+
+    async def _sealed(self, key: ApiKey, secret: str) -> bytes:
+        try:
+            return await self._vault.seal(key.company_id, key.id, API_KEY, secret)
+        except SealBroken as broken:
+            raise StoreFailed(f"The key cannot be sealed: {broken}", "not_applied") from None
+
+
+def hash_of(secret: str) -> bytes:
+    """What is stored of a key. Its 32 random bytes need no slow hash."""
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _created(key: ApiKey, by: Principal) -> ApiKeyCreated:
+    return ApiKeyCreated(
+        at=key.created_at,
+        by=by.email,
+        digest=digest(key.key_hash),
+        expires_at=key.expires_at,
+        key_id=key.id,
+        kind=key.kind,
+        name=key.name,
+        prefix=key.prefix,
+        role=key.role,
+        via=by.via,
+    )
