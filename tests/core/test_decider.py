@@ -11,7 +11,8 @@ import pytest
 
 from actors.core import decider
 from actors.core.approvals import changed_gates
-from actors.core.messages import Cancel, Rejected, Retry
+from actors.core.authority import ByKind
+from actors.core.messages import Cancel, Rejected, Resume, Retry
 from actors.core.template import DryRun, Template
 from tests.conversations import MORNING, Conversation
 from tests.processes import (
@@ -149,9 +150,13 @@ def test_a_verdict_needs_the_role_of_the_gate() -> None:
 
 def test_a_machine_decides_nothing_whatever_its_role() -> None:
     talk = Conversation(SIGNOFF).start()
-    for kind in ("service", "agent"):
-        assert refusal(talk, gate="signoff", role="owner", by_kind=kind) == "forbidden"
-        assert talk.refusal.more == {"required": "manager", "reason": "machine"}
+    kinds: tuple[ByKind, ...] = ("service", "agent")
+    for kind in kinds:
+        verdict = Resume(gate="signoff", decision="approved", by="robot", by_kind=kind, role="owner", at=MORNING)
+        refused = talk.say(verdict)
+        assert isinstance(refused, Rejected)
+        assert refused.code == "forbidden"
+        assert refused.more == {"required": "manager", "reason": "machine"}
     assert talk.run.status == "parked"
 
 

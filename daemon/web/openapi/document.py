@@ -25,6 +25,7 @@ REQUEST_ID = "0199c1f0-5a2b-7c3d-8e4f-9a0b1c2d3e4f"
 DESCRIPTION = "Governed process runs: what is safe flows, everything else waits for a human."
 TAGS = {
     "auth": "Companies, users and sessions.",
+    "api-keys": "Keys of services and agents, which never decide at a gate.",
     "companies": "What a company asks of its people.",
     "process-templates": "The processes that can be run.",
     "process-runs": "Start runs, read them, and decide at their gates.",
