@@ -15,9 +15,10 @@ from actors.ports import Receipt, StoreFailed
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.keys.vault import API_KEY, SealBroken, Vault
 from daemon.model import Store
-from daemon.model.audit_events import ApiKeyCreated, ApiKeyDeleted, Logged
+from daemon.model.audit_events import Logged
 from daemon.model.chain import digest
 from daemon.model.people.api_keys import API_KEYS_MAX, ApiKey, KeyKind
+from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
 from daemon.runtime.ids import new_id
 
 PREFIX = "psk_"

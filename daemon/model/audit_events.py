@@ -10,6 +10,7 @@ from msgspec import Struct
 from actors.core.calls import Connector
 from actors.core.messages import EventBase
 from daemon.model.chain import digest
+from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.people.policies import Policy
 
 KeyPurpose = Literal["tokens", "secrets", "audit", "commits"]
@@ -239,27 +240,6 @@ class WebhookChanged(EventBase, frozen=True, kw_only=True, tag="webhook_changed"
     secret_digest: str | None = None
     via: str
     webhook_id: str
-
-
-class ApiKeyCreated(EventBase, frozen=True, kw_only=True, tag="api_key_created"):
-    """An API key was created; `digest` is that of the stored hash."""
-
-    by: str
-    digest: str
-    expires_at: datetime | None
-    key_id: str
-    kind: Literal["service", "agent"]
-    name: str
-    prefix: str
-    role: str
-    via: str
-
-
-class ApiKeyDeleted(EventBase, frozen=True, kw_only=True, tag="api_key_deleted"):
-    by: str
-    key_id: str
-    name: str
-    via: str
 
 
 class KeysForm(Struct, frozen=True, kw_only=True):

@@ -11,8 +11,6 @@ from typing import Any, Final
 from daemon.model.audit_events import (
     UPGRADE,
     Adopted,
-    ApiKeyCreated,
-    ApiKeyDeleted,
     CompaniesAdopted,
     CompanyKeysWrapped,
     ConnectorChanged,
@@ -34,6 +32,7 @@ from daemon.model.audit_events import (
     UserForm,
     WebhookChanged,
 )
+from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
 from daemon.stores import codec
 from daemon.stores.rows import text, text_or_null
 from daemon.stores.tables.people.policies import written

@@ -28,8 +28,6 @@ from daemon.model import (
 )
 from daemon.model.audit_events import (
     SERVICE,
-    ApiKeyCreated,
-    ApiKeyDeleted,
     GroupChanged,
     Logged,
     LoggedIn,
@@ -42,6 +40,7 @@ from daemon.model.audit_events import (
 from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, Position
 from daemon.model.people.api_keys import ApiKey, KeyKind
+from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.webhooks import Webhook
 from daemon.templates.catalog import shipped
 from daemon.webhooks.changes import changed

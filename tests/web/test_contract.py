@@ -38,6 +38,7 @@ STRICTER = frozenset(
         "/connectors/{tool_id}/test",
         "/process-runs/",
         "/process-runs/{run_id}/resume",
+        "/api-keys/",
         "/webhooks/",
         "/webhooks/{webhook_id}",
     }
