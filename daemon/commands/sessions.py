@@ -9,7 +9,8 @@ import typer
 
 from actors.ports import StoreFailed
 from daemon.commands.base import AsJson, DataDir, commit_keys_of, error_exit, print_result, settings_of
-from daemon.identity.sessions import Lifetimes, end_all
+from daemon.identity.second_factors import Change, end_second_factor
+from daemon.identity.sessions import COMMAND, OPERATOR, Lifetimes, end_all
 from daemon.keys.commit_keys import CommitKeys
 from daemon.keys.keyring import KeyFileRefused
 from daemon.model import SchemaMismatch
@@ -31,6 +32,7 @@ def group() -> None:
 @sessions.command("end")
 def end(
     email: Annotated[str, typer.Option(help="E-mail address of the account.")],
+    second_factor: Annotated[bool, typer.Option("--second-factor", help="Remove the second factor, too.")] = False,
     data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,7 +41,7 @@ def end(
     try:
         keys = commit_keys_of(settings)
         with as_owner(settings.data_dir):
-            ended = asyncio.run(_end(settings, keys, email))
+            ended = asyncio.run(_end(settings, keys, email, second_factor))
     except (StoreFailed, SchemaMismatch, KeyFileRefused, OSError) as error:
         raise error_exit(error) from None
     if not ended:
@@ -47,9 +49,12 @@ def end(
     print_result({"email": email, "ended": True}, f"all sessions of {email} have ended", as_json=as_json)
 
 
-async def _end(settings: Settings, keys: CommitKeys, email: str) -> bool:
+async def _end(settings: Settings, keys: CommitKeys, email: str, second_factor: bool) -> bool:
     stop, background = _nothing, Background(stop=_nothing)
     async with open_store(settings, keys=keys, on_failed=stop, metrics=None, background=background) as (store, _):
+        account = await store.account_by_email(email)
+        if account is not None and second_factor:
+            await end_second_factor(store, account.user, "reset", Change(OPERATOR, COMMAND), utc_now)
         return await end_all(store, email, Lifetimes.of(settings), utc_now)
 
 

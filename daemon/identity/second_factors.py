@@ -156,10 +156,10 @@ class SecondFactors:
         return await self._ended(user, "reset", change)
 
     async def _ended(self, user: User, how: SecondFactorChange, change: Change) -> bool:
-        while (stored := await self._repository.second_factor(user.id)) is not None and stored.sealed_secret:
-            if await self._put(replace(stored, sealed_secret=None), how, change, self._now()):
-                return True
-        return False
+        ended = await end_second_factor(self._repository, user, how, change, self._now)
+        if ended is not None:
+            self.apply({user.id: Enrolment(ended.number, counts=False)})
+        return ended is not None
 
     async def _recovered(self, user: User, stored: SecondFactor, held: Secrets, code: str, via: str) -> bool:
         """Use a recovery code; False when it is none of those left."""
@@ -174,17 +174,7 @@ class SecondFactors:
     async def _put(self, factor: SecondFactor, how: SecondFactorChange, change: Change, at: datetime) -> bool:
         """Store the next change of a second factor; False when there was another meanwhile."""
         fresh = replace(factor, number=factor.number + 1)
-        sealed = fresh.sealed_secret
-        changed = SecondFactorChanged(
-            at=at,
-            by=change.by,
-            change=how,
-            number=fresh.number,
-            secret_digest=None if sealed is None else digest(sealed),
-            user=fresh.user_id,
-            via=change.via,
-        )
-        if not await self._repository.put_second_factor(fresh, Logged(fresh.company_id, changed)):
+        if not await self._repository.put_second_factor(fresh, _changed(fresh, how, change, at)):
             return False
         self.apply({fresh.user_id: Enrolment(fresh.number, fresh.counts)})
         return True
@@ -211,6 +201,36 @@ def step_of(secret: str, code: str, now: datetime) -> int | None:
     steps = (current - 1, current, current + 1)
     fitting = [step for step in steps if hmac.compare_digest(TOTP(secret).generate_otp(step).encode(), given)]
     return fitting[-1] if fitting else None
+
+
+async def end_second_factor(
+    repository: SecondFactorRepository,
+    user: User,
+    how: SecondFactorChange,
+    change: Change,
+    now: Callable[[], datetime],
+) -> SecondFactor | None:
+    """Remove a second factor; None when there is none."""
+    while (stored := await repository.second_factor(user.id)) is not None and stored.sealed_secret is not None:
+        fresh = replace(stored, number=stored.number + 1, sealed_secret=None)
+        if await repository.put_second_factor(fresh, _changed(fresh, how, change, now())):
+            return fresh
+    return None
+
+
+def _changed(factor: SecondFactor, how: SecondFactorChange, change: Change, at: datetime) -> Logged:
+    """The event of a change; it tells of the secret by a digest of the sealed one."""
+    sealed = factor.sealed_secret
+    event = SecondFactorChanged(
+        at=at,
+        by=change.by,
+        change=how,
+        number=factor.number,
+        secret_digest=None if sealed is None else digest(sealed),
+        user=factor.user_id,
+        via=change.via,
+    )
+    return Logged(factor.company_id, event)
 
 
 def _recovery_code() -> str:

@@ -214,6 +214,39 @@ async def test_the_command_asks_for_the_code_that_a_log_in_needs(stranger: Opera
     assert codes[0] not in right.output
 
 
+@pytest.mark.sqlite
+async def test_an_operator_removes_the_second_factor_of_an_owner_who_lost_the_app(
+    ann: Person, operator: Operator
+) -> None:
+    await enrolled(ann)
+    await ann.house.close()
+    words = ("sessions", "end", "--second-factor", "--data-dir", ann.house.settings.data_dir, "--email", ann.email)
+    assert (await operator.says(*words)).exit_code == 0
+    await ann.house.open()
+    again = Person(ann.house, (await log_in(ann)).json)
+    assert (await logged(again))[-1] == ("second_factor_changed", "reset")
+
+
+@pytest.mark.sqlite
+async def test_verify_finds_nothing_after_all_that_second_factors_and_policies_go_through(
+    ann: Person, operator: Operator
+) -> None:
+    bob = await colleague(ann, "bob", "member")
+    await bob.post("/auth/second-factor", {"password": PASSWORD})
+    await enrolled(bob)
+    assert (await ann.delete(factor_of(bob))).status == 204
+    _, codes = await enrolled(ann)
+    body = {"password": PASSWORD, "code": codes[0]}
+    assert (await ann.send("DELETE", "/auth/second-factor", body)).status == 204
+    await ann.post("/auth/second-factor", {"password": PASSWORD})
+    for solo, least in ((False, None), (True, "owner")):
+        assert (await ann.put(policy_of(ann), {"solo": solo, "second_factor_from": least})).status == 200
+    await ann.house.close()
+    verified = await operator.says("verify", "--data-dir", ann.house.settings.data_dir)
+    assert verified.exit_code == 0, verified.output
+    await ann.house.open()
+
+
 class TestLimits:
     """Wrong codes of an account are counted, wherever they come from."""
 
