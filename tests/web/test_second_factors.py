@@ -275,6 +275,16 @@ async def test_a_policy_confines_tokens_that_are_out_already_until_a_second_fact
     assert (await ann.put(policy_of(ann), {"second_factor_from": None})).status == 200
 
 
+async def test_a_machine_has_no_second_factor_and_is_asked_for_none(ann: Person) -> None:
+    key = (await ann.post("/api-keys", {"name": "desk", "role": "admin", "kind": "service"})).json
+    desk = Person(ann.house, {"token": key["key"]})
+    assert (await ann.put(policy_of(ann), {"second_factor_from": "viewer"})).status == 200
+    assert (await desk.get("/process-runs/")).status == 200
+    refused = [await desk.post("/auth/second-factor", {"password": PASSWORD}), await desk.delete(factor_of(ann))]
+    for answer in (*refused, await desk.put(policy_of(ann), {"solo": False})):
+        assert_problem(answer, 403, "forbidden", reason="machine")
+
+
 async def test_a_policy_confines_after_a_restart_too(house: House, ann: Person, eve: Person) -> None:
     for person in (ann, eve):
         await person.put(policy_of(person), {"second_factor_from": "owner"})

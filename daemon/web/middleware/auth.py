@@ -35,8 +35,7 @@ def auth(services: Services, check: Callable[[web.Request], None]) -> Middleware
         if not (path in _OPEN or path.rstrip("/") in _OPEN or path.startswith(ASSETS)):
             principal = request[PRINCIPAL] = await _principal(request, services)
             set_log_context(request_id=request_id_of(request), company_id=principal.company_id)
-            if not path.startswith(OWN) and services.identity.second_factors.lacking(principal):
-                raise second_factor_needed()
+            _check_second_factor(request, principal)
         check(request)
         return await handler(request)
 
@@ -64,9 +63,13 @@ def person_of(request: web.Request, required: str = "viewer") -> Principal:
 
 
 async def authenticate_again(request: web.Request) -> None:
-    """Look at the rights of a request that has waited; NotAuthenticated when they have ended."""
+    """Look at the rights of a request that has waited; NotAuthenticated when they have ended.
+
+    403 when the company asks for a second factor by now that the person has not.
+    """
     if PRINCIPAL in request:
-        request[PRINCIPAL] = await _principal(request, request.app[SERVICES])
+        principal = request[PRINCIPAL] = await _principal(request, request.app[SERVICES])
+        _check_second_factor(request, principal)
 
 
 async def counts_still(request: web.Request) -> bool:
@@ -76,6 +79,12 @@ async def counts_still(request: web.Request) -> bool:
         return not request.app[SERVICES].identity.second_factors.lacking(principal)
     except NotAuthenticated:
         return False
+
+
+def _check_second_factor(request: web.Request, principal: Principal) -> None:
+    """403 for who lacks one that the company asks for, but for their own account."""
+    if not request.path.startswith(OWN) and request.app[SERVICES].identity.second_factors.lacking(principal):
+        raise second_factor_needed()
 
 
 async def _principal(request: web.Request, services: Services) -> Principal:

@@ -8,7 +8,7 @@ from daemon.contract import policies as contract
 from daemon.identity.people import NotPermitted, UnknownMember
 from daemon.identity.second_factors import Change
 from daemon.web.bodies import read
-from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.auth import person_of
 from daemon.web.operations import Operation
 from daemon.web.problems import Problem, not_found
 from daemon.web.rate_limits import RATE_LIMITS
@@ -28,7 +28,7 @@ async def begin_second_factor(request: web.Request) -> web.Response:
 
     It counts once a code of it was confirmed. A secret that was not confirmed is replaced.
     """
-    identity, principal = request.app[SERVICES].identity, principal_of(request)
+    identity, principal = request.app[SERVICES].identity, person_of(request)
     body = await read(request, contract.SecondFactorRequest)
     user = (await identity.account(principal)).user
     async with request.app[RATE_LIMITS].password(request, user.email):
@@ -46,7 +46,7 @@ async def confirm_second_factor(request: web.Request) -> web.Response:
     All other sessions of the caller end. The recovery codes are shown this once; each stands in for
     one code of the app.
     """
-    identity, principal = request.app[SERVICES].identity, principal_of(request)
+    identity, principal = request.app[SERVICES].identity, person_of(request)
     body = await read(request, contract.SecondFactorCode)
     user = (await identity.account(principal)).user
     async with request.app[RATE_LIMITS].code(user.email):
@@ -76,7 +76,7 @@ async def reset_second_factor(request: web.Request) -> web.Response:
 @Operation("Remove the second factor", status=204, request=contract.SecondFactorRemoval, problems=(401, 429))
 async def remove_second_factor(request: web.Request) -> web.Response:
     """Removes the caller's own second factor, by the password and a code."""
-    identity, principal, limits = request.app[SERVICES].identity, principal_of(request), request.app[RATE_LIMITS]
+    identity, principal, limits = request.app[SERVICES].identity, person_of(request), request.app[RATE_LIMITS]
     body = await read(request, contract.SecondFactorRemoval)
     user = (await identity.account(principal)).user
     async with limits.password(request, user.email), limits.code(user.email):
