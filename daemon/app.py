@@ -27,6 +27,7 @@ from daemon.engine.stored_budgets import StoredBudgets
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
 from daemon.identity.accounts import open_identity
 from daemon.identity.api_keys import ApiKeys
+from daemon.identity.password_resets import PasswordResets
 from daemon.identity.sessions import USED_S
 from daemon.keys.change_log import LOOKED_S, KeyFileWatcher
 from daemon.keys.opening import open_key_files
@@ -130,6 +131,8 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
     engine = build_engine(
         settings, store, shared, catalog, connectors, http=http, vault=vault, offload=offload, tracer=tracer
     )
+    identity = await enter(open_identity(settings, files["tokens"], store, vault))
+    mails = await enter(open_mails(settings, metrics.mail if metrics else None))
     services = Services(
         settings=settings,
         version=version,
@@ -141,8 +144,8 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         dispatcher=engine.dispatcher,
         url_policy=UrlPolicy(guard),
         webhooks=_webhooks(settings, store, vault, engine),
-        identity=await enter(open_identity(settings, files["tokens"], store, vault)),
         api_keys=ApiKeys(store, vault, utc_now, settings.company_api_keys_max),
+        identity=identity,
         feed=engine.feed,
         sealer=sealer,
         background=background,
@@ -153,7 +156,8 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         metrics=metrics,
         tracer=tracer,
         rates=shared,
-        mails=await enter(open_mails(settings, metrics.mail if metrics else None)),
+        mails=mails,
+        password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
     await _begin(services, engine, stack)
     for loop in _background(services, engine, shared, KeyRotation(files["secrets"], vault), key_watcher):
@@ -214,8 +218,11 @@ def _background(
         Loop("sealer", services.sealer.look, LOOK_S, vital=True),
         Loop("webhooks", engine.deliverer.sweep_all, engine.deliverer.sweep_interval_s),
     ]
-    if services.mails is not None:
-        loops.append(Loop("mail", services.mails.mailer.work, 0.0))
+    if services.mails is not None and services.password_resets is not None:
+        loops += [
+            Loop("mail", services.mails.mailer.work, 0.0),
+            Loop("password-resets", services.password_resets.work, 0.0),
+        ]
     if shared is not None:
         identity, api_keys = services.identity, services.api_keys
         poll = ChangePoller(shared, engine, identity, services.connector_service, api_keys).run

@@ -44,6 +44,30 @@ class NewPassword(Request):
     new: Password
 
 
+class ForgottenPassword(Request):
+    """The e-mail address of an account."""
+
+    model_config = example({"email": "ada@example.test"})
+
+    email: Email
+
+
+class PasswordReset(Request):
+    """The token of a mailed link, and the new password."""
+
+    model_config = example({"token": "3vJ0mZk8sYQ1hUe7xR2bTn4wLdCg6aPf9iKoXyMzA5E", "new": "correct horse battery"})
+
+    token: str = Field(max_length=200, repr=False)
+    new: Password
+
+
+class AuthOptions(Response):
+    """How one may get a session here: who may register, and whether links are mailed."""
+
+    registration: Literal["open", "invited"] = "open"
+    password_reset: bool = False
+
+
 class User(Response):
     """A person."""
 

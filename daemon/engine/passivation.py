@@ -30,10 +30,11 @@ async def passivate(directory: Directory) -> None:
 
 
 async def drop_old(store: Store, now: Callable[[], datetime], receipts_kept: timedelta) -> None:
-    """Delete revocations of expired tokens, expired sessions, old receipts and old deliveries."""
+    """Delete what has expired of tokens, sessions and links, and old receipts and deliveries."""
     with suppress(StoreFailed):
         await store.drop_revocations(now())
         await store.drop_sessions(now())
+        await store.drop_password_resets(now())
         await store.drop_receipts(now() - receipts_kept)
         await store.drop_deliveries(now() - timedelta(seconds=KEPT_S))
 

@@ -1,6 +1,6 @@
 """Records and protocols that several packages share."""
 
-from daemon.model.accounts import Account, Accounts, Company, EmailTaken, Following, Joining, User
+from daemon.model.accounts import Account, Accounts, Company, EmailTaken, Following, Joining, PasswordReset, User
 from daemon.model.connectors import (
     SESSION,
     CompanyKey,
@@ -70,6 +70,7 @@ __all__ = [
     "Membership",
     "Ownership",
     "ParkedRun",
+    "PasswordReset",
     "PeopleChange",
     "Rates",
     "Receipts",

@@ -53,6 +53,17 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
+class PasswordReset:
+    """The hash of a token that sets a new password, until it expires or the password changes."""
+
+    token_hash: bytes
+    company_id: str
+    user_id: str
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Joining:
     """A new user who takes the place of an invited member."""
 
@@ -96,6 +107,14 @@ class Accounts(Protocol):
 
     async def rename(self, user: User, logged: Logged) -> None:
         """Give a user the display name that `user` has."""
+
+    async def add_password_reset(self, reset: PasswordReset, logged: Logged) -> None: ...
+
+    async def account_by_reset(self, token_hash: bytes, at: datetime) -> Account | None:
+        """The account whose password a token may set at that time."""
+
+    async def drop_password_resets(self, before: datetime) -> None:
+        """Delete the links for new passwords that expired before that time."""
 
     async def revoke(self, token_id: str, expires_at: datetime, logged: Logged | None = None) -> None:
         """Remember that a token no longer counts, until it would have expired."""

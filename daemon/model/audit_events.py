@@ -180,6 +180,19 @@ class NameChanged(EventBase, frozen=True, kw_only=True, tag="name_changed"):
     via: str
 
 
+class PasswordResetRequested(EventBase, frozen=True, kw_only=True, tag="password_reset_requested"):
+    """Somebody asked for a link for a new password; `reset` is the SHA-256 of its token.
+
+    For an address without an account the service's own log says so, without user and link.
+    """
+
+    by: str
+    reset: str = ""
+    until: datetime
+    user: str = ""
+    via: str
+
+
 class LoginRefused(EventBase, frozen=True, kw_only=True, tag="login_refused"):
     by: str
     reason: str = "invalid_credentials"
@@ -359,6 +372,7 @@ LogEvent = (
     | SessionEnded
     | SessionsEnded
     | PasswordChanged
+    | PasswordResetRequested
     | MemberChanged
     | GroupChanged
     | NameChanged

@@ -50,6 +50,12 @@ class Budgets(BaseSettings):
     network_registrations_per_minute_max: Count = _budget(60, LIMITED, "registrations from one network in a minute")
     network_registrations_per_day_max: Count = _budget(1_000, LIMITED, "registrations from one network in a day")
     network_failed_logins_per_minute_max: Count = _budget(30, LIMITED, "wrong passwords from one network in a minute")
+    network_forgotten_passwords_per_hour_max: Count = _budget(
+        60, LIMITED, "links for a new password that one network asks for in an hour"
+    )
+    account_forgotten_passwords_per_hour_max: Count = _budget(
+        5, LIMITED, "links for a new password that are asked for one address in an hour"
+    )
     account_failed_logins_per_minute_max: Count = _budget(
         5, LIMITED, "wrong passwords for one account from one network in a minute"
     )

@@ -17,6 +17,7 @@ from daemon.stores.rows import text
 from daemon.stores.sqlite.connection import locked
 from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
+from daemon.stores.tables.accounts import PASSWORD_RESET
 from daemon.stores.tables.connectors import CHANGE
 from daemon.stores.tables.members import GROUP, GROUP_MEMBER, INVITATION, MEMBERS
 from daemon.stores.tables.people.api_keys import API_KEY
@@ -70,6 +71,7 @@ TABLES = (
     Table("addresses", "email_key, company_id, user_id", "SELECT email_key, company_id, id FROM users"),
     Table("members", MEMBERS),
     Table("invitations", INVITATION),
+    Table("password_resets", PASSWORD_RESET),
     Table("member_groups", GROUP),
     Table("group_members", GROUP_MEMBER),
     Table("revocations", "token_id, expires_at"),

@@ -187,6 +187,12 @@ class Repositories:
         at = text(self._clock())
         return await self._read(lambda db: accounts.revoked(db, at))
 
+    account_by_reset = read(accounts.account_by_reset)
+    add_password_reset = write(accounts.add_password_reset)
+
+    async def drop_password_resets(self, before: datetime) -> None:
+        await self._write("", lambda db: accounts.drop_password_resets(db, text(before)))
+
     async def drop_revocations(self, before: datetime) -> None:
         await self._write("", lambda db: accounts.drop_revocations(db, text(before)))
 

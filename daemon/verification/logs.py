@@ -21,6 +21,7 @@ from daemon.model.audit_events import (
     MemberChanged,
     NameChanged,
     PasswordChanged,
+    PasswordResetRequested,
     PolicyChanged,
     Registered,
     RootsRecorded,
@@ -70,6 +71,7 @@ class Fold:
             SessionEnded: self._session_ended,
             SessionsEnded: self._epoch_begun,
             PasswordChanged: self._epoch_begun,
+            PasswordResetRequested: self._reset_requested,
             NameChanged: self._name_changed,
             MemberChanged: self._member_changed,
             GroupChanged: self._group_changed,
@@ -265,6 +267,7 @@ class Fold:
         epoch: Values = {"epoch": event.epoch, "epoch_kept": event.kept, "epoch_until": text(event.until)}
         if isinstance(event, PasswordChanged):
             epoch["password_hash"] = event.digest
+            self._resets_ended(company_id, event)
         self.rows["users"].setdefault((company_id, event.user), {}).update(epoch)
         self._epochs[event.user].append((company_id, event.kept, event.at))
         for company, session, _ in self._sessions[event.user]:
@@ -284,6 +287,21 @@ class Fold:
         elif event.change == "confirmed":
             row["confirmed_at"] = text(event.at)
         rows[key] = {**rows.get(key, {}), **row}
+
+    def _reset_requested(self, company_id: str, event: PasswordResetRequested) -> None:
+        if event.reset:
+            self.rows["password_resets"][bytes.fromhex(event.reset),] = {
+                "company_id": company_id,
+                "user_id": event.user,
+                "created_at": text(event.at),
+                "expires_at": text(event.until),
+                "ended_at": None,
+            }
+
+    def _resets_ended(self, company_id: str, event: PasswordChanged) -> None:
+        for reset in self.rows["password_resets"].values():
+            if (reset["company_id"], reset["user_id"]) == (company_id, event.user):
+                reset["ended_at"] = reset["ended_at"] or text(event.at)
 
     def _company_keys(self, _: str, event: CompanyKeysWrapped) -> None:
         for company_id, key in event.keys.items():

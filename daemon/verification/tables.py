@@ -44,7 +44,11 @@ TABLES = (
     Table("policies", "policy", ("company_id",)),
     Table("second_factors", "second_factor", ("company_id", "user_id"), "sealed_secret"),
 )
-PASSING = (Table("revocations", "revocation", ("token_id",)), Table("sessions", "session", ("id",)))
+PASSING = (
+    Table("revocations", "revocation", ("token_id",)),
+    Table("sessions", "session", ("id",)),
+    Table("password_resets", "password_reset", ("token_hash",)),
+)
 """Tables whose rows are deleted when they have expired."""
 
 

@@ -11,6 +11,7 @@ from actors.actor import Overloaded, Stopped
 from actors.core.messages import Rejected
 from actors.ports import StoreFailed
 from daemon.identity.accounts import InvalidCredentials, NotAuthenticated
+from daemon.identity.password_resets import ResetExpired
 from daemon.identity.passwords import Busy
 from daemon.identity.second_factors import AlreadyEnrolled, CodeRequired, WrongCode
 from daemon.model import DiskFull, EmailTaken
@@ -38,6 +39,7 @@ _STATUS = {
     "already_exists": (409, "Already exists"),
     "not_cancellable": (409, "Not cancellable"),
     "not_retryable": (409, "Not retryable"),
+    "reset_expired": (410, "Reset expired"),
     "stale": (412, "Stale"),
     "too_large": (413, "Too large"),
     "unsupported_media_type": (415, "Unsupported media type"),
@@ -192,6 +194,8 @@ def of(error: Exception) -> Problem | None:
             return _of_credentials(error)
         case EmailTaken():
             return email_taken()
+        case ResetExpired():
+            return Problem("reset_expired", "This link was used, or has expired; ask for another.")
         case BudgetExceeded():
             return quota_exceeded(error.budget, error.limit, str(error), retry_after_s=None)
         case web.HTTPException():

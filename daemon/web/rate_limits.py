@@ -16,6 +16,7 @@ from limits.aio.storage import MemoryStorage
 from limits.aio.strategies import MovingWindowRateLimiter
 
 from daemon.identity.accounts import InvalidCredentials
+from daemon.identity.password_resets import ResetExpired
 from daemon.identity.second_factors import WrongCode
 from daemon.model import Rates
 from daemon.runtime.turns import Turns
@@ -63,6 +64,10 @@ class RateLimits:
         )
         self._failures = Limit(settings.network_failed_logins_per_minute_max, 60.0, "minute")
         self._guesses = Limit(settings.account_failed_logins_per_minute_max, 60.0, "minute")
+        self._forgotten = (
+            Limit(settings.network_forgotten_passwords_per_hour_max, 3_600.0, "hour"),
+            Limit(settings.account_forgotten_passwords_per_hour_max, 3_600.0, "hour"),
+        )
         self._tests = Limit(settings.company_tests_per_minute_max, 60.0, "minute")
         self._counts: Rates = LocalRates() if shared is None else shared
         self._hashing = Turns(settings.password_hashes_max, WAITING_MAX)
@@ -73,6 +78,28 @@ class RateLimits:
             wait_s = await self._hit(limit, f"register-{limit.window}", self._clients.prefix(request))
             if wait_s is not None:
                 raise _limited(limit, wait_s)
+
+    async def forgotten(self, request: web.Request, email: str) -> None:
+        """Count a forgotten password of a network and of an address, whether it has an account."""
+        of_network, of_account = self._forgotten
+        wait_s = await self._hit(of_network, "forgotten-network", self._clients.prefix(request))
+        if wait_s is not None:
+            raise _limited(of_network, wait_s)
+        wait_s = await self._hit(of_account, "forgotten-account", _digest(email))
+        if wait_s is not None:
+            raise _limited(of_account, wait_s)
+
+    @asynccontextmanager
+    async def mailed_token(self, request: web.Request) -> AsyncIterator[None]:
+        """The turn of a caller with a mailed token; a wrong one counts as a wrong password."""
+        rank = await self.network(request)
+        with slot_released():
+            async with self._turn(request, rank):
+                try:
+                    yield
+                except ResetExpired:
+                    await self._hit(self._failures, "login-network", self._clients.prefix(request))
+                    raise
 
     async def test(self, company_id: str) -> None:
         """Count a test call of a company; 429 beyond its budget."""

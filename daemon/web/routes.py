@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.web.resources import accounts, audit, connectors, events, health, runs, sessions, templates, webhooks
-from daemon.web.resources.people import api_keys, policies, second_factors
+from daemon.web.resources.people import api_keys, passwords, policies, second_factors
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -15,6 +15,9 @@ ROUTES = (
     ("POST", "/auth/second-factor", second_factors.begin_second_factor),
     ("DELETE", "/auth/second-factor", second_factors.remove_second_factor),
     ("POST", "/auth/second-factor/confirm", second_factors.confirm_second_factor),
+    ("GET", "/auth/options", passwords.get_auth_options),
+    ("POST", "/auth/password/forgotten", passwords.forgot_password),
+    ("POST", "/auth/password/reset", passwords.reset_password),
     ("POST", "/auth/refresh", sessions.refresh_session),
     ("GET", "/auth/sessions/", sessions.list_sessions),
     ("DELETE", "/auth/sessions/", sessions.end_other_sessions),

@@ -18,6 +18,7 @@ from daemon.engine.feed import Feed
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
+from daemon.identity.password_resets import PasswordResets
 from daemon.mail.mails import Mails
 from daemon.model import Rates, Store
 from daemon.model.tracing import Tracer
@@ -57,6 +58,7 @@ class Services:
     tracer: Tracer | None = None
     rates: Rates | None = None
     mails: Mails | None = None
+    password_resets: PasswordResets | None = None
 
 
 SERVICES = web.AppKey("services", Services)

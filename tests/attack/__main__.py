@@ -19,7 +19,7 @@ from tests.attack.flow import apart
 from tests.attack.probes.catalog import PROBES
 from tests.attack.probes.running import Bars, Row, probed, table
 from tests.attack.report import Report, percentile
-from tests.attack.service import attacked
+from tests.attack.service import attacked, mailing
 
 try:
     from uvloop import new_event_loop
@@ -66,12 +66,18 @@ async def _logins(folder: Path, report: Report, _given: argparse.Namespace) -> N
     report.most("loop lag during log-ins, p99", percentile(lags, 0.99), logins.LAG_MS, " ms")
 
 
+async def _forgotten(folder: Path, report: Report, _given: argparse.Namespace) -> None:
+    async with mailing(folder) as target:
+        await logins.forgotten(target, report, 1_000)
+
+
 ATTACKS: dict[str, Attack] = {
     "slow": _slow,
     "overload": _overload,
     "malformed": _malformed,
     "tokens": _tokens,
     "logins": _logins,
+    "forgotten": _forgotten,
 }
 
 

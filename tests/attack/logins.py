@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
+from collections.abc import Awaitable, Callable
 
 from tests.attack.report import Report
 from tests.attack.service import Target
@@ -40,14 +41,45 @@ async def enumeration(target: Target, report: Report, pairs: int) -> None:
     """Wrong passwords for an account that is there and for ones that are not, in turn: nobody can
     tell them apart.
     """
-    await target.register("known", PASSWORD)
+
+    async def guess(email: str, number: int) -> Answer:
+        return await target.ask("POST", "/auth/login", {"email": email, "password": f"wrong horse {number}"})
+
+    await _told_apart(target, report, pairs, guess)
+
+
+async def forgotten(target: Target, report: Report, pairs: int) -> None:
+    """Forgotten passwords of an account that is there and of ones that are not, in turn, each with
+    a request behind it: neither answer tells them apart, nor does what is done after it.
+    """
+
+    async def forget(email: str, _: int) -> Answer:
+        return await target.ask("POST", "/auth/password/forgotten", {"email": email})
+
+    async def forget_and_look(email: str, number: int) -> Answer:
+        answer = await forget(email, number)
+        await target.ask("GET", "/auth/options")
+        return answer
+
+    await _told_apart(target, report, pairs, forget)
+    await _told_apart(target, report, pairs, forget_and_look, "known-2")
+
+
+async def _told_apart(
+    target: Target,
+    report: Report,
+    pairs: int,
+    ask: Callable[[str, int], Awaitable[Answer]],
+    name: str = "known",
+) -> None:
+    await target.register(name, PASSWORD)
     times: dict[bool, list[float]] = {True: [], False: []}
     seen: dict[bool, set[tuple[object, ...]]] = {True: set(), False: set()}
     for number in range(pairs + WARM):
         for known in (number % 2 == 0, number % 2 == 1):
-            email = "known@attack.test" if known else f"nobody{number:04}@attack.test"
+            email = f"{name}@attack.test" if known else f"nobody{number:04}@attack.test"
             began = time.perf_counter()
-            answer = await target.ask("POST", "/auth/login", {"email": email, "password": f"wrong horse {number}"})
+            answer = await ask(email, number)
             if number >= WARM:
                 times[known].append(time.perf_counter() - began)
             seen[known].add(_looks(answer))
@@ -59,7 +91,7 @@ async def enumeration(target: Target, report: Report, pairs: int) -> None:
 
 def _looks(answer: Answer) -> tuple[object, ...]:
     """All of an answer that could tell something: not its id, nor its date."""
-    body = {name: text for name, text in answer.json.items() if name != "request_id"}
+    body = {name: text for name, text in (answer.json if answer.body else {}).items() if name != "request_id"}
     headers = {name: text for name, text in answer.headers.items() if name not in {"x-request-id", "date"}}
     return answer.status, str(sorted(body.items())), str(sorted(headers.items()))
 

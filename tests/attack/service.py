@@ -16,6 +16,7 @@ from typing import Any
 
 from tests.attack.wire import Answer, ask
 from tests.load.pump import wire
+from tests.post_office import PostOffice
 from tests.programs import announced
 
 HOSTED = "tests.attack.hosted"
@@ -92,6 +93,15 @@ class Target:
             at, lag_s = map(float, line.split())
             if since <= at and at - lag_s <= until:
                 yield lag_s * 1000
+
+
+@asynccontextmanager
+async def mailing(folder: Path) -> AsyncIterator[Target]:
+    """A service with a mail server."""
+    async with PostOffice() as office:
+        mail = {"mail_from": "penstock@attack.test", "public_url": "http://attack.test", "smtp_url": office.url()}
+        async with attacked(folder, **mail) as target:
+            yield target
 
 
 @asynccontextmanager

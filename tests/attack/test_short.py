@@ -13,7 +13,7 @@ import pytest
 
 from tests.attack import logins, malformed, overload, slow, tokens
 from tests.attack.report import Report
-from tests.attack.service import Target, attacked
+from tests.attack.service import Target, attacked, mailing
 
 REQUESTS = 1_500
 SLOW_CONNECTIONS = 90
@@ -65,6 +65,12 @@ async def test_what_is_too_much_is_refused_and_a_company_that_asks_for_little_ge
     )
     async with attacked(tmp_path, **NARROW) as target:
         await overload.overload(target, report, load)
+    assert report.missed == []
+
+
+async def test_a_forgotten_password_does_not_tell_whether_there_is_an_account(tmp_path: Path, report: Report) -> None:
+    async with mailing(tmp_path) as target:
+        await logins.forgotten(target, report, pairs=10)
     assert report.missed == []
 
 

@@ -19,6 +19,7 @@ from daemon.model import (
     Joining,
     Member,
     MemberEdit,
+    PasswordReset,
     PeopleChange,
     RefreshHashes,
     SessionEnd,
@@ -34,6 +35,7 @@ from daemon.model.audit_events import (
     LoggedOut,
     LoginRefused,
     PasswordChanged,
+    PasswordResetRequested,
     Registered,
     password_digest,
 )
@@ -150,12 +152,22 @@ async def _people(store: Store, company_id: str, name: str) -> None:
             joining = Joining(replace_fields(one, user=user, member=joined), edit, invitation)
             entered = _entered(email, session.id)
             await store.join(joining, None, (event, Logged(company_id, entered)), session)
+        await _forgotten(store, company_id, f"user-{name}", number)
     for group in ("physicians", "nurses"):
         members = (f"member-{name}-0", f"user-{name}")
         logged = GroupChanged(at=NOON, after=members, before=None, by=chief, group=group, via="session")
         assert await store.edit_group(
             GroupEdit(company_id, group, None, members, chief, NOON, Logged(company_id, logged))
         )
+
+
+async def _forgotten(store: Store, company_id: str, user_id: str, number: int) -> None:
+    """Links for a new password are asked for."""
+    reset = PasswordReset(bytes([number]) * 31 + user_id[-1:].encode(), company_id, user_id, NOON, UNTIL)
+    asked = PasswordResetRequested(
+        at=NOON, by=f"{user_id}@x.test", reset=reset.token_hash.hex(), until=UNTIL, user=user_id, via="mail"
+    )
+    await store.add_password_reset(reset, Logged(company_id, asked))
 
 
 async def _hook(store: Store, webhook_id: str, company_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Companies with their users, and revoked tokens."""
+"""Companies with their users, links for new passwords, and revoked tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from actors.ports import Receipt
-    from daemon.model import Joining
+    from daemon.model import Joining, PasswordReset
     from daemon.model.audit_events import Logged
     from daemon.stores.database import Database, Row
 
@@ -42,6 +42,11 @@ _ADD_USER = {
     "postgres": "WITH address AS (INSERT INTO addresses (company_id, user_id, email_key) VALUES ($1, $2, $7) "
     f"ON CONFLICT (email_key) DO NOTHING RETURNING 1) {_USER}) SELECT $1, $2, $3, $4, $5, $6 FROM address",
 }
+PASSWORD_RESET = "token_hash, company_id, user_id, created_at, expires_at, ended_at"  # noqa: S105 - columns
+_OF_RESET = (
+    " JOIN password_resets ON password_resets.user_id = users.id AND password_resets.company_id = users.company_id "
+    "WHERE token_hash = $1 AND password_resets.ended_at IS NULL AND password_resets.expires_at > $3"
+)
 _REVOKE = (
     "INSERT INTO revocations (token_id, expires_at) VALUES ($1, $2) "
     "ON CONFLICT (token_id) DO UPDATE SET expires_at = excluded.expires_at"
@@ -94,6 +99,26 @@ async def rename(db: Database, user: User, logged: Logged) -> None:
     statement = "UPDATE users SET name = $3 WHERE company_id = $1 AND id = $2"
     await db.execute(statement, user.company_id, user.id, user.name)
     await log(db, logged)
+
+
+async def add_password_reset(db: Database, reset: PasswordReset, logged: Logged) -> None:
+    times = (text(reset.created_at), text(reset.expires_at), None)
+    row = (reset.token_hash, reset.company_id, reset.user_id, *times)
+    await db.insert(f"password_resets ({PASSWORD_RESET})", [row])
+    await log(db, logged)
+
+
+async def account_by_reset(db: Database, token_hash: bytes, at: datetime) -> Account | None:
+    return _account(await db.row(f"{_ACCOUNT}{_OF_RESET}{_LAST}", token_hash, None, text(at)))
+
+
+async def end_password_resets(db: Database, company_id: str, user_id: str, at: str) -> None:
+    statement = "UPDATE password_resets SET ended_at = $3 WHERE company_id = $1 AND user_id = $2 AND ended_at IS NULL"
+    await db.execute(statement, company_id, user_id, at)
+
+
+async def drop_password_resets(db: Database, before: str) -> None:
+    await db.execute("DELETE FROM password_resets WHERE expires_at <= $1", before)
 
 
 async def revoke(db: Database, token_id: str, expires_at: datetime, logged: Logged | None) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from daemon.model import RefreshHashes, TokenEpoch, UserSession
 from daemon.stores.group_commit import DROP_MAX
 from daemon.stores.rows import bounded, text, text_or_null, time_or_none
-from daemon.stores.tables.accounts import revoke
+from daemon.stores.tables.accounts import end_password_resets, revoke
 from daemon.stores.tables.company_log import log
 
 if TYPE_CHECKING:
@@ -111,6 +111,8 @@ async def advance_epoch(db: Database, change: EpochChange, at: datetime, logged:
     if advanced != 1:
         return False
     await db.execute(_END_OTHERS, user_id, epoch.kept, text(at))
+    if password_hash is not None:
+        await end_password_resets(db, company_id, user_id, text(at))
     await log(db, logged)
     return True
 

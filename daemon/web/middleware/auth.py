@@ -21,7 +21,13 @@ ASSETS = "/assets/"
 OWN = "/auth/"
 """Where people without a second factor that their company asks for may still go."""
 NOBODY = ""
-_OPEN = frozenset({"/auth/register", "/auth/login", cookies.REFRESH_PATH, HEALTH, "/openapi.json", "/docs", "", "/"})
+_OPEN = frozenset(
+    {
+        *("/auth/register", "/auth/login", cookies.REFRESH_PATH),
+        *("/auth/options", "/auth/password/forgotten", "/auth/password/reset"),
+        *(HEALTH, "/openapi.json", "/docs", "", "/"),
+    }
+)
 
 
 def auth(services: Services, check: Callable[[web.Request], None]) -> Middleware:

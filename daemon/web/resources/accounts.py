@@ -90,7 +90,7 @@ async def change_password(request: web.Request) -> web.Response:
     services, principal = request.app[SERVICES], person_of(request)
     body = await read(request, contract.NewPassword)
     account = await services.identity.account(principal)
-    _check_strength("/new", body.new, account.user.email, account.company.name)
+    check_strength("/new", body.new, account.user.email, account.company.name)
     async with request.app[RATE_LIMITS].password(request, account.user.email):
         await services.identity.change_password(principal, body.current, body.new)
     return web.Response(status=204)
@@ -146,7 +146,7 @@ async def _register_once(request: web.Request, body: contract.Registration, text
 
 async def _register(request: web.Request, body: contract.Registration, key: IdempotencyKey | None) -> Session:
     identity = request.app[SERVICES].identity
-    _check_strength("/password", body.password, body.email, body.company_name)
+    check_strength("/password", body.password, body.email, body.company_name)
 
     def receipt(session: Session) -> Receipt | None:
         """Keeps all of the session but the token, which is signed again from its claims."""
@@ -179,7 +179,7 @@ async def _replay_registration(request: web.Request, body: contract.Registration
     return _registered(session).as_replay()
 
 
-def _check_strength(where: str, password: str, *own_names: str) -> None:
+def check_strength(where: str, password: str, *own_names: str) -> None:
     """422 for a password that is guessed at once."""
     why = weakness(password, *own_names)
     if why is not None:

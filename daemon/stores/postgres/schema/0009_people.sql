@@ -102,3 +102,15 @@ CREATE TABLE second_factors (
 );
 CREATE INDEX second_factors_by_user ON second_factors (user_id);
 CREATE INDEX second_factors_by_noted ON second_factors (noted_at) WHERE noted_at IS NOT NULL;
+
+-- Links for a new password, by the hash of their token; `ended_at` is when the password was changed.
+CREATE TABLE password_resets (
+    token_hash  bytea NOT NULL PRIMARY KEY,
+    company_id  text COLLATE "C" NOT NULL,
+    user_id     text COLLATE "C" NOT NULL,
+    created_at  text COLLATE "C" NOT NULL,
+    expires_at  text COLLATE "C" NOT NULL,
+    ended_at    text COLLATE "C"
+);
+CREATE INDEX password_resets_by_user ON password_resets (user_id);
+CREATE INDEX password_resets_by_end ON password_resets (expires_at);

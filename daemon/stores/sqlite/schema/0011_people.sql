@@ -89,3 +89,15 @@ CREATE TABLE second_factors (
     PRIMARY KEY (company_id, user_id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX second_factors_by_user ON second_factors (user_id);
+
+-- Links for a new password, by the hash of their token; `ended_at` is when the password was changed.
+CREATE TABLE password_resets (
+    token_hash  BLOB NOT NULL PRIMARY KEY,
+    company_id  TEXT NOT NULL,
+    user_id     TEXT NOT NULL,
+    created_at  TEXT NOT NULL,
+    expires_at  TEXT NOT NULL,
+    ended_at    TEXT
+) STRICT, WITHOUT ROWID;
+CREATE INDEX password_resets_by_user ON password_resets (user_id);
+CREATE INDEX password_resets_by_end ON password_resets (expires_at);
