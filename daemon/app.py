@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import importlib.metadata
 import signal
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 import structlog
 
-from daemon.audit.sealer import LOOK_S, open_sealer
+from daemon.audit.sealer import LOOK_S, Sealer, open_sealer
 from daemon.audit.signer import PUBLIC, Signer
 from daemon.connectors.egress import egress_guard
 from daemon.connectors.service import ConnectorService
@@ -33,7 +34,7 @@ from daemon.keys.change_log import LOOKED_S, KeyFileWatcher
 from daemon.keys.opening import open_key_files
 from daemon.keys.rotation import KEYS_CHECKED_S, KeyRotation
 from daemon.keys.vault import Vault
-from daemon.mail.mails import open_mails
+from daemon.mail.mails import Mails, open_mails
 from daemon.model import SharedStore, Store
 from daemon.observability.loop_watchdog import BEAT_S, LoopWatchdog
 from daemon.observability.tracing import traced
@@ -42,7 +43,7 @@ from daemon.runtime.background import Background, Loop
 from daemon.runtime.clock import utc_now
 from daemon.runtime.offload import Offload
 from daemon.runtime.systemd import SystemdEnvironment, SystemdNotifier
-from daemon.settings import Settings, key_files
+from daemon.settings import Settings, key_files, smtp_server
 from daemon.stores.factory import open_store
 from daemon.templates.catalog import open_catalog
 from daemon.templates.input_checks import open_input_checks
@@ -50,6 +51,9 @@ from daemon.web.server.listen import listening
 from daemon.web.server.metrics_endpoint import open_metrics, serve_metrics
 from daemon.web.services import Services
 from daemon.webhooks.service import WebhookService
+
+if TYPE_CHECKING:
+    from daemon.observability.metrics import Metrics
 
 STORE_LOOKED_S = 1.0
 _log = structlog.get_logger("penstock")
@@ -114,15 +118,13 @@ async def opened(settings: Settings, lifecycle: Lifecycle) -> AsyncIterator[Serv
 async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack) -> tuple[Services, Engine]:
     enter, files, version = stack.enter_async_context, key_files(settings), importlib.metadata.version("penstock")
     stop, metrics = partial(lifecycle.stop, exit_codes.STORE_FAILED), open_metrics(settings, version)
-    offload = Offload()
-    stack.callback(offload.close)
+    offload = stack.enter_context(closing(Offload()))
     background = Background(stop=stop, count=metrics.loop_failed if metrics else None)
     tracer = await enter(traced(settings.otlp_endpoint, version=version))
     opening = open_store(settings, on_failed=stop, metrics=metrics, background=background, compute=offload)
     store, shared = await enter(opening)
     key_rings, key_watcher = await open_key_files(settings, store, shared)
-    signer = Signer(files["audit"], settings.data_dir / PUBLIC, utc_now)
-    sealer = await enter(open_sealer(store, signer, metrics.sealed if metrics else None))
+    sealer = await enter(_sealer(settings, store, metrics))
     catalog = await open_catalog(settings.templates_dir, store)
     vault = Vault(key_rings["secrets"], store, utc_now)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
@@ -132,7 +134,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         settings, store, shared, catalog, connectors, http=http, vault=vault, offload=offload, tracer=tracer
     )
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
-    mails = await enter(open_mails(settings, metrics.mail if metrics else None))
+    mails = await enter(_mails(settings, metrics))
     services = Services(
         settings=settings,
         version=version,
@@ -159,18 +161,29 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         mails=mails,
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
-    await _begin(services, engine, stack)
-    for loop in _background(services, engine, shared, KeyRotation(files["secrets"], vault), key_watcher):
-        background.start(stack, loop)
+    loops = _background(services, engine, shared, KeyRotation(files["secrets"], vault), key_watcher)
+    await _begin(services, engine, stack, loops)
     return services, engine
 
 
-async def _begin(services: Services, engine: Engine, stack: AsyncExitStack) -> None:
-    """Serve metrics, and take up the runs that are not at rest."""
+async def _begin(services: Services, engine: Engine, stack: AsyncExitStack, loops: Sequence[Loop]) -> None:
+    """Serve metrics, take up the runs that are not at rest, and start the background loops."""
     if services.metrics is not None:
         await stack.enter_async_context(serve_metrics(services.metrics, services))
     _log.info("recovered", runs=await engine.directory.recover())
     stack.push_async_callback(engine.deliverer.drain, 0)
+    for loop in loops:
+        services.background.start(stack, loop)
+
+
+def _sealer(settings: Settings, store: Store, metrics: Metrics | None) -> AbstractAsyncContextManager[Sealer]:
+    signer = Signer(key_files(settings)["audit"], settings.data_dir / PUBLIC, utc_now)
+    return open_sealer(store, signer, metrics.sealed if metrics else None)
+
+
+def _mails(settings: Settings, metrics: Metrics | None) -> AbstractAsyncContextManager[Mails | None]:
+    count = metrics.mail if metrics else None
+    return open_mails(smtp_server(settings), settings.mail_from, settings.public_url, count)
 
 
 def _webhooks(settings: Settings, store: Store, vault: Vault, engine: Engine) -> WebhookService:

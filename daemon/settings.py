@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from ipaddress import ip_network
 from pathlib import Path
@@ -12,9 +13,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from daemon.mail.server import SmtpServer, is_page_address, parse_sender, parse_smtp_url
 from daemon.model.audit_events import KeyPurpose
 from daemon.model.budgets import PREFIX, Budgets
-from daemon.model.mail import is_page_address, parse_sender, parse_smtp_url
 from daemon.runtime.systemd import SystemdEnvironment
 
 RENAMED: Mapping[str, str] = {
@@ -250,6 +251,16 @@ def key_files(settings: Settings) -> dict[KeyPurpose, Path]:
     return {
         purpose: getattr(settings, name) or settings.data_dir / _file_name(name) for purpose, name in KEY_FILES.items()
     }
+
+
+def smtp_server(settings: Settings) -> SmtpServer | None:
+    """The server that takes mail; OSError when the file of its password cannot be read."""
+    if settings.smtp_url is None:
+        return None
+    server = parse_smtp_url(settings.smtp_url.get_secret_value())
+    if settings.smtp_password_file is None:
+        return server
+    return replace(server, password=settings.smtp_password_file.read_text(encoding="utf-8").strip())
 
 
 def _file_name(setting: str) -> str:

@@ -17,8 +17,8 @@ from typing import Literal, NamedTuple
 import structlog
 from aiosmtplib import SMTP, SMTPException, SMTPRecipientsRefused, SMTPResponseException
 
+from daemon.mail.server import SmtpServer, SmtpTls
 from daemon.mail.texts import Mail
-from daemon.model.mail import SmtpServer, SmtpTls
 from daemon.runtime.background import Clock
 from daemon.runtime.clock import utc_now
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from datetime import datetime
 
 from daemon.mail.mailer import Mailer, MailResult
+from daemon.mail.server import SmtpServer, parse_sender
 from daemon.mail.texts import Invited, invitation, password_reset
-from daemon.model.mail import SmtpServer, parse_sender, parse_smtp_url
-from daemon.settings import Settings
 
 INVITATION, RESET = "/#/invitations/", "/#/reset/"
 
@@ -31,32 +29,17 @@ class Mails:
 
 @asynccontextmanager
 async def open_mails(
-    settings: Settings, count_result: Callable[[str, MailResult], None] | None = None
+    server: SmtpServer | None,
+    sender: str,
+    public_url: str,
+    count_result: Callable[[str, MailResult], None] | None = None,
 ) -> AsyncIterator[Mails | None]:
-    """The mails of this service; None where it has no SMTP server."""
-    mailer = open_mailer(settings, count_result)
-    if mailer is None:
+    """The mails of a service; None where it has no SMTP server."""
+    if server is None:
         yield None
         return
+    mailer = Mailer(server, parse_sender(sender), count_result=count_result)
     try:
-        yield Mails(mailer, settings.public_url)
+        yield Mails(mailer, public_url)
     finally:
         mailer.close()
-
-
-def open_mailer(settings: Settings, count_result: Callable[[str, MailResult], None] | None = None) -> Mailer | None:
-    """OSError when the file of the password cannot be read."""
-    server = smtp_server(settings)
-    if server is None:
-        return None
-    return Mailer(server, parse_sender(settings.mail_from), count_result=count_result)
-
-
-def smtp_server(settings: Settings) -> SmtpServer | None:
-    """The server of the settings, with its password."""
-    if settings.smtp_url is None:
-        return None
-    server = parse_smtp_url(settings.smtp_url.get_secret_value())
-    if settings.smtp_password_file is None:
-        return server
-    return replace(server, password=settings.smtp_password_file.read_text(encoding="utf-8").strip())

@@ -11,6 +11,7 @@ from actors.core.calls import Connector
 from actors.core.messages import EventBase
 from daemon.model.chain import digest
 from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.people.password_events import PasswordResetRequested
 from daemon.model.people.policies import Policy
 
 KeyPurpose = Literal["tokens", "secrets", "audit", "commits"]
@@ -177,19 +178,6 @@ class NameChanged(EventBase, frozen=True, kw_only=True, tag="name_changed"):
     by: str
     name: str | None
     user: str
-    via: str
-
-
-class PasswordResetRequested(EventBase, frozen=True, kw_only=True, tag="password_reset_requested"):
-    """Somebody asked for a link for a new password; `reset` is the SHA-256 of its token.
-
-    For an address without an account the service's own log says so, without user and link.
-    """
-
-    by: str
-    reset: str = ""
-    until: datetime
-    user: str = ""
     via: str
 
 

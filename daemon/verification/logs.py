@@ -21,7 +21,6 @@ from daemon.model.audit_events import (
     MemberChanged,
     NameChanged,
     PasswordChanged,
-    PasswordResetRequested,
     PolicyChanged,
     Registered,
     RootsRecorded,
@@ -34,6 +33,7 @@ from daemon.model.audit_events import (
     WebhookChanged,
 )
 from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.people.password_events import PasswordResetRequested
 from daemon.stores import codec
 from daemon.stores.rows import text, text_or_null
 from daemon.stores.tables.people.policies import written

@@ -35,7 +35,6 @@ from daemon.model.audit_events import (
     LoggedOut,
     LoginRefused,
     PasswordChanged,
-    PasswordResetRequested,
     Registered,
     password_digest,
 )
@@ -43,6 +42,7 @@ from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, Position
 from daemon.model.people.api_keys import ApiKey, KeyKind
 from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.people.password_events import PasswordResetRequested
 from daemon.model.webhooks import Webhook
 from daemon.templates.catalog import shipped
 from daemon.webhooks.changes import changed

@@ -15,8 +15,8 @@ from aiosmtplib import SMTPException
 from structlog.testing import capture_logs
 
 from daemon.mail.mailer import QUEUE_MAX, Mailer
+from daemon.mail.server import parse_sender, parse_smtp_url
 from daemon.mail.texts import NAME_CHARS_MAX, Invited, Mail, invitation, password_reset, shown
-from daemon.model.mail import parse_sender, parse_smtp_url
 from tests.post_office import PASSWORD, USER, PostOffice, certificate
 
 SENDER = parse_sender("Penstock <penstock@penstock.test>")

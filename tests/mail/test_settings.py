@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr, ValidationError
 
-from daemon.mail.mails import smtp_server
-from daemon.model.mail import SmtpServer, parse_sender, parse_smtp_url
-from daemon.settings import Settings
+from daemon.mail.server import SmtpServer, parse_sender, parse_smtp_url
+from daemon.settings import Settings, smtp_server
 
 MAIL: dict[str, Any] = {"mail_from": "penstock@penstock.test", "public_url": "https://penstock.test"}
 SECRET = "hunter22"
