@@ -20,7 +20,9 @@ from daemon.commands.backup import backup, restore
 from daemon.commands.base import AsJson, DataDir, error_exit, print_result, settings_of, without_password
 from daemon.commands.doctor import doctor
 from daemon.commands.migrate import migrate
+from daemon.commands.people.api_keys import api_keys
 from daemon.keys.keyring import KeyFileRefused
+from daemon.mcp.command import mcp
 from daemon.model import SchemaMismatch
 from daemon.observability import logs
 from daemon.settings import unknown_variables
@@ -44,6 +46,7 @@ app.command()(backup)
 app.command()(restore)
 app.command()(doctor)
 app.command()(migrate)
+app.command()(mcp)
 app.command()(audit.verify)
 app.add_typer(audit.audit, name="audit")
 app.command("register")(session.register_company)
@@ -53,6 +56,7 @@ app.add_typer(sessions.sessions, name="sessions")
 app.add_typer(runs.runs, name="runs")
 app.add_typer(templates.templates, name="templates")
 app.add_typer(webhooks.webhooks, name="webhooks")
+app.add_typer(api_keys, name="api-keys")
 
 
 @app.command()

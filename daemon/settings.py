@@ -52,6 +52,7 @@ class Remote(BaseSettings):
 
     penstock_url: str = "http://127.0.0.1:8080"
     penstock_token: str = ""
+    penstock_api_key: str = ""
     xdg_config_home: Path | None = None
 
     @property

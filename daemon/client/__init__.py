@@ -4,6 +4,7 @@ from daemon.client.api import Penstock
 from daemon.client.errors import Problem, Unreachable
 from daemon.client.transport import Patience
 from daemon.contract.accounts import Account, ActiveSession, Session
+from daemon.contract.api_keys import ApiKey, NewApiKey
 from daemon.contract.audit import Checkpoint
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
@@ -16,6 +17,7 @@ from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestR
 __all__ = [
     "Account",
     "ActiveSession",
+    "ApiKey",
     "Call",
     "Canvas",
     "Checkpoint",
@@ -30,6 +32,7 @@ __all__ = [
     "Gate",
     "GateChanged",
     "Health",
+    "NewApiKey",
     "NewWebhook",
     "Node",
     "Patience",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Self
 
@@ -13,7 +14,9 @@ from daemon.client.errors import Problem
 from daemon.client.streams import follow_company, follow_run
 from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, lines, path
 from daemon.contract.accounts import Account, ActiveSession, Session
+from daemon.contract.api_keys import ApiKey, NewApiKey
 from daemon.contract.audit import Checkpoint
+from daemon.contract.base import Response
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
@@ -31,6 +34,7 @@ LOG = TypeAdapter(list[dict[str, Any]])
 CONNECTORS = TypeAdapter(list[Connector])
 CHANGES = TypeAdapter(list[ConnectorChange])
 SESSIONS = TypeAdapter(list[ActiveSession])
+API_KEYS = TypeAdapter(list[ApiKey])
 WEBHOOKS = TypeAdapter(list[Webhook])
 DELIVERIES = TypeAdapter(list[Delivery])
 
@@ -191,6 +195,25 @@ class Penstock(BaseClient):
     async def retry(self, run_id: str, *, wait_s: int | None = None, key: str | None = None) -> Run:
         """Go on from the failed step."""
         return await self._post(Run, path("process-runs", run_id, "retry"), {}, key=key, headers=_waiting(wait_s))
+
+    async def propose(self, run_id: str, *, key: str | None = None, **proposal: Any) -> Response:
+        """Propose a decision at an open gate; a person decides."""
+        return await self._post(Response, path("process-runs", run_id, "proposals"), _given(**proposal), key=key)
+
+    def api_keys(self) -> AsyncIterator[ApiKey]:
+        return self._all("/api-keys/", API_KEYS)
+
+    async def create_api_key(
+        self, name: str, *, role: str, kind: str, expires_at: datetime | None = None, key: str | None = None
+    ) -> NewApiKey:
+        """Make a key for a service or an agent; this response alone has it."""
+        expires = None if expires_at is None else expires_at.isoformat()
+        body = _given(name=name, role=role, kind=kind, expires_at=expires)
+        return await self._post(NewApiKey, "/api-keys/", body, key=key)
+
+    async def delete_api_key(self, key_id: str) -> None:
+        """Delete an API key; no error when there is none."""
+        await self._delete("api-keys", key_id)
 
     def events(self, run_id: str, *, after: int = 0) -> AsyncIterator[Event]:
         return self._all(path("process-runs", run_id, "events"), EVENTS, {"after": str(after)})

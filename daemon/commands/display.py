@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from daemon.client import (
+    ApiKey,
     Call,
     Canvas,
     Delivery,
@@ -217,6 +218,14 @@ def webhooks(found: Iterable[Webhook]) -> Table:
     for one in found:
         state = "enabled" if one.enabled else f"disabled: {one.disabled_reason}"
         _row(table, one.id, one.url, ", ".join(one.events or ["all"]), state, one.failures, one.description)
+    return table
+
+
+def api_keys(found: Iterable[ApiKey]) -> Table:
+    table = _table("key", "name", "kind", "role", "prefix", "expires", "last used")
+    for one in found:
+        expires, used = (None if at is None else time(at) for at in (one.expires_at, one.last_used_at))
+        _row(table, one.id, one.name, one.kind, one.role, one.prefix, expires or "never", used or "never")
     return table
 
 

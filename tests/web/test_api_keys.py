@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from daemon.identity.api_keys import hash_of
+from tests.web.operators import Operator
 from tests.web.support import (
     PATIENCE_S,
     CompanyStream,
@@ -235,3 +236,16 @@ async def test_a_key_is_found_nowhere_in_clear(
     texts = [export.raw, log.raw, "".join(capfd.readouterr()).encode(), *contents(tmp_path)]
     needles = (secret.encode(), secret.encode().hex().encode())
     assert [needle for needle in needles for text in texts if needle in text] == []
+
+
+async def test_an_operator_creates_lists_and_deletes_keys(operator: Operator, house: House) -> None:
+    made = await operator.reads("api-keys", "create", "nightly import", "--kind", "service", "--role", "admin")
+    assert (await machine(house, made).get("/connectors")).status == 200
+    shown = await operator.says("api-keys", "create", "triage agent", "--expires", "2099-01-01")
+    assert "key: psk_" in shown.output
+    listed = await operator.reads("api-keys", "ls")
+    assert [one["name"] for one in listed] == ["nightly import", "triage agent"]
+    assert listed[1]["expires_at"] == "2099-01-01T00:00:00Z"
+    assert (await operator.says("api-keys", "rm", made["id"], types="n\n")).exit_code != 0
+    assert (await operator.reads("api-keys", "rm", made["id"], "--yes")) == {"deleted": made["id"]}
+    assert [one["name"] for one in await operator.reads("api-keys", "ls")] == ["triage agent"]

@@ -1,0 +1,69 @@
+"""`penstock mcp`: the tools for agents, over stdio or HTTP."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import sys
+from typing import Annotated
+
+import typer
+
+from daemon.commands.base import error_exit
+from daemon.commands.remote import Url, address, read_token
+from daemon.runtime import exit_codes
+from daemon.settings import Remote
+
+MISSING = "the Model Context Protocol is not installed: pip install 'penstock[mcp]'"
+READY = "penstock mcp is listening at "
+KEYLESS = "set PENSTOCK_API_KEY to an API key of kind agent, or name its file with --token-file"
+
+
+def mcp(
+    http: Annotated[bool, typer.Option("--http", help="Serve streamable HTTP at /mcp instead of stdio.")] = False,
+    host: Annotated[str, typer.Option(help="Address to listen on with --http.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 picks a free port.")] = 8090,
+    allowed_host: Annotated[
+        list[str] | None, typer.Option(help="A further name that callers may use for this host; repeat for more.")
+    ] = None,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            "--token-file", parser=read_token, metavar="FILE", help="File of an API key; default: PENSTOCK_API_KEY."
+        ),
+    ] = None,
+    url: Url = None,
+) -> None:
+    """Let agents read, start runs and propose by the Model Context Protocol; no tool decides.
+
+    Over HTTP each caller's own bearer token is passed on; who sends none uses the configured key.
+    """
+    try:
+        from daemon.mcp.server import build, serve_http  # noqa: PLC0415 - an extra that may be missing
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] not in {"mcp", "mcp_types", "uvicorn", "starlette"}:
+            raise
+        raise error_exit(MISSING, exit_codes.CONFIG) from None
+    key = token or Remote().penstock_api_key
+    if not http:
+        if not key:
+            raise error_exit(KEYLESS, exit_codes.CONFIG)
+        build(address(url), key).run("stdio")
+        return
+    if not _is_loopback(host) and not allowed_host:
+        raise error_exit(f"{host} is not this machine alone: name it with --allowed-host", exit_codes.CONFIG)
+    try:
+        bound = socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except OSError as error:
+        raise error_exit(error, exit_codes.CONFIG) from None
+    with bound:
+        sys.stdout.write(f"{READY}http://{host}:{bound.getsockname()[1]}\n")
+        sys.stdout.flush()
+        serve_http(build(address(url), key), bound, host, allowed_host or ())
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

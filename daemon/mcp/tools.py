@@ -1,0 +1,68 @@
+"""What the tools do, each with one client of the service."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from daemon.client import Penstock, Run
+
+M = TypeVar("M", bound=BaseModel)
+Json = dict[str, Any]
+LISTED_MAX = 200
+EVENTS_MAX = 500
+
+
+async def list_templates(api: Penstock) -> Json:
+    return {"templates": await _some(api.templates(), LISTED_MAX)}
+
+
+async def get_canvas(api: Penstock, vertical: str) -> Json:
+    return _json(await api.canvas(vertical))
+
+
+async def list_gates(api: Penstock, vertical: str | None, limit: int) -> Json:
+    """The runs that wait at a gate, newest first."""
+    found = api.runs(status="parked", vertical=vertical, limit=min(limit, LISTED_MAX))
+    return {"gates": [_waiting(run) for run in await _first(found, limit)]}
+
+
+async def get_run(api: Penstock, run_id: str) -> Json:
+    return _json(await api.run(run_id))
+
+
+async def get_run_events(api: Penstock, run_id: str, after: int, limit: int) -> Json:
+    return {"events": await _some(api.events(run_id, after=after), limit)}
+
+
+async def start_run(api: Penstock, vertical: str, inputs: Json, key: str | None) -> Json:
+    return _json(await api.start(vertical, inputs=inputs, key=key))
+
+
+async def propose(api: Penstock, run_id: str, proposal: Json, key: str | None) -> Json:
+    return _json(await api.propose(run_id, **proposal, key=key))
+
+
+def _waiting(run: Run) -> Json:
+    shown = _json(run)
+    names = ("vertical", "status", "parked_at", "parked_gates", "gate", "created_by", "created_at", "updated_at")
+    return {"run_id": run.id, **{name: shown[name] for name in names}}
+
+
+async def _some(found: AsyncIterator[M], limit: int) -> list[Json]:
+    return [_json(one) for one in await _first(found, limit)]
+
+
+async def _first(found: AsyncIterator[M], limit: int) -> list[M]:
+    first: list[M] = []
+    async for one in found:
+        first.append(one)
+        if len(first) >= limit:
+            break
+    return first
+
+
+def _json(one: BaseModel) -> Json:
+    return one.model_dump(mode="json")

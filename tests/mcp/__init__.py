@@ -1,0 +1,1 @@
+"""Agents at the service, by the official SDK."""
