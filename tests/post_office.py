@@ -46,6 +46,7 @@ class PostOffice:
     tls: ssl.SSLContext | None = None
     tls_at_once: bool = False
     needs_login: bool = False
+    login_in_clear: bool = False
     answers: list[str] = field(default_factory=list)
     received: list[Received] = field(default_factory=list)
     attempts: int = 0
@@ -90,8 +91,9 @@ class PostOffice:
 
     def _protocol(self) -> SMTP:
         more: dict[str, Any] = {}
-        if self.needs_login:
-            more = {"authenticator": _authenticated, "auth_required": True, "auth_require_tls": not self.tls_at_once}
+        if self.needs_login or self.login_in_clear:
+            in_tls = self.needs_login and not self.tls_at_once
+            more = {"authenticator": _authenticated, "auth_required": True, "auth_require_tls": in_tls}
         starttls = None if self.tls_at_once else self.tls
         with catch_warnings():
             simplefilter("ignore", UserWarning)  # it does not know of TLS that is there from the beginning

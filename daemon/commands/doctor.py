@@ -15,6 +15,7 @@ from daemon.commands.base import AsJson, DataDir, echo, given, mistakes
 from daemon.doctor import environment
 from daemon.doctor.checks import Check, problem
 from daemon.doctor.database import contents
+from daemon.doctor.mail import mail
 from daemon.observability.logs import without_secrets
 from daemon.runtime import exit_codes
 from daemon.runtime.clock import utc_now
@@ -32,7 +33,7 @@ def doctor(data_dir: DataDir = None, as_json: AsJson = False) -> None:
     else:
         settings = without_secrets(effective.model_dump(mode="json"))
         checks += [*environment.versions(), *environment.folder(effective.data_dir)]
-        checks += [*environment.keys(effective), *contents(effective, utc_now())]
+        checks += [*environment.keys(effective), *contents(effective, utc_now()), *mail(effective)]
     well = not any(check.state == "problem" for check in checks)
     echo(_as_json(checks, settings, well=well) if as_json else _as_text(checks, settings))
     raise typer.Exit(0 if well else exit_codes.REFUSED)

@@ -70,10 +70,10 @@ def folder(path: Path) -> Iterator[Check]:
     if not path.is_dir():
         yield warning("folder", f"{path} is not there", "penstock serve makes it; is PENSTOCK_DATA_DIR right?")
         return
-    yield from _private("folder", path, "0700")
+    yield from private("folder", path, "0700")
     yield from _owned(path)
     for one in sorted(path.glob(f"{DATABASE}*")):
-        yield from _private("database", one, "0600")
+        yield from private("database", one, "0600")
     free, size = shutil.disk_usage(path).free, sum(one.stat().st_size for one in path.glob(f"{DATABASE}*"))
     text = f"{free // 2**20:,} MiB are free, the database has {size // 2**20:,} MiB"
     if free < FREE_BYTES_MIN:
@@ -122,7 +122,7 @@ def _key_file(purpose: str, path: Path) -> Check:
     return ok("keys", f"{path} holds {len(ring.keys)} ({purpose})")
 
 
-def _private(name: str, path: Path, mode: str) -> Iterator[Check]:
+def private(name: str, path: Path, mode: str) -> Iterator[Check]:
     found = path.stat()
     if found.st_mode & OTHERS:
         yield problem(name, f"{path} is open to others: {stat.filemode(found.st_mode)}", f"chmod {mode} {path}")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 import ssl
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP as WIRE
@@ -100,18 +100,27 @@ class Mailer:
     async def send(self, mail: Mail) -> None:
         """Hand a mail to the server; SMTPException, OSError or ValueError when it cannot be."""
         message = self._message(mail)
-        smtp = self.connection()
+        async with asyncio.timeout(SEND_TIMEOUT_S), self._connected() as smtp:
+            await smtp.send_message(message, sender=self._sender.addr_spec, recipients=[mail.to])
+
+    async def reach(self) -> None:
+        """Connect and log in without a mail; SMTPException or OSError when that fails."""
+        async with asyncio.timeout(SEND_TIMEOUT_S), self._connected():
+            pass
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[SMTP]:
+        """A connection, logged in where the server has a user."""
+        smtp = self._connection()
         try:
-            async with asyncio.timeout(SEND_TIMEOUT_S):
-                await smtp.connect()
-                await smtp.send_message(message, sender=self._sender.addr_spec, recipients=[mail.to])
-                with suppress(SMTPException):  # the mail was taken
-                    await smtp.quit()
+            await smtp.connect()
+            yield smtp
+            with suppress(SMTPException):  # the mail was taken
+                await smtp.quit()
         finally:
             smtp.close()
 
-    def connection(self) -> SMTP:
-        """A connection, logged in where the server has a user."""
+    def _connection(self) -> SMTP:
         server = self._server
         return SMTP(
             hostname=server.host,

@@ -68,7 +68,7 @@ async def _logins(folder: Path, report: Report, _given: argparse.Namespace) -> N
 
 async def _forgotten(folder: Path, report: Report, _given: argparse.Namespace) -> None:
     async with mailing(folder) as target:
-        await logins.forgotten(target, report, 1_000)
+        await logins.forgotten(target, report, 400)
 
 
 ATTACKS: dict[str, Attack] = {
