@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from daemon.identity.api_keys import hash_of
+from daemon.stores.sqlite.backups import back_up
+from daemon.stores.sqlite.connection import DATABASE
 from tests.web.operators import Operator
 from tests.web.support import (
     PATIENCE_S,
@@ -233,6 +235,7 @@ async def test_a_key_is_found_nowhere_in_clear(
     await agent.get("/process-runs/not-an-id")
     export = await ann.get("/audit/export")
     log = await ann.get("/audit/log")
+    await asyncio.to_thread(back_up, house.settings.data_dir / DATABASE, tmp_path / "backup.db")
     texts = [export.raw, log.raw, "".join(capfd.readouterr()).encode(), *contents(tmp_path)]
     needles = (secret.encode(), secret.encode().hex().encode())
     assert [needle for needle in needles for text in texts if needle in text] == []

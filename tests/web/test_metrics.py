@@ -70,6 +70,14 @@ async def test_requests_are_counted_and_timed_by_method_route_and_status(page: P
     assert seen("http_request_seconds_bucket", method="GET", route=route, le="+Inf") == 3
 
 
+async def test_no_key_is_in_the_figures(page: Page, house: House, ann: Person) -> None:
+    key = (await ann.post("/api-keys", {"name": "agent", "role": "member", "kind": "agent"})).json["key"]
+    for sent in (key, f"{key[:-1]}-"):
+        await house.send("GET", "/process-runs", headers={"Authorization": f"Bearer {sent}"})
+    async with ClientSession() as session, session.get(page.address) as response:
+        assert key[4:] not in await response.text()
+
+
 async def test_what_a_caller_makes_up_adds_no_labels(page: Page, house: House, ann: Person) -> None:
     for number, method in enumerate(("PROPFIND", "MKCOL", "LOCK")):
         await house.send("GET", f"/made/up/{number}")
