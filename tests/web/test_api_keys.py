@@ -96,6 +96,13 @@ async def test_a_machine_makes_no_keys_and_has_no_account(
     assert_problem(await service.send(method, path, body), 403, "forbidden", reason="machine")
 
 
+async def test_a_machine_changes_no_policy(ann: Person, house: House) -> None:
+    service = machine(house, await made(ann, kind="service", role="admin"))
+    path = f"/companies/{ann.session['company']['id']}/policy"
+    refused = await service.put(path, {"second_factor_from": "viewer"})
+    assert_problem(refused, 403, "forbidden", reason="machine")
+
+
 async def test_a_deleted_key_counts_no_longer(ann: Person, house: House) -> None:
     key = await made(ann)
     agent = machine(house, key)
