@@ -29,6 +29,7 @@ from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
 from daemon.identity.accounts import open_identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
+from daemon.identity.people import People
 from daemon.identity.sessions import USED_S
 from daemon.keys.change_log import LOOKED_S, KeyFileWatcher
 from daemon.keys.opening import open_key_files
@@ -148,6 +149,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         webhooks=_webhooks(settings, store, vault, engine),
         api_keys=ApiKeys(store, vault, utc_now, settings.company_api_keys_max),
         identity=identity,
+        people=People(store, identity.sessions, vault, utc_now),
         feed=engine.feed,
         sealer=sealer,
         background=background,

@@ -13,6 +13,9 @@ Reason = Literal["role", "machine"]
 ROLES = ("viewer", "member", "manager", "admin", "owner")
 """Each may do all that the one before it may."""
 
+GATE_ROLES = ROLES[ROLES.index("manager") :]
+"""The least roles that a gate may ask for."""
+
 MACHINE_ROLES_MAX = {"agent": "member", "service": "admin"}
 """The highest role of an API key of each kind."""
 
@@ -48,7 +51,6 @@ ACTIONS = {
         Action("connect", "member", "Store and test connectors"),
         Action("decide", "manager", "Decide at gates that ask for no higher role", PEOPLE),
         Action("cancel", "manager", "Cancel runs"),
-        Action("export", "manager", "Export the audit log"),
         Action("disconnect", "admin", "Delete connectors"),
         Action("webhooks", "admin", "Manage webhooks"),
         Action("people", "admin", "Manage members, invitations and groups", PEOPLE),

@@ -11,8 +11,6 @@ from actors.core.inputs import pointer, sentence
 from actors.core.run import Run
 from actors.core.template import GATE_TIERS, ConditionFailed, Edge, Node, Template
 
-ROLES = ("member", "manager", "owner")
-
 
 class Cleared(Struct, frozen=True):
     """The autopilot may go on, why, and at an exclusive gateway over which branch."""
@@ -51,13 +49,6 @@ def lacking(
     if isinstance(call, Missing):
         keys += [key for key in call.keys if pointer(key, template) is not None]
     return tuple(keys)
-
-
-def may_decide(role: str, needed: str | None) -> bool:
-    """Whether a role may decide where that role is needed; an unknown role may not."""
-    if role not in ROLES:
-        return False
-    return needed is None or (needed in ROLES and ROLES.index(role) >= ROLES.index(needed))
 
 
 def _rule(run: Run, node: Node) -> str | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from actors.core.approvals import Standing, differs
+from actors.core.authority import ACTIONS, refusal
 from actors.core.calls import Missing, Request, sendable
-from actors.core.governance import may_decide
 from actors.core.kinds import end_run, enter, leave, perform
 from actors.core.messages import CallSettled, Rejected, Resume, VerdictGiven
 from actors.core.run import DONE, RETRY, Run, Visit
@@ -25,11 +25,11 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
     if visit is None or visit.gate is None:
         return _not_here(run, message.gate)
     gate, now = visit.gate, turn.stands(visit)
-    if message.by_kind != "person":
-        more = {"required": gate.role, "reason": "machine"}
-        return Rejected("forbidden", "Only a person decides at a gate; an API key may propose.", more)
-    if not may_decide(message.role, gate.role):
-        return Rejected("forbidden", f"A decision here needs the role {gate.role}.", {"required": gate.role})
+    if (refused := refusal(message.role, message.by_kind, ACTIONS["decide"], gate.role)) is not None:
+        more = {"required": refused.required, "reason": refused.reason}
+        if refused.reason == "machine":
+            return Rejected("forbidden", "Only people decide at a gate; an API key may propose.", more)
+        return Rejected("forbidden", f"A decision here needs the role {refused.required}.", more)
     if (stale := _stale(turn, message, visit, now)) is not None:
         return stale
     if message.decision not in gate.decisions:

@@ -8,7 +8,7 @@ from typing import Any
 
 def change_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
     """The change that an event records, as JSON; None when no user made one."""
-    found = _of_run(event) or _of_log(event) or _of_session(event) or _of_service(event)
+    found = _of_run(event) or _of_log(event) or _of_people(event) or _of_session(event) or _of_service(event)
     if found is None:
         return None
     action, before, after, why = found
@@ -65,6 +65,29 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
             return "change_keys", event["before"], {"purpose": event["purpose"], "keys": event["after"]}, None
         case _:
             return None
+
+
+def _of_people(event: Mapping[str, Any]) -> _Found | None:
+    match event.get("type"):
+        case "member_changed":
+            after = {"member": event["member"], **event["after"]}
+            return _of_member(event["before"], event["after"]), event["before"], after, None
+        case "group_changed":
+            before, after = ({"group": event["group"], "members": event[side]} for side in ("before", "after"))
+            return "change_group", before, after, None
+        case "name_changed":
+            return "change_name", None, {name: event[name] for name in ("user", "name")}, None
+        case _:
+            return None
+
+
+def _of_member(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> str:
+    """What a change of a member is called."""
+    if after["status"] == "removed":
+        return "remove_member"
+    if after["status"] == "pending":
+        return "invite_member"
+    return "join" if before is None or before["status"] == "pending" else "change_role"
 
 
 def _of_session(event: Mapping[str, Any]) -> _Found | None:

@@ -15,14 +15,29 @@ Password = Annotated[str, Field(min_length=8, max_length=256)]
 
 
 class Registration(Request):
-    """A new company and its first user."""
+    """A new company and its first user, or a new user in the company of an invitation."""
 
     model_config = example({"email": "ada@example.test", "password": "correct horse", "company_name": "Example Health"})
 
     email: Email
     password: Password
-    company_name: Name
+    company_name: Name | None = None
+    invitation: str | None = Field(default=None, min_length=1, max_length=200, repr=False)
     name: Name | None = None
+
+
+class Founding(Registration):
+    """A registration without an invitation."""
+
+    company_name: Name
+    invitation: None = None
+
+
+class Newcomer(Registration):
+    """A registration with an invitation."""
+
+    company_name: None = None
+    invitation: str = Field(min_length=1, max_length=200, repr=False)
 
 
 class Login(Request):
@@ -33,6 +48,7 @@ class Login(Request):
     email: str = Field(max_length=1_000)
     password: str = Field(max_length=1_000)
     code: Code | None = None
+    company_id: str | None = Field(default=None, max_length=100)
 
 
 class NewPassword(Request):
@@ -89,6 +105,22 @@ class Account(Response):
     user: User
     company: Company
     role: str
+
+
+class Membership(Response):
+    """A company of a person, and the role there."""
+
+    id: str
+    name: str
+    role: str
+
+
+class OwnAccount(Account):
+    """Who makes the request, and the companies to switch to."""
+
+    member_id: str | None = None
+    kind: Literal["person", "service", "agent"]
+    companies: list[Membership]
 
 
 class Session(Account):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, closing
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -11,14 +12,14 @@ from typing import Any, NamedTuple, NoReturn
 from actors.core.authority import rank
 from actors.ports import Receipt
 from daemon.identity.passwords import InvalidCredentials, Passwords
-from daemon.identity.people import NotPermitted, UnknownMember
+from daemon.identity.people import Newcomer, NotPermitted, UnknownMember
 from daemon.identity.policies import Policies
 from daemon.identity.second_factors import Change, SecondFactors, WrongCode
 from daemon.identity.sessions import API_CLIENT, ClientInfo, Lifetimes, Session, Sessions
 from daemon.identity.tokens import NotAuthenticated, Principal, Tokens
 from daemon.keys.vault import Vault
-from daemon.model import SESSION, Account, Company, Member, Store, User
-from daemon.model.audit_events import SERVICE, Logged, LoginRefused, Registered, password_digest
+from daemon.model import SESSION, Account, Company, Member, Membership, Store, User
+from daemon.model.audit_events import SERVICE, Logged, LoginRefused, NameChanged, Registered, password_digest
 from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
 from daemon.settings import Settings
@@ -36,6 +37,10 @@ class NewOwner(NamedTuple):
     email: str
     password: str
     name: str | None = None
+
+
+class NoCompany(Exception):
+    """The person is a member of no company, or not of the one that was named."""
 
 
 class Identity:
@@ -80,14 +85,21 @@ class Identity:
         return session
 
     async def log_in(
-        self, email: str, password: str, client: ClientInfo = API_CLIENT, *, code: str | None = None
+        self,
+        email: str,
+        password: str,
+        client: ClientInfo = API_CLIENT,
+        *,
+        company_id: str | None = None,
+        code: str | None = None,
     ) -> Session:
-        """Create a session; InvalidCredentials without account or with a wrong password.
+        """Create a session in a company, or in that entered last.
 
-        Both take the same time: without an account the refusal goes into the service's own log.
-        CodeRequired or WrongCode after the right password of a person with a second factor.
+        InvalidCredentials without account or with a wrong password. Both take the same time:
+        without an account the refusal goes into the service's own log. After the right password:
+        CodeRequired or WrongCode of a person with a second factor, NoCompany of no member there.
         """
-        account = await self._store.account_by_email(email)
+        account = await self._store.account_by_email(email, company_id)
         if not await self._fits(account, password) or account is None:
             await self._refuse(account, email)
         try:
@@ -96,16 +108,39 @@ class Identity:
             refused = LoginRefused(at=self._now(), by=email[:EMAIL_CHARS_MAX], reason=SECOND_FACTOR)
             await self._store.log(Logged(account.company.id, refused))
             raise
+        if account.member.status != "active":
+            raise NoCompany
         session, entered = self.sessions.begin(account, client)
         if not await self._store.begin_session(session.record, account.user.epoch, entered):
             await self._refuse(account, email)  # the password was changed meanwhile
         return session
 
-    async def confirm(self, email: str, password: str) -> None:
-        """InvalidCredentials unless the password is that of the account."""
+    async def confirm(self, email: str, password: str) -> User:
+        """The user with that password; InvalidCredentials otherwise."""
         account = await self._store.account_by_email(email)
-        if not await self._fits(account, password):
+        if not await self._fits(account, password) or account is None:
             await self._refuse(account, email)
+        return account.user
+
+    async def known(self, email: str) -> bool:
+        """Whether an address has an account: only for who may know."""
+        return await self._store.account_by_email(email) is not None
+
+    async def newcomer(self, email: str, password: str, name: str | None) -> Newcomer:
+        """A new user, to join the company of an invitation."""
+        return Newcomer(email, await self._passwords.hash(password), name)
+
+    async def companies(self, principal: Principal) -> Sequence[Membership]:
+        """The companies that a person is a member of."""
+        return await self._store.memberships(principal.user_id)
+
+    async def rename(self, principal: Principal, name: str | None) -> Account:
+        """Give the caller another display name."""
+        account = await self.account(principal)
+        user = replace(account.user, name=name)
+        event = NameChanged(at=self._now(), by=principal.email, name=name, user=user.id, via=principal.via)
+        await self._store.rename(user, Logged(user.company_id, event))
+        return replace(account, user=user)
 
     async def change_password(self, principal: Principal, current: str, new: str) -> None:
         """Replace the password, and end the user's other sessions; InvalidCredentials if wrong."""

@@ -13,9 +13,11 @@ from actors.core.authority import rank
 from actors.ports import Receipt
 from daemon.identity.sessions import ClientInfo, Session, Sessions
 from daemon.identity.tokens import NotAuthenticated, Principal
+from daemon.keys.vault import INVITATION, Vault
 from daemon.model import (
     Account,
     AlreadyMember,
+    Group,
     GroupEdit,
     Invitation,
     Joining,
@@ -65,8 +67,9 @@ class LastOwner(Exception):
 class TooMany(Exception):
     """The company has as many members or groups as it may have."""
 
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
+    def __init__(self, what: Literal["members", "groups"], limit: int) -> None:
+        super().__init__(what, limit)
+        self.what = what
         self.limit = limit
 
 
@@ -108,8 +111,9 @@ class Newcomer:
 class People:
     """Changes of members and groups; each counts on every daemon when it returns."""
 
-    def __init__(self, store: Store, sessions: Sessions, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, sessions: Sessions, vault: Vault, now: Callable[[], datetime]) -> None:
         self._store = store
+        self._vault = vault
         self._sessions = sessions
         self._now = now
 
@@ -118,14 +122,14 @@ class People:
         principal: Principal,
         email: str,
         role: str,
-        receipt: Callable[[Invited], Receipt | None] = lambda _: None,
+        receipt: Callable[[Invited, bytes], Receipt | None] = lambda *_: None,
     ) -> Invited:
         """Invite a person; one who is invited already gets another invitation for this one."""
         _check_rank(principal, role)
         company_id = principal.company_id
         before = await self._store.member_by_email(company_id, email)
         if before is None and await self._store.count_members(company_id) >= MEMBERS_MAX:
-            raise TooMany(MEMBERS_MAX)
+            raise TooMany("members", MEMBERS_MAX)
         if before is not None:
             if before.status == "active":
                 raise AlreadyMember
@@ -138,9 +142,14 @@ class People:
         invited = Invited(after, token, invitation.expires_at)
         edit = MemberEdit(before, after)
         event = member_changed(edit, principal.email, principal.via, invitation)
-        change = PeopleChange(company_id, (edit,), (event,), invitation, receipt(invited))
+        sealed = await self._vault.seal(company_id, after.id, INVITATION, token)
+        change = PeopleChange(company_id, (edit,), (event,), invitation, receipt(invited, sealed))
         await self._change(change)
         return invited
+
+    async def open(self, company_id: str, member_id: str, sealed: bytes) -> str:
+        """The token of an invitation, as it was sealed for a receipt."""
+        return await self._vault.open(company_id, member_id, INVITATION, sealed)
 
     async def change_role(self, principal: Principal, member_id: str, role: str) -> Member:
         """Give a member another role, nobody one above the caller's own."""
@@ -164,7 +173,9 @@ class People:
             _check_rank(principal, before.role)
         await self._edited(principal, before, status="removed")
 
-    async def hand_over(self, principal: Principal, member_id: str) -> Member:
+    async def hand_over(
+        self, principal: Principal, member_id: str, receipt: Callable[[Member], Receipt | None] = lambda _: None
+    ) -> Member:
         """Make another member the owner; the caller becomes an admin."""
         heir, owner = await self._member(principal, member_id), await self._member(principal, principal.member_id)
         if heir.status != "active":
@@ -176,8 +187,9 @@ class People:
             MemberEdit(owner, replace(owner, role=ADMIN, changed_at=self._after(owner))),
         )
         events = tuple(member_changed(edit, principal.email, principal.via) for edit in edits)
-        await self._change(PeopleChange(principal.company_id, edits, events))
-        return edits[0].after
+        heir = edits[0].after
+        await self._change(PeopleChange(principal.company_id, edits, events, receipt=receipt(heir)))
+        return heir
 
     async def look(self, token: str) -> Looked:
         """What an invitation is for."""
@@ -232,19 +244,19 @@ class People:
             await self._sessions.end(principal, principal.session_id)
         return session
 
-    async def put_group(self, principal: Principal, name: str, members: Sequence[str]) -> None:
+    async def put_group(self, principal: Principal, name: str, members: Sequence[str]) -> Group:
         """Write a group; UnknownMember for one that is none, or not active."""
         for _ in range(ATTEMPTS_MAX):
             groups = await self._store.groups(principal.company_id)
             before = next((one.members for one in groups if one.name == name), None)
             if before is None and len(groups) >= GROUPS_MAX:
-                raise TooMany(GROUPS_MAX)
+                raise TooMany("groups", GROUPS_MAX)
             after = tuple(sorted(set(members)))
             for member_id in after:
                 if (await self._member(principal, member_id)).status != "active":
                     raise UnknownMember(member_id)
             if after == before or await self._edit_group(principal, name, before, after):
-                return
+                return Group(name, after)
         raise MemberChanged
 
     async def delete_group(self, principal: Principal, name: str) -> None:

@@ -24,6 +24,7 @@ from daemon.keys.keyring import KeyRing
 from daemon.model import CompanyKey, CompanyKeys
 
 AUTH_TOKEN = "auth_token"  # noqa: S105 - the name of a field
+INVITATION = "invitation"
 WEBHOOK_SECRET = "webhook_secret"  # noqa: S105 - as above
 API_KEY = "api_key"
 VERSION = 2

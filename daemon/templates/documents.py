@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
-from actors.core.governance import ROLES
+from actors.core.authority import GATE_ROLES
 from actors.core.template import Flow, Kind, Tier, ToolEffect
 
 _COMMON = frozenset({"id", "kind", "label", "tier"})
@@ -94,7 +94,7 @@ def misplaced(document: Document) -> Iterator[str]:
     for step in document.steps:
         for name in sorted(step.model_fields_set - _BELONGS[step.kind]):
             yield f"misplaced_field at {step.id}: a step of kind {step.kind} has no {name}"
-        if step.role is not None and step.role not in ROLES:
-            yield f"unknown_role at {step.id}: {step.role} is none of {', '.join(ROLES)}"
+        if step.role is not None and step.role not in GATE_ROLES:
+            yield f"unknown_role at {step.id}: {step.role} is none of {', '.join(GATE_ROLES)}"
         if step.kind == "end" and step.outcome is None:
             yield f"end_without_outcome at {step.id}: an end says how the process ended"

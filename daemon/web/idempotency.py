@@ -23,6 +23,7 @@ from daemon.web.bodies import idempotency_key, read_object
 from daemon.web.incoming import beside_loop
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.authority import permit
 from daemon.web.problems import Problem
 from daemon.web.responses import StoredResponse, replayed
 
@@ -115,6 +116,10 @@ def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[Ex
     """
 
     def around(execute: ExecuteRequest) -> Handler:
+        async def permitted(request: web.Request, body: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
+            await permit(request)
+            return await execute(request, body, key)
+
         @wraps(execute)
         async def handler(request: web.Request) -> web.StreamResponse:
             body = await read_object(request, optional=optional)
@@ -124,7 +129,7 @@ def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[Ex
             digest = await beside_loop(request, partial(fingerprint, body))
             key = IdempotencyKey(principal_of(request).company_id, request.path.rstrip("/"), text, digest)
             store = request.app[IDEMPOTENCY]
-            executing, finishing = partial(execute, request, body, key), partial(finish, request, key)
+            executing, finishing = partial(permitted, request, body, key), partial(finish, request, key)
             return (await store.answer(key, executing, finishing)).response()
 
         return handler

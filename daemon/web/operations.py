@@ -9,11 +9,13 @@ from typing import Any, NamedTuple, get_origin
 
 from aiohttp import web
 
+from actors.core.authority import ACTIONS
 from daemon.contract.base import Request
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PAGED = ("limit", "cursor")
 KEYED = ("Idempotency-Key",)
+PUBLIC = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +24,12 @@ class Operation:
 
     `problems` are statuses of refusals beyond those that follow from path, query and body. `also`
     are further statuses with the same response. A `stream` can be read as server-sent events.
+
+    `action` is what the table of authority calls it; `PUBLIC` needs no token.
     """
 
     summary: str
+    action: str
     response: Any = None
     status: int = 200
     request: type[Request] | None = None
@@ -32,12 +37,20 @@ class Operation:
     headers: tuple[str, ...] = ()
     problems: tuple[int, ...] = ()
     also: tuple[int, ...] = ()
-    public: bool = False
     media: str = "application/json"
     stream: bool = False
 
+    def __post_init__(self) -> None:
+        if self.action != PUBLIC and self.action not in ACTIONS:
+            raise ValueError(f"{self.summary}: {self.action!r} is no action of the table of authority.")
+
     def __call__(self, handler: Handler) -> Endpoint:
         return Endpoint(handler, self)
+
+    @property
+    def public(self) -> bool:
+        """Whether it needs no token."""
+        return self.action == PUBLIC
 
     @property
     def is_list(self) -> bool:

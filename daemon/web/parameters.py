@@ -14,6 +14,7 @@ LIMIT_MAX = 200
 ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """The id of a run or a webhook."""
 TOOL_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+GROUP_NAME = r"[a-z0-9][a-z0-9-]{0,62}"
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 NUMBER_MAX = 10**18 - 1
 STRING = {"type": "string"}
@@ -32,6 +33,7 @@ PATH: Mapping[str, Any] = {
     "member_id": _string("The id of a member", format="uuid"),
     "key_id": _string("The id of an API key", format="uuid"),
     "run_id": _string("The id of a run", format="uuid"),
+    "name": _string("The name of a group", pattern=f"^{GROUP_NAME}$"),
     "session_id": _string("The id of a session", format="uuid"),
     "tool_id": _string("The tool that a template names", pattern=f"^{TOOL_ID.pattern}$"),
     "vertical": _string("The name of a template", minLength=1),

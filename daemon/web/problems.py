@@ -10,7 +10,7 @@ from aiohttp import web
 from actors.actor import Overloaded, Stopped
 from actors.core.messages import Rejected
 from actors.ports import StoreFailed
-from daemon.identity.accounts import InvalidCredentials, NotAuthenticated
+from daemon.identity.accounts import InvalidCredentials, NoCompany, NotAuthenticated
 from daemon.identity.password_resets import ResetExpired
 from daemon.identity.passwords import Busy
 from daemon.identity.second_factors import AlreadyEnrolled, CodeRequired, WrongCode
@@ -37,9 +37,13 @@ _STATUS = {
     "not_parked": (409, "Not parked"),
     "email_taken": (409, "E-mail taken"),
     "already_exists": (409, "Already exists"),
+    "already_member": (409, "Already a member"),
+    "last_owner": (409, "Last owner"),
+    "conflict": (409, "Conflict"),
     "not_cancellable": (409, "Not cancellable"),
     "not_retryable": (409, "Not retryable"),
     "reset_expired": (410, "Reset expired"),
+    "invitation_expired": (410, "Invitation expired"),
     "stale": (412, "Stale"),
     "too_large": (413, "Too large"),
     "unsupported_media_type": (415, "Unsupported media type"),
@@ -190,12 +194,10 @@ def of(error: Exception) -> Problem | None:
             return error
         case NotAuthenticated():
             return not_authenticated(sent=True)
-        case InvalidCredentials() | CodeRequired() | AlreadyEnrolled():
+        case InvalidCredentials() | CodeRequired() | AlreadyEnrolled() | NoCompany() | ResetExpired():
             return _of_credentials(error)
         case EmailTaken():
             return email_taken()
-        case ResetExpired():
-            return Problem("reset_expired", "This link was used, or has expired; ask for another.")
         case BudgetExceeded():
             return quota_exceeded(error.budget, error.limit, str(error), retry_after_s=None)
         case web.HTTPException():
@@ -204,8 +206,13 @@ def of(error: Exception) -> Problem | None:
             return _of_trouble(error)
 
 
-def _of_credentials(error: InvalidCredentials | CodeRequired | AlreadyEnrolled) -> Problem:
+def _of_credentials(error: InvalidCredentials | CodeRequired | AlreadyEnrolled | NoCompany | ResetExpired) -> Problem:
     match error:
+        case NoCompany():
+            detail = "You are no member of a company here: ask for an invitation."
+            return Problem("forbidden", detail, {"reason": "no_company"})
+        case ResetExpired():
+            return Problem("reset_expired", "This link was used, or has expired; ask for another.")
         case AlreadyEnrolled():
             return Problem("already_exists", "There is a second factor; remove it before another is enrolled.")
         case CodeRequired():

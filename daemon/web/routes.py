@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.web.resources import accounts, audit, connectors, events, health, runs, sessions, templates, webhooks
-from daemon.web.resources.people import api_keys, passwords, policies, second_factors
+from daemon.web.resources.people import api_keys, joining, members, passwords, policies, second_factors
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -11,6 +11,7 @@ ROUTES = (
     ("POST", "/auth/login", accounts.log_in),
     ("POST", "/auth/logout", accounts.log_out),
     ("GET", "/auth/me", accounts.get_account),
+    ("PATCH", "/auth/me", accounts.rename_account),
     ("POST", "/auth/password", accounts.change_password),
     ("POST", "/auth/second-factor", second_factors.begin_second_factor),
     ("DELETE", "/auth/second-factor", second_factors.remove_second_factor),
@@ -25,6 +26,17 @@ ROUTES = (
     ("POST", "/api-keys/", api_keys.create_api_key),
     ("GET", "/api-keys/", api_keys.list_api_keys),
     ("DELETE", "/api-keys/{key_id}", api_keys.delete_api_key),
+    ("POST", "/auth/switch", joining.switch_company),
+    ("POST", "/auth/invitation", members.look_at_invitation),
+    ("POST", "/invitations/accept", joining.accept_invitation),
+    ("GET", "/companies/{company_id}/members/", members.list_members),
+    ("POST", "/companies/{company_id}/members/", members.invite_member),
+    ("PATCH", "/companies/{company_id}/members/{member_id}", members.change_member),
+    ("DELETE", "/companies/{company_id}/members/{member_id}", members.remove_member),
+    ("POST", "/companies/{company_id}/owner", members.hand_over),
+    ("GET", "/companies/{company_id}/groups/", members.list_groups),
+    ("PUT", "/companies/{company_id}/groups/{name}", members.put_group),
+    ("DELETE", "/companies/{company_id}/groups/{name}", members.delete_group),
     ("GET", "/process-templates/", templates.list_templates),
     ("GET", "/process-templates/{vertical}", templates.get_template),
     ("GET", "/process-templates/{vertical}/canvas", templates.get_canvas),

@@ -19,6 +19,7 @@ from daemon.engine.stored_budgets import StoredBudgets
 from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.identity.password_resets import PasswordResets
+from daemon.identity.people import People
 from daemon.mail.mails import Mails
 from daemon.model import Rates, Store
 from daemon.model.tracing import Tracer
@@ -47,6 +48,7 @@ class Services:
     webhooks: WebhookService
     identity: Identity
     api_keys: ApiKeys
+    people: People
     feed: Feed
     sealer: Sealer
     background: Background

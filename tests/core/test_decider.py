@@ -143,7 +143,7 @@ def test_whoever_comes_second_sees_who_was_first() -> None:
 def test_a_verdict_needs_the_role_of_the_gate() -> None:
     talk = Conversation(SIGNOFF).start()
     assert refusal(talk, gate="signoff", role="member") == "forbidden"
-    assert talk.refusal.more == {"required": "manager"}
+    assert talk.refusal.more == {"required": "manager", "reason": "role"}
     talk.resume("signoff", role="manager")
     assert talk.run.status == "completed"
 

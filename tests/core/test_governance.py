@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from msgspec.structs import replace
 
-from actors.core.governance import Cleared, Held, may_decide, resolve
+from actors.core.governance import Cleared, Held, resolve
 from actors.core.run import Run
 from actors.core.template import Condition, Node, Template
 from tests.conversations import MORNING
@@ -101,28 +101,3 @@ def test_a_gateway_takes_the_first_branch_that_clearly_holds(
     when = {"first": first} if second is None else {"first": first, "second": second}
     template = process(choice("a"), end(), ways="a -[first]-> end\na -[second]-> end", when=when)
     assert resolve(RUN, template.node("a"), template) == answer
-
-
-@pytest.mark.parametrize(
-    ("role", "needed", "allowed"),
-    [
-        ("member", None, True),
-        ("manager", None, True),
-        ("owner", None, True),
-        ("member", "member", True),
-        ("member", "manager", False),
-        ("member", "owner", False),
-        ("manager", "member", True),
-        ("manager", "manager", True),
-        ("manager", "owner", False),
-        ("owner", "member", True),
-        ("owner", "manager", True),
-        ("owner", "owner", True),
-        ("visitor", None, False),
-        ("visitor", "member", False),
-        ("", None, False),
-        ("owner", "medical director", False),
-    ],
-)
-def test_a_role_may_decide_where_it_or_a_lesser_one_is_needed(role: str, needed: str | None, allowed: bool) -> None:
-    assert may_decide(role, needed) is allowed

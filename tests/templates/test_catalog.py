@@ -209,7 +209,7 @@ def test_a_task_whose_own_tier_is_a_gates_may_be_irreversible() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("role: manager", "role: emperor", "unknown_role at sign: emperor is none of member, manager, owner"),
+        ("role: manager", "role: emperor", "unknown_role at sign: emperor is none of manager, admin, owner"),
         ("role: manager", "tool: pen", "misplaced_field at sign: a step of kind gate has no tool"),
         (
             "label: Paid, outcome: paid",

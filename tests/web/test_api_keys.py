@@ -81,7 +81,6 @@ async def test_a_machine_never_decides(ann: Person, house: House, kind: str, rol
     [
         ("POST", "/api-keys", {**AGENT, "name": "child"}),
         ("DELETE", "/api-keys/01900000-0000-7000-8000-000000000000", None),
-        ("GET", "/auth/me", None),
         ("POST", "/auth/logout", {}),
         ("POST", "/auth/password", {"current": "correct horse", "new": "another horse battery"}),
         ("GET", "/auth/sessions", None),
@@ -101,6 +100,16 @@ async def test_a_machine_changes_no_policy(ann: Person, house: House) -> None:
     path = f"/companies/{ann.session['company']['id']}/policy"
     refused = await service.put(path, {"second_factor_from": "viewer"})
     assert_problem(refused, 403, "forbidden", reason="machine")
+
+
+async def test_a_machine_is_told_whose_it_is(ann: Person, house: House) -> None:
+    key = await made(ann)
+    me = (await machine(house, key).get("/auth/me")).json
+    assert me["kind"] == "agent"
+    assert me["role"] == key["role"]
+    assert me["company"] == ann.session["company"]
+    assert (me["member_id"], me["user"]["name"]) == (None, key["name"])
+    assert me["companies"] == [{**ann.session["company"], "role": key["role"]}]
 
 
 async def test_a_deleted_key_counts_no_longer(ann: Person, house: House) -> None:

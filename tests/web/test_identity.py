@@ -55,7 +55,10 @@ async def test_logging_in_opens_another_session_of_the_same_user(ann: Person) ->
 async def test_me_says_who_i_am(ann: Person) -> None:
     answer = await ann.get("/auth/me")
     assert answer.status == 200
-    assert answer.json == {name: ann.session[name] for name in ("user", "company", "role")}
+    shown = {name: ann.session[name] for name in ("user", "company", "role")}
+    companies = [{**ann.session["company"], "role": "owner"}]
+    mine = {"member_id": ann.session["user"]["id"], "kind": "person", "companies": companies}
+    assert answer.json == {**shown, **mine}
 
 
 async def test_logging_out_revokes_this_token_at_once_and_for_good(ann: Person) -> None:

@@ -160,7 +160,7 @@ async def test_answers_have_the_shapes_that_the_document_gives_them(ann: Person)
     put: dict[str, Any] = {"base_url": "https://api.example.com", "auth_type": "bearer", "auth_token": "secret"}
     answers = {
         "Session": ann.session,
-        "Account": (await ann.get("/auth/me")).json,
+        "OwnAccount": (await ann.get("/auth/me")).json,
         "TemplateDetail": (await ann.get("/process-templates/line")).json,
         "Canvas": (await ann.get("/process-templates/line/canvas")).json,
         "Connector": (await ann.put("/connectors/tool", put)).json,

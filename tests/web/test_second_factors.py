@@ -9,15 +9,14 @@ from contextlib import closing
 from typing import Any
 
 import pytest
-from argon2 import PasswordHasher
 from pyotp import TOTP
 
-from daemon.identity.people import Newcomer, People
 from daemon.identity.second_factors import RECOVERY_CODES, STEP_S
 from daemon.identity.sessions import API_CLIENT
 from daemon.settings import Settings
 from daemon.web.rate_limits import CODES
 from tests.web.operators import Operator
+from tests.web.people import colleague
 from tests.web.support import PASSWORD, Answer, EventStream, House, Person, assert_problem
 from tests.web.test_policy import policy_of
 
@@ -49,26 +48,9 @@ def factor_of(person: Person) -> str:
     return f"/companies/{person.session['company']['id']}/members/{member}/second-factor"
 
 
-def people_of(house: House) -> People:
-    services = house.services
-    return People(services.store, services.identity.sessions, services.now)
-
-
-async def colleague(owner: Person, name: str, role: str) -> Person:
-    """A new person, who joins the company."""
-    people, email = people_of(owner.house), f"{name}@{name}.test"
-    principal = owner.house.services.identity.principal(owner.token)
-    token = (await people.invite(principal, email, role)).token
-    hashed = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
-    session = await people.join(Newcomer(email, hashed, name), token, API_CLIENT, lambda _: None)
-    user, company = session.account.user, session.account.company
-    shown = {"token": session.token, "user": {"id": user.id, "email": email}, "company": {"id": company.id}}
-    return Person(owner.house, {**shown, "member_id": session.account.member.id})
-
-
 async def joined(owner: Person, person: Person, role: str) -> None:
     """Somebody of another company joins this one, too."""
-    people, identity = people_of(owner.house), owner.house.services.identity
+    people, identity = owner.house.services.people, owner.house.services.identity
     token = (await people.invite(identity.principal(owner.token), person.email, role)).token
     await people.accept(identity.principal(person.token), token, API_CLIENT)
 

@@ -12,7 +12,7 @@ from daemon.identity.accounts import NotAuthenticated, Principal
 from daemon.identity.api_keys import PREFIX
 from daemon.web import cookies
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.problems import Problem, not_authenticated, second_factor_needed
+from daemon.web.problems import not_authenticated, second_factor_needed
 from daemon.web.services import SERVICES, Services
 
 PRINCIPAL = web.RequestKey("principal", Principal)
@@ -23,7 +23,7 @@ OWN = "/auth/"
 NOBODY = ""
 _OPEN = frozenset(
     {
-        *("/auth/register", "/auth/login", cookies.REFRESH_PATH),
+        *("/auth/register", "/auth/login", "/auth/invitation", cookies.REFRESH_PATH),
         *("/auth/options", "/auth/password/forgotten", "/auth/password/reset"),
         *(HEALTH, "/openapi.json", "/docs", "", "/"),
     }
@@ -57,15 +57,6 @@ def company_of(request: web.Request) -> str:
     """The company of who makes the request; all who need no token count as one."""
     principal = request.get(PRINCIPAL)
     return NOBODY if principal is None else principal.company_id
-
-
-def person_of(request: web.Request, required: str = "viewer") -> Principal:
-    """Who makes the request; 403 for a machine."""
-    principal = principal_of(request)
-    if principal.kind != "person":
-        more = {"required": required, "reason": "machine"}
-        raise Problem("forbidden", "Only a person may do this, not an API key.", more)
-    return principal
 
 
 async def authenticate_again(request: web.Request) -> None:

@@ -26,7 +26,8 @@ DESCRIPTION = "Governed process runs: what is safe flows, everything else waits 
 TAGS = {
     "auth": "Companies, users and sessions.",
     "api-keys": "Keys of services and agents, which never decide at a gate.",
-    "companies": "What a company asks of its people.",
+    "companies": "The people of a company: members, groups, and what is asked of them.",
+    "invitations": "Join a company.",
     "process-templates": "The processes that can be run.",
     "process-runs": "Start runs, read them, and decide at their gates.",
     "audit": "Evidence that verifies offline: hash chains, signed checkpoints, the company's log.",
@@ -116,7 +117,7 @@ def _responses(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
 def _refusals(path: str, operation: Operation) -> list[int]:
     found = {503, *operation.problems}
     if not operation.public:
-        found |= {401, 429}
+        found |= {401, 403, 429}
     if "{" in path:
         found.add(404)
     if operation.query:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -9,9 +10,11 @@ from aiohttp import web
 
 from actors.ports import Receipt
 from daemon.contract import accounts as contract
+from daemon.contract import people
 from daemon.contract.base import Empty
 from daemon.identity.accounts import InvalidCredentials, NewOwner, Session
 from daemon.identity.sessions import ClientInfo
+from daemon.identity.tokens import Principal
 from daemon.identity.weak_passwords import weakness
 from daemon.model import Account, EmailTaken
 from daemon.runtime.json_codec import dumps, loads
@@ -19,11 +22,12 @@ from daemon.web import cookies
 from daemon.web.bodies import idempotency_key, parse, read, read_object
 from daemon.web.clients import CLIENTS
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, key_reused
-from daemon.web.middleware.auth import person_of
+from daemon.web.middleware.auth import principal_of
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.operations import KEYED, Operation
-from daemon.web.problems import Problem, email_taken, invalid
+from daemon.web.operations import KEYED, PUBLIC, Operation
+from daemon.web.problems import Problem, email_taken, existing, invalid
 from daemon.web.rate_limits import RATE_LIMITS
+from daemon.web.resources.people.members import refusing
 from daemon.web.responses import JSON, StoredResponse, json_response, problem_response
 from daemon.web.services import SERVICES
 
@@ -33,21 +37,25 @@ USER_AGENT_CHARS_MAX = 200
 
 @Operation(
     "Register a company",
+    PUBLIC,
     contract.Session,
     201,
     contract.Registration,
     headers=KEYED,
     problems=(403, 409, 429),
-    public=True,
 )
 async def register(request: web.Request) -> web.Response:
-    """Makes a company and its owner, and logs the owner in. An e-mail address has one account."""
+    """Makes a company and its owner, and logs the owner in. An e-mail address has one account.
+
+    With an `invitation` in place of `company_name` the account joins the company that invited it.
+    """
     of_page = cookies.of_page(request)
-    if request.app[SERVICES].settings.registration == "invited":
-        raise Problem("forbidden", "Only who is invited may register here.", {"reason": "invited"})
     await request.app[RATE_LIMITS].registration(request)
     raw = await read_object(request)
-    body = await parse(request, contract.Registration, raw)
+    if request.app[SERVICES].settings.registration == "invited" and raw.get("invitation") is None:
+        raise Problem("forbidden", "Only who is invited may register here.", {"reason": "invited"})
+    kind = contract.Founding if raw.get("invitation") is None else contract.Newcomer
+    body: contract.Registration = await parse(request, kind, raw)
     text = idempotency_key(request)
     if of_page:
         return granted(request, await _register(request, body, None), 201)
@@ -57,7 +65,7 @@ async def register(request: web.Request) -> web.Response:
     return await _register_once(request, body, text, fingerprint(public))
 
 
-@Operation("Log in", contract.Session, request=contract.Login, problems=(401, 429), public=True)
+@Operation("Log in", PUBLIC, contract.Session, request=contract.Login, problems=(401, 429))
 async def log_in(request: web.Request) -> web.Response:
     """Gives a token for an e-mail address and its password.
 
@@ -70,24 +78,26 @@ async def log_in(request: web.Request) -> web.Response:
     await limits.network(request)
     body = await read(request, contract.Login)
     async with limits.password(request, body.email), limits.code(body.email):
-        session = await services.identity.log_in(body.email, body.password, client_of(request), code=body.code)
+        session = await services.identity.log_in(
+            body.email, body.password, client_of(request), company_id=body.company_id, code=body.code
+        )
     return granted(request, session, 200) if of_page else json_response(session_json(session))
 
 
-@Operation("Log out", status=204, request=Empty, problems=(403,))
+@Operation("Log out", "account", status=204, request=Empty)
 async def log_out(request: web.Request) -> web.Response:
     """Ends the session at once and for good: its tokens no longer count."""
     services = request.app[SERVICES]
     await read(request, Empty)
-    await services.identity.sessions.log_out(person_of(request))
+    await services.identity.sessions.log_out(principal_of(request))
     gone = web.Response(status=204)
     return cookies.closed(request, gone) if cookies.token_of(request) else gone
 
 
-@Operation("Change the password", status=204, request=contract.NewPassword, problems=(401, 403, 429))
+@Operation("Change the password", "account", status=204, request=contract.NewPassword, problems=(401, 429))
 async def change_password(request: web.Request) -> web.Response:
     """Replaces the caller's own password, and ends all other sessions of the caller."""
-    services, principal = request.app[SERVICES], person_of(request)
+    services, principal = request.app[SERVICES], principal_of(request)
     body = await read(request, contract.NewPassword)
     account = await services.identity.account(principal)
     check_strength("/new", body.new, account.user.email, account.company.name)
@@ -96,10 +106,21 @@ async def change_password(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-@Operation("Get the account", contract.Account, problems=(403,))
+@Operation("Get the account", "read", contract.OwnAccount)
 async def get_account(request: web.Request) -> web.Response:
-    """The user, company and role that the token stands for."""
-    return json_response(_account_json(await request.app[SERVICES].identity.account(person_of(request))))
+    """The user, company and role that the token stands for, and the companies to switch to."""
+    principal = principal_of(request)
+    if principal.kind != "person":
+        return json_response(await _machine_json(request, principal))
+    return json_response(await _own_json(request, await _account(request)))
+
+
+@Operation("Change one's name", "account", contract.OwnAccount, request=people.DisplayName)
+async def rename_account(request: web.Request) -> web.Response:
+    """Changes the name that others are shown of the caller."""
+    body = await read(request, people.DisplayName)
+    renamed = await request.app[SERVICES].identity.rename(principal_of(request), body.name)
+    return json_response(await _own_json(request, renamed))
 
 
 def granted(request: web.Request, session: Session, status: int) -> web.Response:
@@ -146,7 +167,7 @@ async def _register_once(request: web.Request, body: contract.Registration, text
 
 async def _register(request: web.Request, body: contract.Registration, key: IdempotencyKey | None) -> Session:
     identity = request.app[SERVICES].identity
-    check_strength("/password", body.password, body.email, body.company_name)
+    check_strength("/password", body.password, body.email, body.company_name or "")
 
     def receipt(session: Session) -> Receipt | None:
         """Keeps all of the session but the token, which is signed again from its claims."""
@@ -156,9 +177,30 @@ async def _register(request: web.Request, body: contract.Registration, key: Idem
         kept = {"claims": claims, "key_id": key_id, "session": {**session_json(session), "token": None}}
         return key.sealed_receipt(dumps(kept))
 
-    owner = NewOwner(body.company_name, body.email, body.password, body.name)
+    if body.invitation is not None:
+        return await _join(request, body, body.invitation, receipt)
+    owner = NewOwner(body.company_name or "", body.email, body.password, body.name)
     async with request.app[RATE_LIMITS].hashing(request):
         return await identity.register(owner, client_of(request), receipt)
+
+
+async def _join(
+    request: web.Request, body: contract.Registration, token: str, receipt: Callable[[Session], Receipt | None]
+) -> Session:
+    """Joins the company of an invitation; who has an account proves it by the password."""
+    services, limits = request.app[SERVICES], request.app[RATE_LIMITS]
+    with refusing():
+        await services.people.look(token)
+        if await services.identity.known(body.email):
+            try:
+                async with limits.password(request, body.email):
+                    user = await services.identity.confirm(body.email, body.password)
+            except InvalidCredentials:
+                raise EmailTaken from None
+            return await services.people.enter(user, token, client_of(request))
+        async with limits.hashing(request):
+            newcomer = await services.identity.newcomer(body.email, body.password, body.name)
+        return await services.people.join(newcomer, token, client_of(request), receipt)
 
 
 async def _replay_registration(request: web.Request, body: contract.Registration, receipt: Receipt) -> StoredResponse:
@@ -188,6 +230,26 @@ def check_strength(where: str, password: str, *own_names: str) -> None:
 
 def _registered(session: dict[str, Any]) -> StoredResponse:
     return StoredResponse(201, dumps(session), {"Content-Type": JSON})
+
+
+async def _account(request: web.Request) -> Account:
+    return await request.app[SERVICES].identity.account(principal_of(request))
+
+
+async def _machine_json(request: web.Request, principal: Principal) -> dict[str, Any]:
+    """An API key in the place of a user, under its name."""
+    company = existing(await request.app[SERVICES].store.company(principal.company_id))
+    where = contract.Company.view(company)
+    user = {"id": principal.user_id, "email": principal.email, "name": principal.email}
+    mine = {"role": principal.role, "member_id": None, "kind": principal.kind}
+    return {"user": user, "company": where, **mine, "companies": [{**where, "role": principal.role}]}
+
+
+async def _own_json(request: web.Request, one: Account) -> dict[str, Any]:
+    principal = principal_of(request)
+    companies = await request.app[SERVICES].identity.companies(principal)
+    listed = [{"id": each.company_id, "name": each.name, "role": each.role} for each in companies]
+    return {**_account_json(one), "member_id": one.member.id, "kind": principal.kind, "companies": listed}
 
 
 def _account_json(one: Account) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.governance import may_decide
 from actors.core.run import Run
 from actors.ports import StoreFailed
 from daemon.audit import export
@@ -21,21 +20,19 @@ from daemon.web.bodies import page_limit
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
-from daemon.web.problems import Problem
 from daemon.web.resources.pages import in_turn, page_response
 from daemon.web.resources.runs import find
 from daemon.web.responses import JSON, from_number, json_response, list_response, next_page, to_cursor
 from daemon.web.services import SERVICES
 
-MANAGER = "manager"
 PAGE = 32
 TRIES = 5
 
 
-@Operation("List checkpoints", list[contract.Checkpoint], query=PAGED, problems=(403,))
+@Operation("List checkpoints", "read", list[contract.Checkpoint], query=PAGED, problems=(403,))
 async def list_checkpoints(request: web.Request) -> web.Response:
     """The signed checkpoints of the company's Merkle tree, newest first."""
-    company_id = _audited_company(request)
+    company_id = principal_of(request).company_id
     limit, before = page_limit(request), from_number(request, "checkpoints")
     found = await request.app[SERVICES].store.checkpoints(company_id, before, limit + 1)
     return await page_response(
@@ -43,16 +40,16 @@ async def list_checkpoints(request: web.Request) -> web.Response:
     )
 
 
-@Operation("Get the public keys", dict[str, str])
+@Operation("Get the public keys", "read", dict[str, str])
 async def get_audit_keys(request: web.Request) -> web.Response:
     """The public keys of checkpoints by id (Ed25519, Base64)."""
     return json_response(request.app[SERVICES].sealer.keys())
 
 
-@Operation("List the company's log", list[contract.ChainedEvent], query=PAGED, problems=(403,))
+@Operation("List the company's log", "read", list[contract.ChainedEvent], query=PAGED, problems=(403,))
 async def list_audit_log(request: web.Request) -> web.Response:
     """Log-ins and changes of connectors and webhooks in their hash chain, newest first."""
-    company_id = _audited_company(request)
+    company_id = principal_of(request).company_id
     limit, before = page_limit(request), from_number(request, "log")
     # One commit more than events are shown: its head is what the others are chained to.
     async with in_turn(request):
@@ -80,7 +77,7 @@ def _newest(
     return begun + len(events), events[::-1][:limit]
 
 
-@Operation("Get the evidence of a run", contract.RunAudit, query=PAGED)
+@Operation("Get the evidence of a run", "read", contract.RunAudit, query=PAGED)
 async def get_run_audit(request: web.Request) -> web.Response:
     """The hash chain of a run, and the proof that a checkpoint covers it.
 
@@ -96,10 +93,10 @@ async def get_run_audit(request: web.Request) -> web.Response:
     return web.Response(body=body, headers={**more, "Content-Type": JSON})
 
 
-@Operation("Export all evidence", dict[str, Any], problems=(403,), media="application/x-ndjson")
+@Operation("Export all evidence", "read", dict[str, Any], problems=(403,), media="application/x-ndjson")
 async def export_audit(request: web.Request) -> web.StreamResponse:
     """A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`."""
-    services, company_id = request.app[SERVICES], _audited_company(request)
+    services, company_id = request.app[SERVICES], principal_of(request).company_id
     await services.sealer.seal(company_id)
     last = await services.store.checkpoints(company_id, None, 1)
     size = last[0].size if last else 0
@@ -155,11 +152,3 @@ async def _proven(request: web.Request, run: Run, after: int, limit: int | None)
         if proven is not None:
             return proven
     raise StoreFailed("The run moves faster than it can be sealed.", "not_applied")
-
-
-def _audited_company(request: web.Request) -> str:
-    """The caller's company, if the caller may see all of its evidence."""
-    principal = principal_of(request)
-    if not may_decide(principal.role, MANAGER):
-        raise Problem("forbidden", f"This needs the role {MANAGER}.", {"required": MANAGER})
-    return principal.company_id

@@ -25,7 +25,7 @@ from daemon.web.responses import from_cursor, from_number, json_response
 from daemon.web.services import SERVICES, Services
 
 
-@Operation("List connectors", list[contract.Connector], query=PAGED)
+@Operation("List connectors", "read", list[contract.Connector], query=PAGED)
 async def list_connectors(request: web.Request) -> web.Response:
     """The company's connectors, by tool."""
     limit, after = page_limit(request), from_cursor(request, "connectors") or ""
@@ -36,7 +36,7 @@ async def list_connectors(request: web.Request) -> web.Response:
     )
 
 
-@Operation("Get a connector", contract.Connector)
+@Operation("Get a connector", "read", contract.Connector)
 async def get_connector(request: web.Request) -> web.Response:
     """The connector of a tool, without its secret."""
     connector_service = request.app[SERVICES].connector_service
@@ -44,7 +44,14 @@ async def get_connector(request: web.Request) -> web.Response:
     return json_response(_connector_json(existing(one)))
 
 
-@Operation("Store a connector", contract.Connector, request=contract.ConnectorDefinition, also=(201,), problems=(507,))
+@Operation(
+    "Store a connector",
+    "connect",
+    contract.Connector,
+    request=contract.ConnectorDefinition,
+    also=(201,),
+    problems=(507,),
+)
 async def put_connector(request: web.Request) -> web.Response:
     """Binds a tool to an HTTP API; 201 when it had no connector.
 
@@ -66,7 +73,7 @@ async def put_connector(request: web.Request) -> web.Response:
     return json_response(_connector_json(stored), 201 if new else 200)
 
 
-@Operation("Delete a connector", status=204)
+@Operation("Delete a connector", "disconnect", status=204)
 async def delete_connector(request: web.Request) -> web.Response:
     """Unbinds a tool; its calls are shadowed from then on."""
     connector_service, principal = request.app[SERVICES].connector_service, principal_of(request)
@@ -77,7 +84,7 @@ async def delete_connector(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-@Operation("List the changes of a connector", list[contract.ConnectorChange], query=PAGED)
+@Operation("List the changes of a connector", "read", list[contract.ConnectorChange], query=PAGED)
 async def list_connector_changes(request: web.Request) -> web.Response:
     """Who changed a connector, when, from what and to what, newest first."""
     limit, before = page_limit(request), from_number(request, "changes")
@@ -86,7 +93,7 @@ async def list_connector_changes(request: web.Request) -> web.Response:
     return await page_response(request, found, limit, "changes", name=lambda last: last.number, show=_change_json)
 
 
-@Operation("Test a connector", contract.ConnectorTestResult, request=contract.ConnectorDefinition)
+@Operation("Test a connector", "connect", contract.ConnectorTestResult, request=contract.ConnectorDefinition)
 async def test_connector(request: web.Request) -> web.Response:
     """Makes one call that touches no run.
 

@@ -31,7 +31,12 @@ _SEQ = re.compile(r"[0-9]{1,18}")
 
 
 @Operation(
-    "List the events of a run", list[contract.Event], query=("after", *PAGED), headers=("Last-Event-ID",), stream=True
+    "List the events of a run",
+    "read",
+    list[contract.Event],
+    query=("after", *PAGED),
+    headers=("Last-Event-ID",),
+    stream=True,
 )
 async def list_run_events(request: web.Request) -> web.StreamResponse:
     """The history of a run, oldest first.
@@ -52,6 +57,7 @@ async def list_run_events(request: web.Request) -> web.StreamResponse:
 
 @Operation(
     "List the events of all runs",
+    "read",
     list[contract.CompanyEvent],
     query=("after", "before", "limit"),
     headers=("Last-Event-ID",),

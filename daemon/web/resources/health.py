@@ -7,12 +7,12 @@ from typing import Any
 from aiohttp import web
 
 from daemon.contract import service as contract
-from daemon.web.operations import Operation
+from daemon.web.operations import PUBLIC, Operation
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 
 
-@Operation("Get the health", contract.Health, also=(503,), public=True)
+@Operation("Get the health", PUBLIC, contract.Health, also=(503,))
 async def get_health(request: web.Request) -> web.Response:
     """Answers at once from what is known already; 503 when the service cannot serve."""
     services = request.app[SERVICES]

@@ -34,7 +34,13 @@ SUMMARY = "summary"
 
 
 @Operation(
-    "Start a run", contract.Run, 201, contract.StartRun, headers=(*KEYED, "Prefer", "traceparent"), problems=(404, 507)
+    "Start a run",
+    "start",
+    contract.Run,
+    201,
+    contract.StartRun,
+    headers=(*KEYED, "Prefer", "traceparent"),
+    problems=(404, 507),
 )
 @command()
 async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
@@ -74,6 +80,7 @@ async def _check_inputs(request: web.Request, entry: CatalogEntry, inputs: dict[
 
 @Operation(
     "Decide at a gate",
+    "decide",
     contract.Run,
     request=contract.ResumeRun,
     headers=(*KEYED, "If-Match", "Prefer", "traceparent"),
@@ -106,7 +113,14 @@ async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     return RunCommand(run_key, message)
 
 
-@Operation("Cancel a run", contract.Run, request=contract.CancelRun, headers=(*KEYED, "If-Match"), problems=(409, 412))
+@Operation(
+    "Cancel a run",
+    "cancel",
+    contract.Run,
+    request=contract.CancelRun,
+    headers=(*KEYED, "If-Match"),
+    problems=(409, 412),
+)
 @command(optional=True, wait=default_wait)  # a run that is cancelled rests at once
 async def cancel_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     """Ends a run where it stands."""
@@ -117,7 +131,12 @@ async def cancel_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 
 
 @Operation(
-    "Retry a failed run", contract.Run, request=Empty, headers=(*KEYED, "If-Match", "Prefer"), problems=(409, 412)
+    "Retry a failed run",
+    "retry",
+    contract.Run,
+    request=Empty,
+    headers=(*KEYED, "If-Match", "Prefer"),
+    problems=(409, 412),
 )
 @command(optional=True)
 async def retry_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
@@ -128,7 +147,7 @@ async def retry_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     return RunCommand(run_key, Retry(by=principal.email, via=principal.via, tags=tags, at=at))
 
 
-@Operation("Get a run", contract.Run, headers=("If-None-Match",))
+@Operation("Get a run", "read", contract.Run, headers=("If-None-Match",))
 async def get_run(request: web.Request) -> web.Response:
     """A run with its open gates and everything that it did."""
     run = await find(request)
@@ -143,7 +162,10 @@ async def get_run(request: web.Request) -> web.Response:
 
 
 @Operation(
-    "List runs", list[contract.Run | contract.RunSummary], query=("status", "vertical", "parked_at", "view", *PAGED)
+    "List runs",
+    "read",
+    list[contract.Run | contract.RunSummary],
+    query=("status", "vertical", "parked_at", "view", *PAGED),
 )
 async def list_runs(request: web.Request) -> web.Response:
     """All runs of the company, newest first.

@@ -12,9 +12,9 @@ from daemon.identity.accounts import NotAuthenticated
 from daemon.model import UserSession
 from daemon.web import cookies
 from daemon.web.bodies import page_limit, read
-from daemon.web.middleware.auth import person_of
+from daemon.web.middleware.auth import principal_of
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.operations import PAGED, Operation
+from daemon.web.operations import PAGED, PUBLIC, Operation
 from daemon.web.problems import not_authenticated, not_found
 from daemon.web.resources.accounts import granted
 from daemon.web.resources.pages import page_response
@@ -22,7 +22,7 @@ from daemon.web.responses import from_cursor, problem_response
 from daemon.web.services import SERVICES
 
 
-@Operation("Renew the page's session", contract.PageSession, request=Empty, problems=(401, 403), public=True)
+@Operation("Renew the page's session", PUBLIC, contract.PageSession, request=Empty, problems=(401, 403))
 async def refresh_session(request: web.Request) -> web.Response:
     """Gives the page a new token for the refresh token in its cookie, which is replaced.
 
@@ -41,10 +41,10 @@ async def refresh_session(request: web.Request) -> web.Response:
     return granted(request, session, 200)
 
 
-@Operation("List the sessions", list[contract.ActiveSession], query=PAGED, problems=(403,))
+@Operation("List the sessions", "account", list[contract.ActiveSession], query=PAGED)
 async def list_sessions(request: web.Request) -> web.Response:
     """The caller's sessions that count, newest first. Use is recorded once a minute."""
-    principal = person_of(request)
+    principal = principal_of(request)
     limit, before = page_limit(request), from_cursor(request, "sessions")
     found = await request.app[SERVICES].identity.sessions.live(principal, before, limit + 1)
 
@@ -54,17 +54,17 @@ async def list_sessions(request: web.Request) -> web.Response:
     return await page_response(request, found, limit, "sessions", name=lambda last: last.id, show=show)
 
 
-@Operation("End a session", status=204, problems=(403, 404))
+@Operation("End a session", "account", status=204, problems=(404,))
 async def end_session(request: web.Request) -> web.Response:
     """Ends a session of the caller: its tokens count nowhere from this answer on."""
-    sessions, principal = request.app[SERVICES].identity.sessions, person_of(request)
+    sessions, principal = request.app[SERVICES].identity.sessions, principal_of(request)
     if not await sessions.end(principal, request.match_info["session_id"]):
         raise not_found()
     return web.Response(status=204)
 
 
-@Operation("End all other sessions", status=204, problems=(403,))
+@Operation("End all other sessions", "account", status=204)
 async def end_other_sessions(request: web.Request) -> web.Response:
     """Ends all sessions of the caller but that of this request."""
-    await request.app[SERVICES].identity.sessions.end_others(person_of(request))
+    await request.app[SERVICES].identity.sessions.end_others(principal_of(request))
     return web.Response(status=204)

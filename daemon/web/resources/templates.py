@@ -18,7 +18,7 @@ from daemon.web.responses import from_cursor, json_response
 from daemon.web.services import SERVICES
 
 
-@Operation("List templates", list[contract.Template], query=PAGED)
+@Operation("List templates", "read", list[contract.Template], query=PAGED)
 async def list_templates(request: web.Request) -> web.Response:
     """All process templates, by name."""
     limit, after = page_limit(request), from_cursor(request, "templates") or ""
@@ -28,14 +28,14 @@ async def list_templates(request: web.Request) -> web.Response:
     )
 
 
-@Operation("Get a template", contract.TemplateDetail)
+@Operation("Get a template", "read", contract.TemplateDetail)
 async def get_template(request: web.Request) -> web.Response:
     """A template with the JSON Schema of its inputs and an example of them."""
     entry = _entry(request)
     return json_response({**_template_json(entry), "inputs_schema": entry.inputs_schema, "inputs": entry.example})
 
 
-@Operation("Get a template as a graph", contract.Canvas, query=("digest",))
+@Operation("Get a template as a graph", "read", contract.Canvas, query=("digest",))
 async def get_canvas(request: web.Request) -> web.Response:
     """The steps of a template, their governance and the edges between them.
 

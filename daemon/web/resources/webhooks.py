@@ -36,7 +36,9 @@ async def _replay_creation(request: web.Request, _: IdempotencyKey, receipt: Rec
     return _created_response({**kept, "secret": secret}).as_replay()
 
 
-@Operation("Create a webhook", contract.NewWebhook, 201, contract.WebhookDefinition, headers=KEYED, problems=(507,))
+@Operation(
+    "Create a webhook", "webhooks", contract.NewWebhook, 201, contract.WebhookDefinition, headers=KEYED, problems=(507,)
+)
 @idempotent(_replay_creation)
 async def create_webhook(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Has the events of all runs sent to a URL from now on.
@@ -62,7 +64,7 @@ async def create_webhook(request: web.Request, raw: dict[str, Any], key: Idempot
     return _created_response({**_webhook_json(webhook), "secret": secret})
 
 
-@Operation("List webhooks", list[contract.Webhook], query=PAGED)
+@Operation("List webhooks", "read", list[contract.Webhook], query=PAGED)
 async def list_webhooks(request: web.Request) -> web.Response:
     """The company's webhooks, without their secrets."""
     limit, after = page_limit(request), from_cursor(request, "webhooks", ID) or ""
@@ -71,13 +73,13 @@ async def list_webhooks(request: web.Request) -> web.Response:
     return await page_response(request, found, limit, "webhooks", name=lambda last: last.id, show=_webhook_json)
 
 
-@Operation("Get a webhook", contract.Webhook)
+@Operation("Get a webhook", "read", contract.Webhook)
 async def get_webhook(request: web.Request) -> web.Response:
     """A webhook, without its secret."""
     return json_response(_webhook_json(existing(await request.app[SERVICES].webhooks.one(*_key(request)))))
 
 
-@Operation("Change a webhook", contract.Webhook, request=contract.WebhookDefinition)
+@Operation("Change a webhook", "webhooks", contract.Webhook, request=contract.WebhookDefinition)
 async def put_webhook(request: web.Request) -> web.Response:
     """Changes a webhook and enables it. Its secret stays."""
     services, (company_id, webhook_id) = request.app[SERVICES], _key(request)
@@ -88,7 +90,7 @@ async def put_webhook(request: web.Request) -> web.Response:
     return json_response(_webhook_json(existing(one)))
 
 
-@Operation("Delete a webhook", status=204)
+@Operation("Delete a webhook", "webhooks", status=204)
 async def delete_webhook(request: web.Request) -> web.Response:
     """Forgets a webhook and its deliveries."""
     principal = principal_of(request)
@@ -97,7 +99,7 @@ async def delete_webhook(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-@Operation("Test a webhook", contract.WebhookTestResult, request=Empty)
+@Operation("Test a webhook", "webhooks", contract.WebhookTestResult, request=Empty)
 async def test_webhook(request: web.Request) -> web.Response:
     """Sends a signed message of the type `webhook.test`, once and now."""
     services = request.app[SERVICES]
@@ -106,7 +108,7 @@ async def test_webhook(request: web.Request) -> web.Response:
     return json_response(existing(await services.webhooks.test(*_key(request))))
 
 
-@Operation("List the deliveries of a webhook", list[contract.Delivery], query=PAGED)
+@Operation("List the deliveries of a webhook", "read", list[contract.Delivery], query=PAGED)
 async def list_deliveries(request: web.Request) -> web.Response:
     """What was sent to a webhook or waits to be, newest first."""
     limit, before = page_limit(request), from_number(request, "deliveries")
@@ -125,7 +127,7 @@ async def _redeliver(request: web.Request, key: IdempotencyKey | None, _: Receip
     return response
 
 
-@Operation("Redeliver an event", contract.Delivery, 202, Empty, headers=KEYED)
+@Operation("Redeliver an event", "webhooks", contract.Delivery, 202, Empty, headers=KEYED)
 @idempotent(_redeliver, optional=True)
 async def redeliver(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Sends an event to a webhook once more, with the same id."""

@@ -9,7 +9,7 @@ from aiohttp import web
 from daemon.contract import accounts as contract
 from daemon.identity.password_resets import PasswordResets
 from daemon.web.bodies import read
-from daemon.web.operations import Operation
+from daemon.web.operations import PUBLIC, Operation
 from daemon.web.problems import not_found
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.accounts import check_strength
@@ -17,7 +17,7 @@ from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 
 
-@Operation("Get the ways to sign in", contract.AuthOptions, public=True)
+@Operation("Get the ways to sign in", PUBLIC, contract.AuthOptions)
 async def get_auth_options(request: web.Request) -> web.Response:
     """Who may register, and whether a link for a new password can be mailed."""
     services = request.app[SERVICES]
@@ -28,9 +28,7 @@ async def get_auth_options(request: web.Request) -> web.Response:
     return json_response(options)
 
 
-@Operation(
-    "Ask for a new password", status=202, request=contract.ForgottenPassword, problems=(404, 429, 503), public=True
-)
+@Operation("Ask for a new password", PUBLIC, status=202, request=contract.ForgottenPassword, problems=(404, 429, 503))
 async def forgot_password(request: web.Request) -> web.Response:
     """Mails a link for a new password to the account of this address, if there is one.
 
@@ -43,7 +41,7 @@ async def forgot_password(request: web.Request) -> web.Response:
     return web.Response(status=202)
 
 
-@Operation("Set a new password", status=204, request=contract.PasswordReset, problems=(404, 410, 429, 503), public=True)
+@Operation("Set a new password", PUBLIC, status=204, request=contract.PasswordReset, problems=(404, 410, 429, 503))
 async def reset_password(request: web.Request) -> web.Response:
     """Sets the password of the account that the link was mailed to, and ends all its sessions.
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from aiohttp import web
 
-from actors.core.authority import ACTIONS, refusal
 from daemon.contract import policies as contract
 from daemon.identity.accounts import Principal
 from daemon.web.bodies import read
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation
-from daemon.web.problems import Problem, not_found
+from daemon.web.problems import not_found
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 
 
-@Operation("Get the policy", contract.Policy)
+@Operation("Get the policy", "read", contract.Policy)
 async def get_policy(request: web.Request) -> web.Response:
     """What the company asks of its people."""
     principal = member_of(request)
@@ -23,7 +22,7 @@ async def get_policy(request: web.Request) -> web.Response:
     return json_response(contract.Policy.view(policy))
 
 
-@Operation("Change the policy", contract.Policy, request=contract.PolicyChange, problems=(403,))
+@Operation("Change the policy", "policy", contract.Policy, request=contract.PolicyChange, problems=(403,))
 async def put_policy(request: web.Request) -> web.Response:
     """Changes members of the policy; those that are left out stay as they are.
 
@@ -31,19 +30,10 @@ async def put_policy(request: web.Request) -> web.Response:
     who lacks the second factor that is asked for gets 403 everywhere but under `/auth/`.
     """
     principal = member_of(request)
-    require(principal, "policy")
     body = await read(request, contract.PolicyChange)
     changes = body.model_dump(exclude_unset=True)
     policy = await request.app[SERVICES].identity.policies.change(principal, changes)
     return json_response(contract.Policy.view(policy))
-
-
-def require(principal: Principal, action: str) -> None:
-    """403 for who may not do an action."""
-    refused = refusal(principal.role, principal.kind, ACTIONS[action])
-    if refused is not None:
-        more = {"required": refused.required, "reason": refused.reason}
-        raise Problem("forbidden", "This is for people of a higher role.", more)
 
 
 def member_of(request: web.Request) -> Principal:

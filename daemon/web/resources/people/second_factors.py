@@ -8,11 +8,11 @@ from daemon.contract import policies as contract
 from daemon.identity.people import NotPermitted, UnknownMember
 from daemon.identity.second_factors import Change
 from daemon.web.bodies import read
-from daemon.web.middleware.auth import person_of
+from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation
 from daemon.web.problems import Problem, not_found
 from daemon.web.rate_limits import RATE_LIMITS
-from daemon.web.resources.people.policies import member_of, require
+from daemon.web.resources.people.policies import member_of
 from daemon.web.responses import json_response
 from daemon.web.services import SERVICES
 
@@ -22,13 +22,20 @@ _WHY = {
 }
 
 
-@Operation("Begin a second factor", contract.SecondFactor, 201, contract.SecondFactorRequest, problems=(401, 409, 429))
+@Operation(
+    "Begin a second factor",
+    "account",
+    contract.SecondFactor,
+    201,
+    contract.SecondFactorRequest,
+    problems=(401, 409, 429),
+)
 async def begin_second_factor(request: web.Request) -> web.Response:
     """Gives a secret for an app that makes time-based codes (TOTP, RFC 6238), shown this once.
 
     It counts once a code of it was confirmed. A secret that was not confirmed is replaced.
     """
-    identity, principal = request.app[SERVICES].identity, person_of(request)
+    identity, principal = request.app[SERVICES].identity, principal_of(request)
     body = await read(request, contract.SecondFactorRequest)
     user = (await identity.account(principal)).user
     async with request.app[RATE_LIMITS].password(request, user.email):
@@ -38,7 +45,11 @@ async def begin_second_factor(request: web.Request) -> web.Response:
 
 
 @Operation(
-    "Confirm a second factor", contract.RecoveryCodes, request=contract.SecondFactorCode, problems=(401, 409, 429)
+    "Confirm a second factor",
+    "account",
+    contract.RecoveryCodes,
+    request=contract.SecondFactorCode,
+    problems=(401, 409, 429),
 )
 async def confirm_second_factor(request: web.Request) -> web.Response:
     """Proves that the app makes the codes: from now on log-ins need one.
@@ -46,7 +57,7 @@ async def confirm_second_factor(request: web.Request) -> web.Response:
     All other sessions of the caller end. The recovery codes are shown this once; each stands in for
     one code of the app.
     """
-    identity, principal = request.app[SERVICES].identity, person_of(request)
+    identity, principal = request.app[SERVICES].identity, principal_of(request)
     body = await read(request, contract.SecondFactorCode)
     user = (await identity.account(principal)).user
     async with request.app[RATE_LIMITS].code(user.email):
@@ -55,14 +66,13 @@ async def confirm_second_factor(request: web.Request) -> web.Response:
     return json_response({"recovery_codes": codes})
 
 
-@Operation("Reset a member's second factor", status=204, problems=(403, 404))
+@Operation("Reset a member's second factor", "people", status=204, problems=(403, 404))
 async def reset_second_factor(request: web.Request) -> web.Response:
     """Removes the second factor of another member and ends that person's sessions.
 
     It has to be a person of this company alone, of no higher role than the caller's.
     """
     principal = member_of(request)
-    require(principal, "people")
     try:
         await request.app[SERVICES].identity.reset_second_factor(principal, request.match_info["member_id"])
     except UnknownMember:
@@ -73,10 +83,10 @@ async def reset_second_factor(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-@Operation("Remove the second factor", status=204, request=contract.SecondFactorRemoval, problems=(401, 429))
+@Operation("Remove the second factor", "account", status=204, request=contract.SecondFactorRemoval, problems=(401, 429))
 async def remove_second_factor(request: web.Request) -> web.Response:
     """Removes the caller's own second factor, by the password and a code."""
-    identity, principal, limits = request.app[SERVICES].identity, person_of(request), request.app[RATE_LIMITS]
+    identity, principal, limits = request.app[SERVICES].identity, principal_of(request), request.app[RATE_LIMITS]
     body = await read(request, contract.SecondFactorRemoval)
     user = (await identity.account(principal)).user
     async with limits.password(request, user.email), limits.code(user.email):

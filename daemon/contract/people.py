@@ -1,0 +1,118 @@
+"""Members of a company, invitations and groups."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from daemon.contract.base import Request, Response, example
+from daemon.contract.text import Email, Name
+
+AssignableRole = Literal["viewer", "member", "manager", "admin"]
+"""An owner is made by handing the company over alone."""
+Id = Annotated[str, Field(max_length=100)]
+Token = Annotated[str, Field(min_length=1, max_length=200)]
+GROUP_MEMBERS_MAX = 1_000
+
+
+class NewMember(Request):
+    """A person to invite, and the role that the person is to have."""
+
+    model_config = example({"email": "grace@example.test", "role": "manager"})
+
+    email: Email
+    role: AssignableRole
+
+
+class RoleChange(Request):
+    """Another role."""
+
+    model_config = example({"role": "admin"})
+
+    role: AssignableRole
+
+
+class HandOver(Request):
+    """The member who becomes the owner."""
+
+    model_config = example({"member_id": "0199c1f0-0000-7000-8000-000000000007"})
+
+    member_id: Id
+
+
+class InvitationToken(Request):
+    """The token of an invitation."""
+
+    model_config = example({"token": "q3V0bGhVZmF1bHR5LXRva2VuLW9mLWFuLWludml0YXRpb24"})
+
+    token: Token = Field(repr=False)
+
+
+class CompanySwitch(Request):
+    """The company to go to."""
+
+    model_config = example({"company_id": "0199c1f0-0000-7000-8000-000000000002"})
+
+    company_id: Id
+
+
+class GroupDefinition(Request):
+    """The members of a group, by their ids."""
+
+    model_config = example({"members": ["0199c1f0-0000-7000-8000-000000000007"]})
+
+    members: list[Id] = Field(max_length=GROUP_MEMBERS_MAX)
+
+
+class DisplayName(Request):
+    """The name that others are shown."""
+
+    model_config = example({"name": "Grace Hopper"})
+
+    name: Name | None
+
+
+class Invitation(Response):
+    """The token of an invitation, which is shown once, and when it expires."""
+
+    token: str = Field(repr=False)
+    expires_at: datetime
+
+
+class Member(Response):
+    """A person's membership of a company; a pending one has been invited."""
+
+    id: str
+    email: str
+    name: str | None = None
+    role: str
+    status: Literal["pending", "active"]
+    kind: Literal["person"] = "person"
+    invited_by: str | None = None
+    invited_at: datetime | None = None
+    joined_at: datetime | None = None
+
+
+class InvitedMember(Member):
+    """A member who was just invited."""
+
+    invitation: Invitation
+
+
+class InvitationDetails(Response):
+    """What an invitation is for; `has_account` if the address can log in."""
+
+    company: str
+    email: str
+    role: str
+    has_account: bool
+    expires_at: datetime
+
+
+class Group(Response):
+    """Members under a name."""
+
+    name: str
+    members: list[str]

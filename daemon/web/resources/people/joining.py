@@ -1,0 +1,77 @@
+"""Invitations accepted, and companies switched: what gives a session of another company."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aiohttp import web
+
+from actors.ports import Receipt
+from daemon.contract import accounts as contract
+from daemon.contract import people
+from daemon.identity.accounts import Session
+from daemon.runtime.json_codec import dumps, loads
+from daemon.web import cookies
+from daemon.web.bodies import parse, read
+from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
+from daemon.web.middleware.auth import principal_of
+from daemon.web.operations import KEYED, Operation
+from daemon.web.rate_limits import RATE_LIMITS
+from daemon.web.resources.accounts import client_of, granted, session_json
+from daemon.web.resources.people.members import refusing
+from daemon.web.responses import JSON, StoredResponse, json_response
+from daemon.web.services import SERVICES
+
+
+async def _replay(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    """The session of an earlier request, its token signed again."""
+    kept: dict[str, Any] = loads(receipt.body)
+    token = request.app[SERVICES].identity.signed(kept["claims"], kept["key_id"])
+    return _accepted({**kept["session"], "token": token}).as_replay()
+
+
+@idempotent(_replay)
+async def _accept(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
+    body, identity = await parse(request, people.InvitationToken, raw), request.app[SERVICES].identity
+    session = await _entered(request, body.token)
+    shown = session_json(session)
+    if key is not None:
+        claims, key_id = identity.claims(session.token)
+        kept = {"claims": claims, "key_id": key_id, "session": {**shown, "token": None}}
+        await request.app[IDEMPOTENCY].keep(key.sealed_receipt(dumps(kept)))
+    return _accepted(shown)
+
+
+@Operation(
+    "Accept an invitation",
+    "account",
+    contract.Session,
+    request=people.InvitationToken,
+    headers=KEYED,
+    problems=(403, 404, 409, 410, 429),
+)
+async def accept_invitation(request: web.Request) -> web.StreamResponse:
+    """Joins a company, and gives a session there. The caller's address must be the invited one."""
+    await request.app[RATE_LIMITS].network(request)
+    if not cookies.of_page(request):
+        return await _accept(request)
+    body = await read(request, people.InvitationToken)
+    return granted(request, await _entered(request, body.token), 200)
+
+
+@Operation("Switch the company", "account", contract.Session, request=people.CompanySwitch, problems=(404,))
+async def switch_company(request: web.Request) -> web.Response:
+    """Gives a session for another company of the caller."""
+    body = await read(request, people.CompanySwitch)
+    with refusing():
+        session = await request.app[SERVICES].people.switch(principal_of(request), body.company_id, client_of(request))
+    return granted(request, session, 200) if cookies.of_page(request) else json_response(session_json(session))
+
+
+async def _entered(request: web.Request, token: str) -> Session:
+    with refusing():
+        return await request.app[SERVICES].people.accept(principal_of(request), token, client_of(request))
+
+
+def _accepted(session: dict[str, Any]) -> StoredResponse:
+    return StoredResponse(200, dumps(session), {"Content-Type": JSON})

@@ -1,0 +1,241 @@
+"""People: members, invitations, groups, and the owner of a company."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from aiohttp import web
+
+from actors.ports import Receipt
+from daemon.contract import people as contract
+from daemon.identity.people import (
+    InvitationEnded,
+    Invited,
+    LastOwner,
+    NotPermitted,
+    TooMany,
+    UnknownGroup,
+    UnknownInvitation,
+    UnknownMember,
+)
+from daemon.model import AlreadyMember, Group, Member, MemberChanged
+from daemon.model.budgets import BudgetExceeded
+from daemon.runtime.json_codec import dumps, loads
+from daemon.web.bodies import page_limit, parse, read
+from daemon.web.idempotency import IdempotencyKey, idempotent
+from daemon.web.middleware.auth import principal_of
+from daemon.web.operations import KEYED, PAGED, PUBLIC, Operation
+from daemon.web.parameters import GROUP_NAME, ID
+from daemon.web.problems import Problem, invalid, not_found, pointer
+from daemon.web.rate_limits import RATE_LIMITS
+from daemon.web.resources.pages import page_response
+from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response, replayed
+from daemon.web.services import SERVICES
+
+_GROUP = re.compile(GROUP_NAME)
+
+
+@Operation("List the members", "read", list[contract.Member], query=PAGED)
+async def list_members(request: web.Request) -> web.Response:
+    """The people of the company, and those invited to it."""
+    company_id = company_at(request)
+    limit, after = page_limit(request), from_cursor(request, "members", ID) or ""
+    found = await request.app[SERVICES].store.members(company_id, after, limit + 1)
+    return await page_response(request, found, limit, "members", name=lambda last: last.id, show=member_json)
+
+
+async def _replay_invitation(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    """The response of an earlier request, byte for byte."""
+    kept: dict[str, Any] = loads(receipt.body)
+    sealed = base64.b64decode(kept.pop("sealed"))
+    token = await request.app[SERVICES].people.open(receipt.company_id, kept["id"], sealed)
+    kept["invitation"] = {"token": token, **kept["invitation"]}
+    return _created(kept).as_replay()
+
+
+@Operation(
+    "Invite a person",
+    "people",
+    contract.InvitedMember,
+    201,
+    contract.NewMember,
+    headers=KEYED,
+    problems=(403, 404, 409, 507),
+)
+@idempotent(_replay_invitation)
+async def invite_member(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
+    """Makes an invitation for an e-mail address. Its token is shown this once, and counts 7 days.
+
+    A repeat for a person who has not accepted replaces the invitation.
+    """
+    company_at(request)
+    body = await parse(request, contract.NewMember, raw)
+
+    def receipt(invited: Invited, sealed: bytes) -> Receipt | None:
+        if key is None:
+            return None
+        kept = {**member_json(invited.member), "invitation": {"expires_at": invited.expires_at}}
+        return key.sealed_receipt(dumps({**kept, "sealed": base64.b64encode(sealed).decode()}))
+
+    with refusing():
+        invited = await request.app[SERVICES].people.invite(principal_of(request), body.email, body.role, receipt)
+    invitation = {"token": invited.token, "expires_at": invited.expires_at}
+    return _created({**member_json(invited.member), "invitation": invitation})
+
+
+@Operation("Change a member's role", "people", contract.Member, request=contract.RoleChange, problems=(403, 404, 409))
+async def change_member(request: web.Request) -> web.Response:
+    """Gives a member another role, which counts everywhere from this answer on."""
+    company_at(request)
+    body = await read(request, contract.RoleChange)
+    with refusing():
+        member = await request.app[SERVICES].people.change_role(
+            principal_of(request), request.match_info["member_id"], body.role
+        )
+    return json_response(member_json(member))
+
+
+@Operation("Remove a member", "leave", status=204, problems=(403, 404, 409))
+async def remove_member(request: web.Request) -> web.Response:
+    """Ends a membership or withdraws an invitation. All may leave but the owner."""
+    company_at(request)
+    with refusing():
+        await request.app[SERVICES].people.remove(principal_of(request), request.match_info["member_id"])
+    return web.Response(status=204)
+
+
+async def _replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    return replayed(receipt)
+
+
+@Operation(
+    "Hand the company over",
+    "hand_over",
+    contract.Member,
+    request=contract.HandOver,
+    headers=KEYED,
+    problems=(403, 404, 409),
+)
+@idempotent(_replay)
+async def hand_over(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
+    """Makes another member the owner. The caller becomes an admin."""
+    company_at(request)
+    body = await parse(request, contract.HandOver, raw)
+
+    def receipt(heir: Member) -> Receipt | None:
+        return None if key is None else key.receipt(_changed(heir))
+
+    with refusing():
+        return _changed(await request.app[SERVICES].people.hand_over(principal_of(request), body.member_id, receipt))
+
+
+@Operation(
+    "Look at an invitation",
+    PUBLIC,
+    contract.InvitationDetails,
+    request=contract.InvitationToken,
+    problems=(404, 410, 429),
+)
+async def look_at_invitation(request: web.Request) -> web.Response:
+    """What an invitation is for. Only who has its token can ask."""
+    await request.app[RATE_LIMITS].network(request)
+    body = await read(request, contract.InvitationToken)
+    with refusing():
+        found = await request.app[SERVICES].people.look(body.token)
+    shown = {"company": found.company, "email": found.member.email, "role": found.member.role}
+    return json_response({**shown, "has_account": found.has_account, "expires_at": found.expires_at})
+
+
+@Operation("List the groups", "read", list[contract.Group], query=PAGED)
+async def list_groups(request: web.Request) -> web.Response:
+    """The company's groups with their members."""
+    company_id = company_at(request)
+    limit, after = page_limit(request), from_cursor(request, "groups", _GROUP) or ""
+    every = await request.app[SERVICES].store.groups(company_id)
+    found = [one for one in every if one.name > after]
+    return await page_response(request, found, limit, "groups", name=lambda last: last.name, show=_group_json)
+
+
+@Operation("Write a group", "people", contract.Group, request=contract.GroupDefinition, problems=(403, 404, 409, 507))
+async def put_group(request: web.Request) -> web.Response:
+    """Creates a group or replaces its members, who have to be active members."""
+    company_at(request)
+    name = request.match_info["name"]
+    if not _GROUP.fullmatch(name):
+        raise not_found()
+    body = await read(request, contract.GroupDefinition)
+    with refusing():
+        try:
+            group = await request.app[SERVICES].people.put_group(principal_of(request), name, body.members)
+        except UnknownMember as unknown:
+            where = pointer("members", body.members.index(str(unknown)))
+            raise invalid((where, "is no active member of the company")) from None
+    return json_response(_group_json(group))
+
+
+@Operation("Delete a group", "people", status=204, problems=(403, 404, 409))
+async def delete_group(request: web.Request) -> web.Response:
+    """Forgets a group; its members stay."""
+    company_at(request)
+    with refusing():
+        await request.app[SERVICES].people.delete_group(principal_of(request), request.match_info["name"])
+    return web.Response(status=204)
+
+
+def company_at(request: web.Request) -> str:
+    """The company of the path, if it is the caller's."""
+    company_id = principal_of(request).company_id
+    if request.match_info["company_id"] != company_id:
+        raise not_found()
+    return company_id
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turn refusals of what concerns people into problems."""
+    try:
+        yield
+    except (UnknownMember, UnknownGroup, UnknownInvitation):
+        raise not_found() from None
+    except InvitationEnded:
+        detail = "The invitation was used, replaced or withdrawn, or has expired: ask for another."
+        raise Problem("invitation_expired", detail) from None
+    except AlreadyMember:
+        raise Problem("already_member", "The person is a member of the company.") from None
+    except LastOwner:
+        detail = "A company has one owner, who stays until the company is handed over."
+        raise Problem("last_owner", detail) from None
+    except MemberChanged:
+        raise Problem("conflict", "The member was changed in the same moment; look again.") from None
+    except NotPermitted as refused:
+        raise _forbidden(refused) from None
+    except TooMany as refused:
+        detail = f"A company has at most {refused.limit} {refused.what}."
+        raise BudgetExceeded(f"company_{refused.what}", refused.limit, detail) from None
+
+
+def member_json(one: Member) -> dict[str, Any]:
+    return contract.Member.view(one, kind="person")
+
+
+def _forbidden(refused: NotPermitted) -> Problem:
+    if refused.reason == "email":
+        return Problem("forbidden", "The invitation is for another e-mail address.", {"reason": "email"})
+    more = {"required": refused.required, "reason": "role"}
+    return Problem("forbidden", f"This needs the role {refused.required}.", more)
+
+
+def _group_json(one: Group) -> dict[str, Any]:
+    return {"name": one.name, "members": list(one.members)}
+
+
+def _created(shown: dict[str, Any]) -> StoredResponse:
+    return StoredResponse(201, dumps(shown), {"Content-Type": JSON})
+
+
+def _changed(member: Member) -> StoredResponse:
+    return StoredResponse(200, dumps(member_json(member)), {"Content-Type": JSON})

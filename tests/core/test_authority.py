@@ -1,0 +1,37 @@
+"""Who may do what: roles contain one another, machines never decide, the unknown may nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from actors.core.authority import ACTIONS, ANYBODY, GATE_ROLES, ROLES, Refusal, rank, refusal
+
+
+@pytest.mark.parametrize("name", ACTIONS)
+def test_each_role_from_the_least_on_may_do_an_action_and_none_below(name: str) -> None:
+    action = ACTIONS[name]
+    refused = [role for role in ROLES if refusal(role, "person", action) is not None]
+    assert refused == list(ROLES[: rank(action.role)])
+
+
+@pytest.mark.parametrize("kind", ["service", "agent"])
+def test_a_machine_does_not_decide_nor_touch_people_keys_or_policy_whatever_its_role(kind: str) -> None:
+    for name in ("decide", "people", "keys", "policy", "hand_over", "account", "leave"):
+        assert refusal("owner", kind, ACTIONS[name]) == Refusal(ACTIONS[name].role, "machine")
+    assert refusal("member", kind, ACTIONS["propose"]) is None
+
+
+def test_a_gate_may_ask_for_a_higher_role_and_not_for_a_lower_one() -> None:
+    decide = ACTIONS["decide"]
+    assert refusal("manager", "person", decide, "admin") == Refusal("admin", "role")
+    assert refusal("admin", "person", decide, "admin") is None
+    assert refusal("member", "person", decide, "member") == Refusal("manager", "role")
+    assert GATE_ROLES == ("manager", "admin", "owner")
+
+
+def test_what_is_unknown_may_do_nothing() -> None:
+    read = ACTIONS["read"]
+    assert refusal("root", "person", read) == Refusal("viewer", "role")
+    assert refusal("owner", "ghost", read) == Refusal("viewer", "machine")
+    assert refusal("owner", "person", ACTIONS["decide"], "pope") == Refusal("pope", "role")
+    assert all(action.kinds <= ANYBODY for action in ACTIONS.values())
