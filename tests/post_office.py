@@ -20,6 +20,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from pydantic import SecretStr
 
 HOST, USER, PASSWORD = "127.0.0.1", "penstock", "p@ss word"
 PATIENCE_S = 20.0
@@ -65,6 +66,12 @@ class PostOffice:
 
     def url(self, scheme: str = "smtp", user: str = "", query: str = "?starttls=none") -> str:
         return f"{scheme}://{user}{HOST}:{self.port}{query}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of a service that sends its mail here."""
+        page = {"mail_from": "penstock@penstock.test", "public_url": "https://penstock.test"}
+        return {"smtp_url": SecretStr(self.url()), **page}
 
     async def until(self, fits: Callable[[PostOffice], bool]) -> None:
         async with asyncio.timeout(PATIENCE_S), self._changed:

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from daemon.mail.mailer import Mailer, MailResult
 from daemon.mail.server import SmtpServer, parse_sender
-from daemon.mail.texts import Invited, invitation, password_reset
+from daemon.mail.texts import InvitationMail, invitation, password_reset
 
 INVITATION, RESET = "/#/invitations/", "/#/reset/"
 
@@ -20,7 +20,7 @@ class Mails:
         self.mailer = mailer
         self._public_url = public_url
 
-    def invitation(self, invited: Invited, token: str) -> None:
+    def invitation(self, invited: InvitationMail, token: str) -> None:
         self.mailer.post(invitation(invited, f"{self._public_url}{INVITATION}{token}"))
 
     def password_reset(self, to: str, company_id: str, until: datetime, token: str) -> None:

@@ -18,7 +18,7 @@ class Mail(NamedTuple):
     text: str
 
 
-class Invited(NamedTuple):
+class InvitationMail(NamedTuple):
     """Who is invited, by whom, and until when."""
 
     to: str
@@ -28,7 +28,7 @@ class Invited(NamedTuple):
     until: datetime
 
 
-def invitation(invited: Invited, link: str) -> Mail:
+def invitation(invited: InvitationMail, link: str) -> Mail:
     company, inviter = shown(invited.company), shown(invited.inviter)
     text = (
         f'{inviter} invites you to join the company "{company}" on Penstock.\n\n'

@@ -44,6 +44,9 @@ class Budgets(BaseSettings):
     company_tests_per_minute_max: Count = _budget(
         60, TOO_MANY, "tests of connectors and webhooks of one company in a minute"
     )
+    company_mailed_invitations_per_day_max: Count = _budget(
+        500, TOO_MANY, "invitations of one company that are mailed in a day"
+    )
     network_connections_max: Count = _budget(
         2_500, TOO_MANY, "connections from one network, at most a quarter of all; not from this machine or a proxy"
     )

@@ -68,6 +68,7 @@ class RateLimits:
             Limit(settings.network_forgotten_passwords_per_hour_max, 3_600.0, "hour"),
             Limit(settings.account_forgotten_passwords_per_hour_max, 3_600.0, "hour"),
         )
+        self._invitations = Limit(settings.company_mailed_invitations_per_day_max, 86_400.0, "day")
         self._tests = Limit(settings.company_tests_per_minute_max, 60.0, "minute")
         self._counts: Rates = LocalRates() if shared is None else shared
         self._hashing = Turns(settings.password_hashes_max, WAITING_MAX)
@@ -100,6 +101,15 @@ class RateLimits:
                 except ResetExpired:
                     await self._hit(self._failures, "login-network", self._clients.prefix(request))
                     raise
+
+    async def mailed_invitation(self, company_id: str) -> None:
+        """Count an invitation that is mailed for a company; 429 beyond its budget."""
+        limit = self._invitations
+        wait_s = await self._counts.hit(f"invitation\n{company_id}", limit.amount, limit.window_s)
+        if wait_s is not None:
+            detail = f"More than {limit.amount} invitations a day; try again later."
+            budget = "company_mailed_invitations_per_day"
+            raise quota_exceeded(budget, limit.amount, detail, retry_after_s=max(1, math.ceil(wait_s)))
 
     async def test(self, company_id: str) -> None:
         """Count a test call of a company; 429 beyond its budget."""

@@ -16,7 +16,7 @@ from structlog.testing import capture_logs
 
 from daemon.mail.mailer import QUEUE_MAX, Mailer
 from daemon.mail.server import parse_sender, parse_smtp_url
-from daemon.mail.texts import NAME_CHARS_MAX, Invited, Mail, invitation, password_reset, shown
+from daemon.mail.texts import NAME_CHARS_MAX, InvitationMail, Mail, invitation, password_reset, shown
 from tests.post_office import PASSWORD, USER, PostOffice, certificate
 
 SENDER = parse_sender("Penstock <penstock@penstock.test>")
@@ -199,7 +199,9 @@ KNOWN = {
 
 async def test_the_name_of_a_company_cannot_add_headers_or_lines() -> None:
     name = "Acme\r\nBcc: eve@eve.test\r\n\r\nPay here\u2028now\x85" + "x" * 500
-    mail = invitation(Invited("bea@acme.test", "c", name, "Ann\nX: y", UNTIL), "https://penstock.test/#/invitations/t")
+    mail = invitation(
+        InvitationMail("bea@acme.test", "c", name, "Ann\nX: y", UNTIL), "https://penstock.test/#/invitations/t"
+    )
     async with PostOffice() as office:
         await mailer(office).send(mail)
         received = office.received[0]

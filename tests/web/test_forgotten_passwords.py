@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from pydantic import SecretStr
 from structlog.testing import capture_logs
 
 from daemon.identity.password_resets import LIFETIME, WAITING_MAX
@@ -30,12 +29,7 @@ async def office() -> AsyncIterator[PostOffice]:
 
 @pytest.fixture
 def settings(settings: Settings, office: PostOffice) -> Settings:
-    mail = {
-        "smtp_url": SecretStr(office.url()),
-        "mail_from": "penstock@penstock.test",
-        "public_url": "https://penstock.test",
-    }
-    return settings.model_copy(update=mail)
+    return settings.model_copy(update=office.settings)
 
 
 async def forget(house: House, email: str) -> Answer:
