@@ -22,6 +22,8 @@ from daemon.identity.people import (
     UnknownInvitation,
     UnknownMember,
 )
+from daemon.identity.tokens import Principal
+from daemon.mail.texts import InvitationMail
 from daemon.model import AlreadyMember, Group, Member, MemberChanged
 from daemon.model.budgets import BudgetExceeded
 from daemon.runtime.json_codec import dumps, loads
@@ -30,11 +32,11 @@ from daemon.web.idempotency import IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, PUBLIC, Operation
 from daemon.web.parameters import GROUP_NAME, ID
-from daemon.web.problems import Problem, invalid, not_found, pointer
+from daemon.web.problems import Problem, existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
 from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response, replayed
-from daemon.web.services import SERVICES
+from daemon.web.services import SERVICES, Services
 
 _GROUP = re.compile(GROUP_NAME)
 
@@ -81,10 +83,23 @@ async def invite_member(request: web.Request, raw: dict[str, Any], key: Idempote
         kept = {**member_json(invited.member), "invitation": {"expires_at": invited.expires_at}}
         return key.sealed_receipt(dumps({**kept, "sealed": base64.b64encode(sealed).decode()}))
 
+    services, principal = request.app[SERVICES], principal_of(request)
+    if services.mails is not None:
+        await request.app[RATE_LIMITS].mailed_invitation(principal.company_id)
     with refusing():
-        invited = await request.app[SERVICES].people.invite(principal_of(request), body.email, body.role, receipt)
+        invited = await services.people.invite(principal, body.email, body.role, receipt)
+    await _mail(services, principal, invited)
     invitation = {"token": invited.token, "expires_at": invited.expires_at}
     return _created({**member_json(invited.member), "invitation": invitation})
+
+
+async def _mail(services: Services, principal: Principal, invited: Invited) -> None:
+    """Mail the link, where this service has an SMTP server; nobody waits for that."""
+    if services.mails is None:
+        return
+    company = existing(await services.store.company(principal.company_id))
+    mail = InvitationMail(invited.member.email, company.id, company.name, principal.email, invited.expires_at)
+    services.mails.invitation(mail, invited.token)
 
 
 @Operation("Change a member's role", "people", contract.Member, request=contract.RoleChange, problems=(403, 404, 409))
