@@ -70,7 +70,7 @@ async def test_what_is_too_much_is_refused_and_a_company_that_asks_for_little_ge
 
 async def test_a_forgotten_password_does_not_tell_whether_there_is_an_account(tmp_path: Path, report: Report) -> None:
     async with mailing(tmp_path) as target:
-        await logins.forgotten(target, report, pairs=10)
+        await logins.forgotten(target, report, pairs=8)  # chance alone misses the bar once in 3,000 times
     assert report.missed == []
 
 
