@@ -10,11 +10,13 @@ from typing import Any
 
 from typer.main import get_command
 
+from actors.core.authority import ACTIONS, PEOPLE, ROLES, refusal
 from daemon.cli import app
 from daemon.model.budgets import Budgets, table
 from daemon.settings import Settings
 from daemon.verification.gaps import GAPS
 from daemon.web.problems import codes
+from daemon.web.routes import ROUTES
 from tests.house.test_house import ROOT
 
 DOCS = ROOT / "docs"
@@ -24,6 +26,7 @@ PAGES = (
     "reference/commands.md",
     "reference/limits.md",
     "reference/settings.md",
+    "roles.md",
     "decisions/index.md",
     "guides/audit.md",
 )
@@ -83,6 +86,24 @@ def operations() -> Iterator[str]:
     yield ""
 
 
+def roles() -> Iterator[str]:
+    """A row for each action of the table of authority."""
+    yield from (f"| action | {' | '.join(ROLES)} | API keys |", f"|---|{'---|' * (len(ROLES) + 1)}")
+    for action in ACTIONS.values():
+        marks = ["yes" if refusal(role, "person", action) is None else "" for role in ROLES]
+        machines = ", ".join(sorted(action.kinds - PEOPLE)) or "never"
+        yield f"| `{action.name}`: {cell(action.summary)} | {' | '.join(marks)} | {machines} |"
+
+
+def authority() -> Iterator[str]:
+    """A row for each operation, with the action that it needs."""
+    yield from ("| method and path | action | least role |", "|---|---|---|")
+    for method, path, endpoint in ROUTES:
+        name = endpoint.operation.action
+        least = "no token" if endpoint.operation.public else ACTIONS[name].role
+        yield f"| `{method} {path}` | {f'`{name}`' if name else ''} | {least} |"
+
+
 def problems() -> Iterator[str]:
     """A row for each code of a refusal."""
     yield from ("| `code` | status | may a repeat help? |", "|---|---|---|")
@@ -116,6 +137,8 @@ REGIONS = {
     "commands": commands,
     "operations": operations,
     "problems": problems,
+    "roles": roles,
+    "authority": authority,
     "decisions": decisions,
     "gaps": gaps,
 }

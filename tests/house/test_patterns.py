@@ -58,6 +58,7 @@ USED = {
     "daemon.web.parameters.DIGEST": ("fullmatch", LONG),
     "daemon.web.parameters.ID": ("fullmatch", LONG),
     "daemon.web.parameters.TOOL_ID": ("fullmatch", LONG),
+    "daemon.web.resources.people.members._GROUP": ("fullmatch", LONG),
     "daemon.web.resources.events._SEQ": ("fullmatch", LONG),
     "daemon.web.responses.NOT_EMPTY": ("fullmatch", LONG),
     "daemon.web.responses.NUMBER": ("fullmatch", LONG),

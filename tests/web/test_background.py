@@ -22,6 +22,7 @@ from tests.web.support import PATIENCE_S, Answer, House, Person
 
 pytestmark = pytest.mark.one_daemon
 EVERYWHERE = {
+    "api-keys",
     "commit-keys",
     "key-files",
     "loop-lag",

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from actors.core.authority import ACTIONS, ANYBODY
 from daemon.contract.base import Request
 from daemon.contract.events import EVENT_TYPES, GateChanged, Notification, WebhookTestNotification
 from daemon.contract.runs import Run
@@ -71,13 +72,23 @@ def document(version: str) -> dict[str, Any]:
     }
 
 
+def _described(endpoint: Endpoint) -> str:
+    """The description with who may do it, as the table of authority has it."""
+    operation = endpoint.operation
+    if operation.public:
+        return endpoint.description
+    action = ACTIONS[operation.action]
+    who = "Needs the role" if action.kinds == ANYBODY else "For people, not API keys; needs the role"
+    return f"{endpoint.description}\n\n{who} `{action.role}`."
+
+
 def _operation(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     operation = endpoint.operation
     names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
     described: dict[str, Any] = {
         "operationId": endpoint.id,
         "summary": operation.summary,
-        "description": endpoint.description,
+        "description": _described(endpoint),
         "tags": [path.split("/")[1]],
         "parameters": [
             *({"name": name, "in": "path", "required": True, "schema": PATH[name]} for name in names),
@@ -96,6 +107,9 @@ def _operation(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
         }
     if operation.public:
         described["security"] = []
+    else:
+        action = ACTIONS[operation.action]
+        described["x-authority"] = {"action": action.name, "role": action.role, "kinds": sorted(action.kinds)}
     return described
 
 
