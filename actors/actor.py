@@ -48,19 +48,25 @@ Answer = Step | Rejected
 ReceiptMaker = Callable[[Run, Rejected | None], Receipt]
 
 
+Renew = Callable[[], Awaitable[Message | Exception]]
+"""The message anew, or why its sender may not send it any more."""
+
+
 @dataclass(slots=True)
 class Envelope:
     """A message for an actor, and the reply. Without a message it only wakes the actor.
 
     `template` pins a start; `receipt` makes the record of the answer that is committed with the
-    turn; `faults` counts how often a fault of our own kept it from being applied; `trace` is where
-    its sender stood in a trace; `number` counts the messages of its actor.
+    turn; `renew` gives the message as its sender may send it when its turn has come; `faults`
+    counts how often a fault of our own kept it from being applied; `trace` is where its sender
+    stood in a trace; `number` counts the messages of its actor.
     """
 
     message: Message | None
     reply: asyncio.Future[Answer | None] | None = None
     template: Template | None = None
     receipt: ReceiptMaker | None = None
+    renew: Renew | None = None
     faults: int = 0
     trace: str | None = field(default_factory=TRACE.get)
     number: int = 0
@@ -208,13 +214,9 @@ class Actor:
 
     async def _turn(self, envelope: Envelope) -> None:
         """One message: decide, make durable, and only then perform, publish and reply."""
-        message = envelope.message
         template = await self._ready(envelope)
-        if message is None:
-            envelope.answer(None)
-            return
-        if template is None:
-            envelope.answer(Rejected("not_found", "There is no such run."))
+        message = await self._message(envelope, template)
+        if message is None or template is None:
             return
         connectors = await self._context.tools.connectors(self.key[0])
         for _ in range(CONFLICTS_MAX):
@@ -239,6 +241,22 @@ class Actor:
                 envelope.answer(done)
             return
         raise StoreFailed("The run is changed elsewhere faster than here.", "not_applied")
+
+    async def _message(self, envelope: Envelope, template: Template | None) -> Message | None:
+        """The message as it may be sent by now; None for an envelope that was answered."""
+        message = envelope.message
+        if message is None:
+            envelope.answer(None)
+        elif template is None:
+            envelope.answer(Rejected("not_found", "There is no such run."))
+        elif envelope.renew is not None:
+            renewed = await envelope.renew()
+            if not isinstance(renewed, Exception):
+                return renewed
+            envelope.fail(renewed)
+        else:
+            return message
+        return None
 
     async def _append(self, done: Step, envelope: Envelope) -> None:
         self._covered = self._delivered

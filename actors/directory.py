@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from actors.actor import Actor, ActorContext, Answer, Envelope, ReceiptMaker, Stopped
+from actors.actor import Actor, ActorContext, Answer, Envelope, ReceiptMaker, Renew, Stopped
 from actors.core.messages import CallFailed, CallReturned, Failure
 from actors.failpoints import reach
 from actors.ports import StoreFailed
@@ -87,15 +87,16 @@ class Directory:
         *,
         template: Template | None = None,
         receipt: ReceiptMaker | None = None,
+        renew: Renew | None = None,
     ) -> Answer:
         """Have the run's actor decide on a command; returns once what was decided is durable.
 
-        Raises Overloaded, Stopped, or what the journal raised.
+        Raises Overloaded, Stopped, what the journal raised, or what `renew` gives.
         """
         if self._stopping:
             raise Stopped
         reply: asyncio.Future[Answer | None] = asyncio.get_running_loop().create_future()
-        self._actor(key).deliver(Envelope(message, reply, template, receipt))
+        self._actor(key).deliver(Envelope(message, reply, template, receipt, renew))
         answer = await reply
         assert answer is not None  # noqa: S101 - only an envelope without a message is answered with None
         return answer

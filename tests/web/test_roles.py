@@ -13,7 +13,7 @@ from daemon.web.app import authorized
 from daemon.web.openapi.document import document
 from daemon.web.operations import Operation
 from tests.web.people import colleague, company, give, member_id
-from tests.web.support import PASSWORD, Answer, House, Person
+from tests.web.support import PASSWORD, PATIENCE_S, Answer, House, Person
 
 NEVER = "01900000-0000-7000-8000-000000000000"
 NAMES = {"vertical": "line", "tool_id": "tool", "name": "physicians", "delivery_id": "msg_none"}
@@ -160,3 +160,35 @@ async def test_a_request_that_waited_for_another_is_judged_by_the_role_of_now(an
     fresh = await bob.post(path, body, Idempotency_Key="other")
     assert (fresh.status, fresh.json["reason"]) == (403, "role")
     assert (await ann.house.send("POST", "/auth/login", {"email": bob.email, "password": PASSWORD})).status == 200
+
+
+@pytest.mark.parametrize("end", ["demote", "remove"])
+async def test_a_verdict_that_waits_in_a_mailbox_is_judged_when_its_turn_comes(
+    ann: Person, house: House, end: str
+) -> None:
+    """The run is held up by another turn, whose commit waits, while a right ends."""
+    bob = await colleague(ann, "bob", "manager")
+    run = await ann.start("line", {"amount": 1})
+    journal, go, held = house.services.directory._context.journal, asyncio.Event(), asyncio.Event()
+    append = journal.append
+
+    async def slow(commit: Any) -> None:
+        held.set()
+        await go.wait()
+        await append(commit)
+
+    journal.append = slow  # type: ignore[method-assign]
+    first = asyncio.create_task(ann.post(f"/process-runs/{run['id']}/resume", {"gate": "other", "decision": "x"}))
+    cancel = asyncio.create_task(ann.post(f"/process-runs/{run['id']}/cancel"))
+    async with asyncio.timeout(PATIENCE_S):
+        await held.wait()
+    waiting = asyncio.create_task(bob.resume(run, "signoff"))
+    actor = house.services.directory._actor((ann.session["company"]["id"], run["id"]))
+    async with asyncio.timeout(PATIENCE_S):
+        while not actor._mailbox:  # noqa: ASYNC110 - a mailbox has no event for it
+            await asyncio.sleep(0)
+    await _end(ann, bob, end, "")
+    go.set()
+    assert (await cancel).status == 200
+    assert (await first).status == 409
+    assert (await waiting).status == (403 if end == "demote" else 401)

@@ -8,18 +8,22 @@ from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, TypeAlias
 
+import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from actors.core.messages import Command, Rejected
+from actors.core.messages import Command, Rejected, Resume
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Receipt, StoreFailed
+from daemon.identity.tokens import NotAuthenticated
 from daemon.web.bodies import prefer
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.admission import slot_released
+from daemon.web.middleware.auth import principal_of
+from daemon.web.middleware.authority import permit
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.problems import existing, problem_of
+from daemon.web.problems import Problem, existing, problem_of
 from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.run_json import run_body
 from daemon.web.responses import StoredResponse, problem_response, run_response
@@ -86,7 +90,13 @@ async def _dispatch(
         return key.receipt(responses[-1], run.id)
 
     directory, maker = request.app[SERVICES].directory, None if key is None else receipt
-    decided = await directory.ask(command.run_key, command.message, template=command.template, receipt=maker)
+    decided = await directory.ask(
+        command.run_key,
+        command.message,
+        template=command.template,
+        receipt=maker,
+        renew=partial(_renewed, request, command.message),
+    )
     if isinstance(decided, Rejected):  # nothing is committed
         refusal = responder.refused(decided)
         if key is not None and decided.code != "not_found":
@@ -98,6 +108,18 @@ async def _dispatch(
         answer = partial(responder.respond, decided.run, decided.rejected)
         response = await request.app[SERVICES].offload.sized(decided.run.company_id, decided.run.weight, answer)
     return response or await _settle(request.app, responder, decided.run, key)
+
+
+async def _renewed(request: web.Request, message: Command) -> Command | Exception:
+    """The command with its sender's present role, or why the sender may not send it any more."""
+    try:
+        await permit(request)
+    except (Problem, NotAuthenticated) as refused:
+        return refused
+    if not isinstance(message, Resume):
+        return message
+    role = principal_of(request).role
+    return message if role == message.role else msgspec.structs.replace(message, role=role)
 
 
 async def _finish(wait: Wait, request: web.Request, key: IdempotencyKey, receipt: Receipt) -> StoredResponse:
