@@ -1,0 +1,1 @@
+"""Single sign-on: people whom an OpenID provider names, and the tokens that it signs."""

@@ -1,0 +1,247 @@
+"""The OpenID provider: its metadata, its keys, and codes exchanged for tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import aiohttp
+import msgspec
+import structlog
+from joserfc.jwk import ECKey, RSAKey
+from yarl import URL
+
+from daemon.connectors.dns import DnsResolver
+from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connector, is_address
+from daemon.connectors.origin import BadUrl, parse_url
+
+DISCOVERY = "/.well-known/openid-configuration"
+TIMEOUT = aiohttp.ClientTimeout(total=10.0, sock_connect=5.0)
+ANSWER_BYTES_MAX = 262_144
+AT_ONCE_MAX = 8
+KEYS_MAX = 64
+RSA_BITS_MIN = 2_048
+FRESH_S = 600.0
+REFETCH_S = 30.0
+OK, REFUSED = 200, 400
+VerifyKey = RSAKey | ECKey
+_log = structlog.get_logger("penstock")
+
+
+class ProviderUnavailable(Exception):
+    """The provider does not answer, or not as a provider does; the text says why."""
+
+
+class CodeRefused(Exception):
+    """The provider takes the code for no token: it was used, has expired or is another's."""
+
+
+class Metadata(msgspec.Struct, frozen=True):
+    """What the provider says of itself."""
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+
+
+class _KeySet(msgspec.Struct, frozen=True):
+    keys: list[dict[str, Any]]
+
+
+class _TokenAnswer(msgspec.Struct, frozen=True):
+    id_token: str
+
+
+class Client(NamedTuple):
+    """What the provider knows the service by."""
+
+    issuer: str
+    client_id: str
+    client_secret: str
+    redirect_uri: str
+
+
+class Provider:
+    """Speaks to one provider; what it says of itself and its keys are kept for a while."""
+
+    def __init__(
+        self, client: Client, session: aiohttp.ClientSession, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.client = client
+        self._session = session
+        self._monotonic = monotonic
+        self._metadata: Metadata | None = None
+        self._metadata_at = 0.0
+        self._keys: Mapping[str, VerifyKey] = {}
+        self._keys_at: float | None = None
+        self._fetching = asyncio.Lock()
+        self._slots = asyncio.Semaphore(AT_ONCE_MAX)
+
+    async def metadata(self) -> Metadata:
+        """What the provider says of itself; its issuer has to be the one that is configured."""
+        if self._metadata is None or self._monotonic() >= self._metadata_at + FRESH_S:
+            url = self.client.issuer.rstrip("/") + DISCOVERY
+            try:
+                found = _decoded(await self._fetch("GET", url), Metadata)
+                self._check(found)
+            except ProviderUnavailable:
+                if self._metadata is None:
+                    raise
+            else:
+                self._metadata = found
+            self._metadata_at = self._monotonic()
+        return self._metadata
+
+    async def key(self, key_id: str | None, *, fetch: bool) -> VerifyKey | None:
+        """The key of that id; the only one when a token names none.
+
+        Keys are fetched again for an unknown id: at once with `fetch`, otherwise once in a while,
+        since anybody may send a token that names any id.
+        """
+        async with self._fetching:
+            age_s = None if self._keys_at is None else self._monotonic() - self._keys_at
+            found = self._known(key_id)
+            if age_s is None or age_s >= FRESH_S or (found is None and (fetch or age_s >= REFETCH_S)):
+                await self._fetch_keys(needed=found is None)
+                found = self._known(key_id)
+            return found
+
+    async def exchange(self, code: str, verifier: str) -> str:
+        """The ID token for a code; CodeRefused when the provider refuses it."""
+        metadata, client = await self.metadata(), self.client
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": client.redirect_uri,
+            "code_verifier": verifier,
+        }
+        how: dict[str, Any] = {"data": form}
+        if client.client_secret:
+            credentials = aiohttp.encode_basic_auth(_quoted(client.client_id), _quoted(client.client_secret))
+            how["headers"] = {"Authorization": credentials}
+        else:
+            form["client_id"] = client.client_id
+        raw = await self._fetch("POST", metadata.token_endpoint, **how)
+        return _decoded(raw, _TokenAnswer).id_token
+
+    def _known(self, key_id: str | None) -> VerifyKey | None:
+        if key_id is None:
+            return next(iter(self._keys.values())) if len(self._keys) == 1 else None
+        return self._keys.get(key_id)
+
+    async def _fetch_keys(self, *, needed: bool) -> None:
+        try:
+            metadata = await self.metadata()
+            self._keys = verify_keys(_decoded(await self._fetch("GET", metadata.jwks_uri), _KeySet).keys)
+        except ProviderUnavailable as unavailable:
+            if needed:
+                raise
+            _log.warning("sso_keys_kept", reason=str(unavailable))
+        self._keys_at = self._monotonic()
+
+    def _check(self, found: Metadata) -> None:
+        if found.issuer != self.client.issuer:
+            raise ProviderUnavailable("it names another issuer than the one that is configured")
+        for url in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
+            if (reason := insecure(url)) is not None:
+                raise ProviderUnavailable(reason)
+
+    async def _fetch(self, method: str, url: str, **how: Any) -> bytes:
+        """A whole answer of the provider; only for a code it may say no."""
+        try:
+            async with (
+                self._slots,
+                self._session.request(method, URL(url, encoded=True), allow_redirects=False, **how) as response,
+            ):
+                raw = await _whole(response)
+                status = response.status
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            _log.warning("sso_provider_unavailable", reason=type(error).__name__)
+            raise ProviderUnavailable("the provider does not answer") from error
+        if method == "POST" and status in (REFUSED, 401, 403):
+            raise CodeRefused
+        if status != OK:
+            raise ProviderUnavailable(f"the provider answers {status}")
+        return raw
+
+
+@asynccontextmanager
+async def open_session(guard: EgressGuard) -> AsyncIterator[aiohttp.ClientSession]:
+    """The client that speaks to the provider, through the egress guard."""
+    resolver = DnsResolver()
+    session = aiohttp.ClientSession(
+        connector=guarded_connector(guard, resolver), timeout=TIMEOUT, cookie_jar=aiohttp.DummyCookieJar()
+    )
+    try:
+        async with session:
+            yield session
+    finally:
+        await resolver.close()
+
+
+def insecure(text: str) -> str | None:
+    """Why a URL of a provider is refused: only over loopback it may be without TLS."""
+    try:
+        url = parse_url(text)
+    except BadUrl as bad:
+        return str(bad)
+    host = (url.raw_host or "").lower()
+    if url.scheme == "https" or host == "localhost" or (is_address(host) and host in ("127.0.0.1", "::1")):
+        return None
+    return "the provider has an address without TLS"
+
+
+def verify_keys(given: list[dict[str, Any]]) -> dict[str, VerifyKey]:
+    """The public keys by id that may verify a signature; all others are left out."""
+    found: dict[str, VerifyKey] = {}
+    for one in given[:KEYS_MAX]:
+        if one.get("use", "sig") != "sig":
+            continue
+        key = _key(one)
+        if key is not None:
+            key_id = one.get("kid")
+            found[key_id if isinstance(key_id, str) else key.thumbprint()] = key
+    return found
+
+
+def _key(given: dict[str, Any]) -> VerifyKey | None:
+    try:
+        match given.get("kty"):
+            case "RSA":
+                rsa = RSAKey.import_key(given)
+                return rsa if rsa.public_key.key_size >= RSA_BITS_MIN else None
+            case "EC" if given.get("crv") == "P-256":
+                return ECKey.import_key(given)
+    except Exception:  # noqa: BLE001 - a key of any form: one that cannot be read is none
+        _log.warning("sso_key_unreadable")
+    return None
+
+
+async def _whole(response: aiohttp.ClientResponse) -> bytes:
+    raw = bytearray()
+    async for chunk in response.content.iter_any():
+        raw += chunk
+        if len(raw) > ANSWER_BYTES_MAX:
+            raise ValueError("the answer is too large")
+    return bytes(raw)
+
+
+def _quoted(text: str) -> str:
+    """As RFC 6749 2.3.1 has the name and the secret of a client in a header."""
+    from urllib.parse import quote_plus
+
+    return quote_plus(text)
+
+
+def _decoded(raw: bytes, form: type[Any]) -> Any:
+    try:
+        return msgspec.json.decode(raw, type=form)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise ProviderUnavailable("the provider answers in a form that is not its own") from error
+
+
+__all__ = ["Client", "CodeRefused", "EgressRefused", "Metadata", "Provider", "ProviderUnavailable", "open_session"]
