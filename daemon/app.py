@@ -45,6 +45,7 @@ from daemon.runtime.clock import utc_now
 from daemon.runtime.offload import Offload
 from daemon.runtime.systemd import SystemdEnvironment, SystemdNotifier
 from daemon.settings import Settings, key_files, smtp_server
+from daemon.sso.service import open_single_sign_on
 from daemon.stores.factory import open_store
 from daemon.templates.catalog import open_catalog
 from daemon.templates.input_checks import open_input_checks
@@ -150,6 +151,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         api_keys=ApiKeys(store, vault, utc_now, settings.company_api_keys_max),
         identity=identity,
         people=People(store, identity.sessions, vault, utc_now),
+        sso=await enter(open_single_sign_on(settings, guard, store, identity, utc_now)),
         feed=engine.feed,
         sealer=sealer,
         background=background,
@@ -163,8 +165,8 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         mails=mails,
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
-    loops = _background(services, engine, shared, KeyRotation(files["secrets"], vault), key_watcher)
-    await _begin(services, engine, stack, loops)
+    rotation = KeyRotation(files["secrets"], vault)
+    await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
     return services, engine
 
 

@@ -102,6 +102,27 @@ class Settings(Budgets):
     )
     smtp_password_file: Path | None = Field(None, description="password at the SMTP server, if it is not in its URL")
     mail_from: str = Field("", description="sender of mails, such as Penstock <penstock@example.test>")
+    oidc_issuer: str = Field(
+        "", description="OpenID provider of single sign-on, such as https://login.example.com; off if empty"
+    )
+    oidc_client_id: str = Field("", description="name of the service at the OpenID provider")
+    oidc_client_secret: SecretStr | None = Field(None, description="secret of the service at the OpenID provider")
+    oidc_client_secret_file: Path | None = Field(None, description="file with the secret, in place of the secret")
+    oidc_audience: str = Field(
+        "", description="audience of the provider's tokens that the API takes, besides the name of the service"
+    )
+    oidc_domains: str = Field(
+        "",
+        description="companies by e-mail domain with the role of who comes, such as "
+        "example.com=<company id>:member, comma-separated",
+    )
+    oidc_email_trusted: bool = Field(
+        default=False, description="take e-mail addresses of a provider as verified that does not say whether they are"
+    )
+    oidc_groups_claim: str = Field("", description="claim of the ID token that names a person's groups")
+    oidc_groups: str = Field(
+        "", description="groups whose members the provider decides at each log-in, comma-separated; none if empty"
+    )
     rate_limits: bool = Field(default=True, description="limit registrations and wrong passwords per network")
     registration: Literal["open", "invited"] = Field(
         "open", description="who may register a company: anybody, or with `invited` nobody without an invitation"
@@ -227,6 +248,13 @@ class Settings(Budgets):
             raise ValueError("PENSTOCK_SMTP_URL needs PENSTOCK_MAIL_FROM and PENSTOCK_PUBLIC_URL, too")
         return self
 
+    @model_validator(mode="after")
+    def _single_sign_on_is_complete(self) -> Self:
+        """Refuse an OpenID provider without the name of the service there and its own address."""
+        if self.oidc_issuer and not (self.oidc_client_id and self.public_url):
+            raise ValueError("PENSTOCK_OIDC_ISSUER needs PENSTOCK_OIDC_CLIENT_ID and PENSTOCK_PUBLIC_URL, too")
+        return self
+
     @field_validator("trusted_proxies")
     @classmethod
     def _networks(cls, given: str) -> str:
@@ -243,7 +271,7 @@ class Settings(Budgets):
         """Take systemd credentials for files of secrets: `jwt.keys` for `jwt_keys_file`."""
         folder = SystemdEnvironment().credentials_directory
         names = [name for name in KEY_FILES.values() if name not in given]
-        names += [] if "smtp_password_file" in given else ["smtp_password_file"]
+        names += [name for name in ("smtp_password_file", "oidc_client_secret_file") if name not in given]
         files = {name: folder / _file_name(name) for name in names if folder}
         return {**given, **{name: file for name, file in files.items() if file.exists()}}
 

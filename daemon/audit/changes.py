@@ -59,6 +59,8 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
         case "webhook_changed":
             after = {"webhook_id": event["webhook_id"], "webhook": event["after"]}
             return "change_webhook", event["before"], after, (event["after"] or {}).get("reason")
+        case "subject_linked":
+            return "link_subject", None, {name: event[name] for name in ("user", "issuer", "subject")}, None
         case "policy_changed":
             return "change_policy", event["before"], event["after"], None
         case "keys_changed":

@@ -51,6 +51,15 @@ class Login(Request):
     company_id: str | None = Field(default=None, max_length=100)
 
 
+class SignOnCode(Request):
+    """A code of single sign-on, and the secret whose challenge asked for it."""
+
+    model_config = example({"code": "c2VhbGVk", "verifier": "s" * 43})
+
+    code: str = Field(min_length=1, max_length=4_000)
+    verifier: str = Field(min_length=43, max_length=128)
+
+
 class NewPassword(Request):
     """A password and the one that takes its place."""
 

@@ -196,6 +196,10 @@ class Identity:
         """The claims of a valid token, and the id of its key."""
         return self._tokens.claims(token)
 
+    def derived(self, purpose: bytes) -> list[bytes]:
+        """Secrets for a purpose: by the current key of tokens, then by the others."""
+        return self._tokens.derived(purpose)
+
     async def _fits(self, account: Account | None, password: str) -> bool:
         return await self._passwords.verify(None if account is None else account.user.password_hash, password)
 

@@ -127,15 +127,17 @@ class Sessions:
         self._used.add(known.session_id)
         return known
 
-    def begin(self, account: Account, client: ClientInfo, via: str = PASSWORD) -> tuple[Session, Logged]:
-        """A new session, and its event; the caller keeps both."""
-        now, session_id, user = self._now().replace(microsecond=0), new_id(), account.user
+    def begin(
+        self, account: Account, client: ClientInfo, via: str = PASSWORD, session_id: str = ""
+    ) -> tuple[Session, Logged]:
+        """A new session, perhaps under a given id, and its event; the caller keeps both."""
+        now, session_id, user = self._now().replace(microsecond=0), session_id or new_id(), account.user
         page = client.kind == "page"
         refresh = RefreshToken.new(session_id) if page else None
         until = now + (self._lifetimes.page_session if page else self._lifetimes.api_token)
         company_id = account.company.id
         where = (company_id, session_id, user.id, client.kind, now, until, now, client.address, client.user_agent)
-        record = UserSession(*where, refresh=None if refresh is None else refresh.hashes(now))
+        record = UserSession(*where, refresh=None if refresh is None else refresh.hashes(now), via=via)
         session = self._issued(account, record, session_id, "" if refresh is None else str(refresh))
         logged = LoggedIn(
             at=self._now(), by=user.email, kind=client.kind, session=session_id, token=session_id, until=until, via=via
@@ -245,7 +247,7 @@ class Sessions:
         now = self._now().replace(microsecond=0)
         life = self._lifetimes.page_token if record.kind == "page" else self._lifetimes.api_token
         expires = min(now + life, record.expires_at)
-        token = self._tokens.issued(account, record.id, token_id, now, expires)
+        token = self._tokens.issued(account, record, token_id, now, expires)
         return Session(token, expires, account, token_id, record, refresh)
 
 

@@ -17,7 +17,7 @@ import structlog
 
 from actors.core.authority import PrincipalKind
 from daemon.keys.keyring import KeyFileRefused, KeyRing, mark, read_ring
-from daemon.model import SESSION, Account
+from daemon.model import SESSION, Account, UserSession
 
 ALGORITHM = "HS256"
 TYPE = "JWT"
@@ -26,6 +26,8 @@ CLAIMS = ["iss", "aud", "sub", "company", "role", "jti", "iat", "exp"]
 CACHE_MAX = 10_000
 KEYS_CHECKED_S = 0.5
 TOKEN_CHARS_MAX = 4_096
+SSO = "sso"
+"""How a session began, or a token came about, for which the provider vouches."""
 _REFRESH = b"refresh token\x00"
 # What a parser raises for claims and headers of any form: deep nesting and huge numbers, too.
 _UNREADABLE = (jwt.PyJWTError, ValueError, TypeError, OverflowError, RecursionError)
@@ -73,6 +75,7 @@ class Claims(msgspec.Struct, frozen=True):
     sid: str = ""
     epoch: int = 0
     member: str = ""
+    via: str = ""
 
 
 class Tokens:
@@ -100,7 +103,7 @@ class Tokens:
             self._known[token] = known
         return known
 
-    def issued(self, account: Account, session_id: str, token_id: str, at: datetime, until: datetime) -> str:
+    def issued(self, account: Account, session: UserSession, token_id: str, at: datetime, until: datetime) -> str:
         claims = {
             "iss": ISSUER,
             "aud": AUDIENCE,
@@ -110,11 +113,13 @@ class Tokens:
             "role": account.member.role,
             "email": account.user.email,
             "jti": token_id,
-            "sid": session_id,
+            "sid": session.id,
             "epoch": account.user.epoch,
             "iat": int(at.timestamp()),
             "exp": int(until.timestamp()),
         }
+        if session.via == SSO:
+            claims["via"] = SSO
         return self.signed(claims, self._current_ring().current)
 
     def signed(self, claims: dict[str, Any], key_id: str) -> str:
@@ -131,14 +136,18 @@ class Tokens:
             jwt.get_unverified_header(token)["kid"],
         )
 
+    def derived(self, purpose: bytes) -> list[bytes]:
+        """Secrets for a purpose: by the current key, then by the others."""
+        ring = self._current_ring()
+        ordered = sorted(ring.keys, key=lambda one: one != ring.current)
+        return [hmac.new(ring.keys[key_id], purpose, hashlib.sha256).digest() for key_id in ordered]
+
     def successors(self, secret: str) -> Iterator[str]:
         """The secret that replaces one of a refresh token: by the current key, then by the others.
 
         It is computed and not drawn, so that each daemon gives the same one to a repeated request.
         """
-        ring = self._current_ring()
-        for key_id in sorted(ring.keys, key=lambda one: one != ring.current):
-            yield hmac.new(ring.keys[key_id], _REFRESH + secret.encode(), hashlib.sha256).hexdigest()
+        return (one.hex() for one in self.derived(_REFRESH + secret.encode()))
 
     def _verified(self, token: str) -> Principal:
         if len(token) > TOKEN_CHARS_MAX:
@@ -160,6 +169,7 @@ class Tokens:
             company_id=claims.company,
             role=claims.role,
             email=claims.email,
+            via=SSO if claims.via == SSO else SESSION,
             token_id=claims.jti,
             expires_at=datetime.fromtimestamp(claims.exp, self._now().tzinfo),
             session_id=claims.sid or claims.jti,

@@ -181,6 +181,16 @@ class NameChanged(EventBase, frozen=True, kw_only=True, tag="name_changed"):
     via: str
 
 
+class SubjectLinked(EventBase, frozen=True, kw_only=True, tag="subject_linked"):
+    """A user is known by the subject of an OpenID provider from now on."""
+
+    by: str
+    issuer: str
+    subject: str
+    user: str
+    via: str
+
+
 class LoginRefused(EventBase, frozen=True, kw_only=True, tag="login_refused"):
     by: str
     reason: str = "invalid_credentials"
@@ -364,6 +374,7 @@ LogEvent = (
     | MemberChanged
     | GroupChanged
     | NameChanged
+    | SubjectLinked
     | PolicyChanged
     | SecondFactorChanged
     | ConnectorChanged

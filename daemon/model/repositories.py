@@ -17,6 +17,7 @@ from daemon.model.members import MemberRepository
 from daemon.model.people.api_keys import ApiKeyRepository
 from daemon.model.people.policies import StoredPolicy
 from daemon.model.people.second_factors import Enrolment
+from daemon.model.people.subjects import SubjectRepository
 from daemon.model.runs import Runs
 from daemon.model.sessions import PolicyRepository, SecondFactorRepository, SessionRepository, TokenEpoch
 from daemon.model.usage import UsageRepository
@@ -69,6 +70,7 @@ class Store(
     PolicyRepository,
     SecondFactorRepository,
     ApiKeyRepository,
+    SubjectRepository,
     ConnectorRepository,
     CompanyKeys,
     Receipts,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
-from daemon.model.audit_events import Logged
+from daemon.model.audit_events import PASSWORD, Logged
 from daemon.model.people.policies import StoredPolicy
 from daemon.model.people.second_factors import Enrolment, SecondFactor
 
@@ -39,6 +39,7 @@ class UserSession:
     user_agent: str
     ended_at: datetime | None = None
     refresh: RefreshHashes | None = None
+    via: str = PASSWORD
 
 
 class TokenEpoch(NamedTuple):

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
+from urllib.parse import quote_plus
 
 import aiohttp
 import msgspec
@@ -15,7 +16,7 @@ from joserfc.jwk import ECKey, RSAKey
 from yarl import URL
 
 from daemon.connectors.dns import DnsResolver
-from daemon.connectors.egress import EgressGuard, EgressRefused, guarded_connector, is_address
+from daemon.connectors.egress import EgressGuard, guarded_connector, is_address
 from daemon.connectors.origin import BadUrl, parse_url
 
 DISCOVERY = "/.well-known/openid-configuration"
@@ -126,7 +127,8 @@ class Provider:
         else:
             form["client_id"] = client.client_id
         raw = await self._fetch("POST", metadata.token_endpoint, **how)
-        return _decoded(raw, _TokenAnswer).id_token
+        token: str = _decoded(raw, _TokenAnswer).id_token
+        return token
 
     def _known(self, key_id: str | None) -> VerifyKey | None:
         if key_id is None:
@@ -232,8 +234,6 @@ async def _whole(response: aiohttp.ClientResponse) -> bytes:
 
 def _quoted(text: str) -> str:
     """As RFC 6749 2.3.1 has the name and the secret of a client in a header."""
-    from urllib.parse import quote_plus
-
     return quote_plus(text)
 
 
@@ -242,6 +242,3 @@ def _decoded(raw: bytes, form: type[Any]) -> Any:
         return msgspec.json.decode(raw, type=form)
     except (msgspec.DecodeError, RecursionError) as error:
         raise ProviderUnavailable("the provider answers in a form that is not its own") from error
-
-
-__all__ = ["Client", "CodeRefused", "EgressRefused", "Metadata", "Provider", "ProviderUnavailable", "open_session"]

@@ -23,6 +23,7 @@ from daemon.stores.tables.members import GROUP, GROUP_MEMBER, INVITATION, MEMBER
 from daemon.stores.tables.people.api_keys import API_KEY
 from daemon.stores.tables.people.policies import POLICY
 from daemon.stores.tables.people.second_factors import SECOND_FACTOR
+from daemon.stores.tables.people.subjects import SUBJECT
 from daemon.stores.tables.sessions import SESSION
 from daemon.stores.tables.webhooks import DELIVERY, WEBHOOK
 
@@ -103,6 +104,7 @@ TABLES = (
     Table("policies", POLICY),
     Table("second_factors", SECOND_FACTOR),
     Table("api_keys", API_KEY),
+    Table("sso_subjects", SUBJECT),
     Table(
         "clocks",
         "company_id, position",

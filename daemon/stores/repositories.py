@@ -28,6 +28,7 @@ from daemon.model.event_log import EventIds
 from daemon.model.people.api_keys import API_KEYS_MAX, ApiKey
 from daemon.model.people.policies import StoredPolicy
 from daemon.model.people.second_factors import SecondFactor
+from daemon.model.people.subjects import Arrival, Subject
 from daemon.model.webhooks import WEBHOOKS_MAX, Webhook
 from daemon.stores.database import Work
 from daemon.stores.group_commit import drop_all
@@ -48,7 +49,7 @@ from daemon.stores.tables import (
 )
 from daemon.stores.tables import members as members_table
 from daemon.stores.tables import usage as usage_table
-from daemon.stores.tables.people import api_keys, policies, second_factors
+from daemon.stores.tables.people import api_keys, policies, second_factors, subjects
 
 if TYPE_CHECKING:
     from actors.ports import Commit, Compute
@@ -270,6 +271,17 @@ class Repositories:
 
     async def touch_api_keys(self, key_ids: Collection[str], at: datetime) -> None:
         await self._write("", lambda db: api_keys.touch_api_keys(db, key_ids, at))
+
+    # single sign-on
+
+    subject = read(subjects.subject)
+    was_removed = read(subjects.was_removed)
+
+    async def link_subject(self, subject: Subject, logged: Logged) -> bool:
+        return await self._write(subject.company_id, lambda db: subjects.link_subject(db, subject, logged))
+
+    async def arrive(self, arrival: Arrival, logged: tuple[Logged, ...]) -> None:
+        await self._write(arrival.subject.company_id, lambda db: subjects.arrive(db, arrival, logged))
 
     # company log
 

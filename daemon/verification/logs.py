@@ -28,6 +28,7 @@ from daemon.model.audit_events import (
     SecretForm,
     SessionEnded,
     SessionsEnded,
+    SubjectLinked,
     TemplateKept,
     UserForm,
     WebhookChanged,
@@ -76,6 +77,7 @@ class Fold:
             MemberChanged: self._member_changed,
             GroupChanged: self._group_changed,
             PolicyChanged: self._policy,
+            SubjectLinked: self._subject_linked,
             SecondFactorChanged: self._second_factor,
             ConnectorChanged: self._connector,
             WebhookChanged: self._webhook,
@@ -246,8 +248,14 @@ class Fold:
         self._until[event.token] = text(event.until)
         if event.session:
             user_id = self._users.get((company_id, event.by), "")
-            session = {"company_id": company_id, "user_id": user_id or UNKNOWN, "kind": event.kind, "ended_at": None}
-            self.rows["sessions"][event.session,] = {**session, "expires_at": text(event.until)}
+            self.rows["sessions"][event.session,] = {
+                "company_id": company_id,
+                "user_id": user_id or UNKNOWN,
+                "kind": event.kind,
+                "ended_at": None,
+                "expires_at": text(event.until),
+                "via": event.via,
+            }
             self._sessions[user_id].append((company_id, event.session, event.at))
 
     def _logged_out(self, _: str, event: LoggedOut) -> None:
@@ -302,6 +310,10 @@ class Fold:
         for reset in self.rows["password_resets"].values():
             if (reset["company_id"], reset["user_id"]) == (company_id, event.user):
                 reset["ended_at"] = reset["ended_at"] or text(event.at)
+
+    def _subject_linked(self, company_id: str, event: SubjectLinked) -> None:
+        row = {"company_id": company_id, "user_id": event.user, "created_at": text(event.at)}
+        self.rows["sso_subjects"][event.issuer, event.subject] = row
 
     def _company_keys(self, _: str, event: CompanyKeysWrapped) -> None:
         for company_id, key in event.keys.items():

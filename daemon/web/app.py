@@ -29,6 +29,7 @@ from daemon.web.operations import KEYED, Endpoint, Handler
 from daemon.web.problems import invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits
 from daemon.web.resources.pages import LISTS_AT_ONCE, LISTS_IN_TURN
+from daemon.web.resources.people import single_sign_on
 from daemon.web.resources.response_cache import RESPONSE_CACHE, ResponseCache
 from daemon.web.routes import ROUTES
 from daemon.web.services import SERVICES, Services
@@ -39,6 +40,8 @@ _KNOWN = {(method, path.rstrip("/")): frozenset(one.operation.query) for method,
 PAGES: tuple[tuple[str, Handler], ...] = (
     ("/openapi.json", docs_page.show),
     ("/docs", docs_page.page),
+    ("/auth/sso/start", single_sign_on.start),
+    ("/auth/sso/callback", single_sign_on.callback),
     ("/", page.index),
     ("/assets/{name}", page.asset),
 )

@@ -11,11 +11,15 @@ from aiohttp import web
 
 from daemon.web.problems import Problem
 from daemon.web.responses import json_response
+from daemon.web.services import SERVICES
 
 COOKIE = "penstock_session"
 """The name of the token's cookie, or how it begins where the host is named with a port."""
 REFRESH_COOKIE = "penstock_refresh"
 REFRESH_PATH = "/auth/refresh"
+SIGN_ON_COOKIE = "penstock_sso"
+SIGN_ON_PATH = "/auth/sso"
+SIGN_ON_S = 600
 PAGE = "Penstock-Page"
 """The header without which the cookies do not count.
 
@@ -64,8 +68,14 @@ def refresh_token_of(request: web.Request) -> str:
 
 
 def opened(request: web.Request, shown: Mapping[str, Any], status: int, grant: Grant) -> web.Response:
-    """The session, its tokens in cookies: behind TLS in ones that plain HTTP can never set."""
+    """The session, its tokens in cookies."""
     response = json_response(shown, status)
+    grant_to(request, response, grant)
+    return response
+
+
+def grant_to(request: web.Request, response: web.Response, grant: Grant) -> None:
+    """Give the tokens in cookies: behind TLS in ones that plain HTTP can never set."""
     secure = _is_secure(request)
     options: Any = {"httponly": True, "samesite": "Strict", "secure": secure}
     name, refresh_name = cookie_at(request.host), cookie_at(request.host, REFRESH_COOKIE)
@@ -75,7 +85,25 @@ def opened(request: web.Request, shown: Mapping[str, Any], status: int, grant: G
         name, refresh_name = HOST + name, SECURE + refresh_name
     response.set_cookie(name, grant.token, max_age=grant.token_s, path="/", **options)
     response.set_cookie(refresh_name, grant.refresh, max_age=grant.refresh_s, path=REFRESH_PATH, **options)
-    return response
+
+
+def keep_sign_on(request: web.Request, response: web.Response, kept: str) -> None:
+    """Give the browser a pending log-in, which comes back with it from the provider's site."""
+    secure = _is_secure(request)
+    name = (SECURE if secure else "") + cookie_at(request.host, SIGN_ON_COOKIE)
+    options: Any = {"httponly": True, "samesite": "Lax", "secure": secure}
+    response.set_cookie(name, kept, max_age=SIGN_ON_S, path=SIGN_ON_PATH, **options)
+
+
+def sign_on_of(request: web.Request) -> str:
+    """The pending log-in of this browser; empty without one."""
+    return _read(request, SECURE if _is_secure(request) else "", SIGN_ON_COOKIE)
+
+
+def forget_sign_on(request: web.Request, response: web.Response) -> None:
+    secure = _is_secure(request)
+    name = (SECURE if secure else "") + cookie_at(request.host, SIGN_ON_COOKIE)
+    response.del_cookie(name, path=SIGN_ON_PATH, httponly=True, samesite="Lax", secure=secure)
 
 
 def closed(request: web.Request, response: web.Response) -> web.Response:
@@ -95,7 +123,11 @@ def _read(request: web.Request, prefix: str, name: str) -> str:
 
 
 def _is_secure(request: web.Request) -> bool:
-    return request.secure or request.headers.get("Origin", "").startswith("https://")
+    """Whether the browser speaks TLS: to us, or to a proxy at the service's public address."""
+    if request.secure or request.headers.get("Origin", "").startswith("https://"):
+        return True
+    public = urlsplit(request.app[SERVICES].settings.public_url)
+    return public.scheme == "https" and public.netloc.lower() == request.host.lower()
 
 
 def _same_origin(request: web.Request) -> bool:

@@ -17,6 +17,9 @@ from daemon.identity.second_factors import AlreadyEnrolled, CodeRequired, WrongC
 from daemon.model import DiskFull, EmailTaken
 from daemon.model.budgets import BudgetExceeded
 from daemon.runtime.json_codec import dumps
+from daemon.sso.arrivals import NoCompany, NotVerified
+from daemon.sso.provider import ProviderUnavailable
+from daemon.sso.service import SignInFailed
 
 T = TypeVar("T")
 RETRY_AFTER_S = 1
@@ -55,9 +58,12 @@ _STATUS = {
     "internal_error": (500, "Internal error"),
     "overloaded": (503, "Overloaded"),
     "draining": (503, "Draining"),
+    "provider_unavailable": (503, "Provider unavailable"),
     "store_unavailable": (503, "Store unavailable"),
 }
-_RETRYABLE = frozenset({"request_timeout", "rate_limited", "overloaded", "draining", "store_unavailable"})
+_RETRYABLE = frozenset(
+    {"request_timeout", "rate_limited", "overloaded", "draining", "provider_unavailable", "store_unavailable"}
+)
 FULL = 507
 """The status of `quota_exceeded` where waiting does not help: only what is stored can make room."""
 
@@ -202,6 +208,8 @@ def of(error: Exception) -> Problem | None:
             return quota_exceeded(error.budget, error.limit, str(error), retry_after_s=None)
         case web.HTTPException():
             return _of_http(error)
+        case SignInFailed() | NoCompany() | NotVerified() | ProviderUnavailable():
+            return _of_sign_on(error)
         case _:
             return _of_trouble(error)
 
@@ -223,6 +231,22 @@ def _of_credentials(error: InvalidCredentials | CodeRequired | AlreadyEnrolled |
             return Problem("invalid_credentials", detail, {"second_factor": "invalid"})
         case _:
             return Problem("invalid_credentials", "The e-mail address and the password do not belong together.")
+
+
+def _of_sign_on(error: SignInFailed | NoCompany | NotVerified | ProviderUnavailable) -> Problem:
+    match error:
+        case ProviderUnavailable():
+            detail = "The provider of single sign-on does not answer; try again shortly."
+            return unavailable("provider_unavailable", detail)
+        case NoCompany():
+            detail = "This e-mail address belongs to no company here; ask for an invitation."
+            return Problem("forbidden", detail, {"reason": "no_company"})
+        case NotVerified():
+            detail = "The provider does not say that the e-mail address is verified."
+            return Problem("forbidden", detail, {"reason": "email_not_verified"})
+        case _:
+            detail = "This sign-in does not count: it was begun elsewhere, took too long or was used. Begin again."
+            return Problem("forbidden", detail, {"reason": "sign_in"})
 
 
 def _of_trouble(error: Exception) -> Problem | None:

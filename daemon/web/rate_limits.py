@@ -47,6 +47,10 @@ CODES = Limit(10, 600.0, "10 minutes")
 """How many wrong codes of an account are taken; who sends one has shown its password."""
 
 
+SIGN_ONS = Limit(120, 60.0, "minute")
+"""How many steps of log-ins by single sign-on a network may take; each has two."""
+
+
 class RateLimits:
     """Registrations and wrong passwords per network; log-ins of networks take turns to be hashed.
 
@@ -110,6 +114,12 @@ class RateLimits:
             detail = f"More than {limit.amount} invitations a day; try again later."
             budget = "company_mailed_invitations_per_day"
             raise quota_exceeded(budget, limit.amount, detail, retry_after_s=max(1, math.ceil(wait_s)))
+
+    async def sign_on(self, request: web.Request) -> None:
+        """Count a step of a log-in by single sign-on; 429 for too many of a network."""
+        wait_s = await self._hit(SIGN_ONS, "sso", self._clients.prefix(request))
+        if wait_s is not None:
+            raise _limited(SIGN_ONS, wait_s)
 
     async def test(self, company_id: str) -> None:
         """Count a test call of a company; 429 beyond its budget."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daemon.web.resources import accounts, audit, connectors, events, health, runs, sessions, templates, webhooks
-from daemon.web.resources.people import api_keys, joining, members, passwords, policies, second_factors
+from daemon.web.resources.people import api_keys, joining, members, passwords, policies, second_factors, single_sign_on
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -19,6 +19,7 @@ ROUTES = (
     ("GET", "/auth/options", passwords.get_auth_options),
     ("POST", "/auth/password/forgotten", passwords.forgot_password),
     ("POST", "/auth/password/reset", passwords.reset_password),
+    ("POST", "/auth/sso/token", single_sign_on.swap_code),
     ("POST", "/auth/refresh", sessions.refresh_session),
     ("GET", "/auth/sessions/", sessions.list_sessions),
     ("DELETE", "/auth/sessions/", sessions.end_other_sessions),

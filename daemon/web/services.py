@@ -26,6 +26,7 @@ from daemon.model.tracing import Tracer
 from daemon.runtime.background import Background
 from daemon.runtime.offload import Offload
 from daemon.settings import Settings
+from daemon.sso.service import SingleSignOn
 from daemon.templates.catalog import Catalog
 from daemon.templates.input_checks import InputChecks
 from daemon.webhooks.service import WebhookService
@@ -56,6 +57,7 @@ class Services:
     input_checks: InputChecks
     stored: StoredBudgets
     draining: Callable[[], bool]
+    sso: SingleSignOn | None = None
     metrics: Metrics | None = None
     tracer: Tracer | None = None
     rates: Rates | None = None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SESSION = (
     "company_id, id, user_id, kind, created_at, expires_at, last_used_at, address, user_agent, ended_at, "
-    "family_hash, current_hash, previous_hash, rotated_at"
+    "family_hash, current_hash, previous_hash, rotated_at, via"
 )
 _SESSION = f"SELECT {SESSION} FROM sessions"
 _LIVE = (
@@ -61,6 +61,10 @@ async def add_session(db: Database, session: UserSession) -> None:
 async def begin_session(db: Database, session: UserSession, epoch: int, logged: Logged) -> bool:
     await db.next_position(session.company_id, 0)  # locks in the order of all that log
     if await db.value(_EPOCH_OF[db.dialect], session.user_id) != epoch:
+        return False
+    if await db.value(
+        "SELECT count(*) FROM sessions WHERE id = $1", session.id
+    ):  # a code of single sign-on is used again
         return False
     if await db.execute(_ENTER, session.company_id, session.user_id, text(logged.event.at)) != 1:
         return False
@@ -141,14 +145,16 @@ def _row(one: UserSession) -> Row:
         refresh = (hashes.family, hashes.current, hashes.previous, text(hashes.rotated_at))
     times = (text(one.created_at), text(one.expires_at), text(one.last_used_at))
     client = (one.address, one.user_agent, text_or_null(one.ended_at))
-    return (one.company_id, one.id, one.user_id, one.kind, *times, *client, *refresh)
+    return (one.company_id, one.id, one.user_id, one.kind, *times, *client, *refresh, one.via)
 
 
 def _of_row(row: Row) -> UserSession:
-    company_id, session_id, user_id, kind, *times, address, user_agent, ended_at, family, current, previous, at = row
+    company_id, session_id, user_id, kind, *times, address, user_agent, ended_at, family, current, previous, at, via = (
+        row
+    )
     created_at, expires_at, last_used_at = (datetime.fromisoformat(one) for one in times)
     refresh = None
     if family is not None:
         refresh = RefreshHashes(bytes(family), bytes(current), bytes(previous), datetime.fromisoformat(at))
     where = (company_id, session_id, user_id, kind, created_at, expires_at, last_used_at)
-    return UserSession(*where, address, user_agent, time_or_none(ended_at), refresh)
+    return UserSession(*where, address, user_agent, time_or_none(ended_at), refresh, via)

@@ -25,6 +25,7 @@ _OPEN = frozenset(
     {
         *("/auth/register", "/auth/login", "/auth/invitation", cookies.REFRESH_PATH),
         *("/auth/options", "/auth/password/forgotten", "/auth/password/reset"),
+        *("/auth/sso/start", "/auth/sso/callback", "/auth/sso/token"),
         *(HEALTH, "/openapi.json", "/docs", "", "/"),
     }
 )
@@ -89,6 +90,8 @@ async def _principal(request: web.Request, services: Services) -> Principal:
     token = _token(request)
     if token.startswith(PREFIX) and "Authorization" in request.headers:
         return await services.api_keys.principal(token)
+    if services.sso is not None and services.sso.recognises(token):
+        return await services.sso.principal(token)
     return services.identity.principal(token)
 
 

@@ -16,7 +16,7 @@ from daemon.identity.accounts import InvalidCredentials, NewOwner, Session
 from daemon.identity.sessions import ClientInfo
 from daemon.identity.tokens import Principal
 from daemon.identity.weak_passwords import weakness
-from daemon.model import Account, EmailTaken
+from daemon.model import Account, EmailTaken, SessionKind
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web import cookies
 from daemon.web.bodies import idempotency_key, parse, read, read_object
@@ -126,15 +126,19 @@ async def rename_account(request: web.Request) -> web.Response:
 def granted(request: web.Request, session: Session, status: int) -> web.Response:
     """The session for the page, its tokens in cookies."""
     shown = {name: value for name, value in session_json(session).items() if name not in {"token", "token_type"}}
+    return cookies.opened(request, shown, status, grant_of(request, session))
+
+
+def grant_of(request: web.Request, session: Session) -> cookies.Grant:
     settings = request.app[SERVICES].settings
-    grant = cookies.Grant(session.token, settings.page_token_ttl_s, session.refresh, settings.page_idle_s)
-    return cookies.opened(request, shown, status, grant)
+    return cookies.Grant(session.token, settings.page_token_ttl_s, session.refresh, settings.page_idle_s)
 
 
-def client_of(request: web.Request) -> ClientInfo:
+def client_of(request: web.Request, kind: SessionKind | None = None) -> ClientInfo:
     """Who asks for a session; the name that the client gives itself is cut."""
     agent = "".join(filter(str.isprintable, request.headers.get("User-Agent", "")))[:USER_AGENT_CHARS_MAX]
-    return ClientInfo("page" if cookies.of_page(request) else "api", request.app[CLIENTS].address(request), agent)
+    found = kind or ("page" if cookies.of_page(request) else "api")
+    return ClientInfo(found, request.app[CLIENTS].address(request), agent)
 
 
 def session_json(session: Session) -> dict[str, Any]:

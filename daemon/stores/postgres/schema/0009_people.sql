@@ -114,3 +114,16 @@ CREATE TABLE password_resets (
 );
 CREATE INDEX password_resets_by_user ON password_resets (user_id);
 CREATE INDEX password_resets_by_end ON password_resets (expires_at);
+
+-- Users by the subject that an OpenID provider names; `company_id` is the one that they came to by it.
+CREATE TABLE sso_subjects (
+    issuer      text COLLATE "C" NOT NULL,
+    subject     text COLLATE "C" NOT NULL,
+    company_id  text COLLATE "C" NOT NULL,
+    user_id     text COLLATE "C" NOT NULL,
+    created_at  text COLLATE "C" NOT NULL,
+    PRIMARY KEY (issuer, subject)
+);
+
+-- What a session began with: a password, or single sign-on.
+ALTER TABLE sessions ADD COLUMN via text COLLATE "C" NOT NULL DEFAULT 'password';

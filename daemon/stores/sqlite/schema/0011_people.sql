@@ -101,3 +101,16 @@ CREATE TABLE password_resets (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX password_resets_by_user ON password_resets (user_id);
 CREATE INDEX password_resets_by_end ON password_resets (expires_at);
+
+-- Users by the subject that an OpenID provider names; `company_id` is the one that they came to by it.
+CREATE TABLE sso_subjects (
+    issuer      TEXT NOT NULL,
+    subject     TEXT NOT NULL,
+    company_id  TEXT NOT NULL,
+    user_id     TEXT NOT NULL,
+    created_at  TEXT NOT NULL,
+    PRIMARY KEY (issuer, subject)
+) STRICT, WITHOUT ROWID;
+
+-- What a session began with: a password, or single sign-on.
+ALTER TABLE sessions ADD COLUMN via TEXT NOT NULL DEFAULT 'password';

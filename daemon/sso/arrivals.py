@@ -1,0 +1,160 @@
+"""Who a person is whom the provider names: known, a member by e-mail address, or new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from daemon.identity.people import member_changed
+from daemon.identity.sessions import Sessions
+from daemon.model import Account, EmailTaken, Member, MemberChanged, MemberEdit, PeopleChange, Store, User
+from daemon.model.audit_events import Logged, SubjectLinked
+from daemon.model.people.subjects import Arrival, Subject
+from daemon.runtime.ids import new_id
+from daemon.sso.mapping import Mapped, domain_of
+from daemon.sso.verification import Identified
+
+SSO = "sso"
+ATTEMPTS_MAX = 5
+NO_PASSWORD = ""
+NAME_CHARS_MAX = 200
+
+
+class NoCompany(Exception):
+    """The person belongs to no company, and the e-mail address to none that is mapped."""
+
+
+class NotVerified(Exception):
+    """The provider does not say that the e-mail address is the person's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Which e-mail addresses bring a person to a company."""
+
+    domains: Mapping[str, Mapped]
+    email_trusted: bool = False
+
+    def mapped(self, identified: Identified) -> Mapped:
+        mapped = self.domains.get(domain_of(identified.email))
+        if mapped is None or not identified.email.partition("@")[0]:
+            raise NoCompany
+        if identified.email_verified is False or not (identified.email_verified or self.email_trusted):
+            raise NotVerified
+        return mapped
+
+
+class Arrivals:
+    """Finds the account of a person, or makes one where the e-mail domain is mapped."""
+
+    def __init__(self, store: Store, sessions: Sessions, trust: Trust, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._sessions = sessions
+        self._trust = trust
+        self._now = now
+
+    async def account(self, identified: Identified) -> Account:
+        """The account; NoCompany or NotVerified where there is none and none may be made."""
+        for _ in range(ATTEMPTS_MAX):
+            try:
+                return await self._account(identified)
+            except (MemberChanged, EmailTaken):  # another log-in or a change of members came first
+                continue
+        raise MemberChanged
+
+    async def present(self, issuer: str, subject: str) -> Account | None:
+        """The account of a known subject in the company that it came to."""
+        found = await self._store.subject(issuer, subject)
+        return None if found is None else await self._store.account(found.user_id, found.company_id)
+
+    async def _account(self, identified: Identified) -> Account:
+        subject = await self._store.subject(identified.issuer, identified.subject)
+        if subject is not None:
+            return await self._known(subject)
+        mapped = self._trust.mapped(identified)
+        account = await self._store.account_by_email(identified.email)
+        if account is None:
+            return await self._new(identified, mapped)
+        found = await self._store.account(account.user.id, mapped.company_id)
+        if found is None:
+            found = await self._member(await self._proven(account), mapped)
+        link = self._subject(identified, found)
+        if not await self._store.link_subject(link, _linked(link, found.user)):
+            raise MemberChanged
+        return found
+
+    async def _known(self, subject: Subject) -> Account:
+        """The account of a subject in its company, else in another one of the person."""
+        others = [one.company_id for one in await self._store.memberships(subject.user_id)]
+        for company_id in (subject.company_id, *others):
+            account = await self._store.account(subject.user_id, company_id)
+            if account is not None:
+                return account
+        raise NoCompany
+
+    async def _proven(self, account: Account) -> User:
+        """The user without password and sessions.
+
+        Addresses are not proven at registration: who registered this one before its owner came
+        must not get into the owner's company.
+        """
+        if not await self._sessions.advance(account, "", SSO, NO_PASSWORD):
+            raise MemberChanged
+        return replace(account.user, epoch=account.user.epoch + 1)
+
+    async def _member(self, user: User, mapped: Mapped) -> Account:
+        edit = await self._edit(user, mapped)
+        await self._store.change_people(
+            PeopleChange(mapped.company_id, (edit,), (member_changed(edit, user.email, SSO),))
+        )
+        self._sessions.standings.update({edit.after.id: edit.after.role})
+        account = await self._store.account(user.id, mapped.company_id)
+        if account is None:
+            raise MemberChanged
+        return account
+
+    async def _new(self, identified: Identified, mapped: Mapped) -> Account:
+        company, now = await self._store.company(mapped.company_id), self._now()
+        if company is None:
+            raise NoCompany
+        name = "".join(filter(str.isprintable, identified.name or ""))[:NAME_CHARS_MAX].strip() or None
+        user = User(new_id(), company.id, identified.email, name, NO_PASSWORD, now)
+        edit = await self._edit(user, mapped)
+        account = Account(user, company, edit.after)
+        subject = self._subject(identified, account)
+        logged = (member_changed(edit, user.email, SSO, new_user=user), _linked(subject, user))
+        await self._store.arrive(Arrival(account, edit, subject), logged)
+        self._sessions.standings.update({edit.after.id: edit.after.role})
+        return account
+
+    async def _edit(self, user: User, mapped: Mapped) -> MemberEdit:
+        """The membership: with the role of a pending invitation, or with that of the domain.
+
+        A member who was removed does not come back by this; an invitation is needed.
+        """
+        before, now = await self._store.member_by_email(mapped.company_id, user.email), self._now()
+        if before is not None:
+            if before.status != "pending":
+                raise MemberChanged
+            at = max(now, before.changed_at)
+            joined = replace(before, user_id=user.id, status="active", joined_at=at, changed_at=at, name=user.name)
+            return MemberEdit(before, joined)
+        if await self._store.was_removed(mapped.company_id, user.email):
+            raise NoCompany
+        if await self._store.company(mapped.company_id) is None:
+            raise NoCompany
+        member_id = user.id if user.company_id == mapped.company_id else new_id()
+        who = (mapped.company_id, member_id, user.id, user.email, mapped.role)
+        return MemberEdit(None, Member(*who, "active", now, joined_at=now, name=user.name))
+
+    def _subject(self, identified: Identified, account: Account) -> Subject:
+        where = (account.company.id, account.user.id)
+        return Subject(identified.issuer, identified.subject, *where, self._now())
+
+
+def _linked(one: Subject, user: User) -> Logged:
+    event = SubjectLinked(
+        at=one.created_at, by=user.email, issuer=one.issuer, subject=one.subject, user=user.id, via=SSO
+    )
+    return Logged(one.company_id, event)
