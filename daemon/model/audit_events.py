@@ -13,6 +13,7 @@ from daemon.model.chain import digest
 from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.people.password_events import PasswordResetRequested
 from daemon.model.people.policies import Policy
+from daemon.model.people.subject_events import SubjectLinked
 
 KeyPurpose = Literal["tokens", "secrets", "audit", "commits"]
 
@@ -177,16 +178,6 @@ class NameChanged(EventBase, frozen=True, kw_only=True, tag="name_changed"):
 
     by: str
     name: str | None
-    user: str
-    via: str
-
-
-class SubjectLinked(EventBase, frozen=True, kw_only=True, tag="subject_linked"):
-    """A user is known by the subject of an OpenID provider from now on."""
-
-    by: str
-    issuer: str
-    subject: str
     user: str
     via: str
 

@@ -28,6 +28,8 @@ RSA_BITS_MIN = 2_048
 FRESH_S = 600.0
 REFETCH_S = 30.0
 OK, REFUSED = 200, 400
+# Providers read this alike; of a name and secret in a header some decode the escapes, some do not.
+IN_BODY = "client_secret_post"
 VerifyKey = RSAKey | ECKey
 _log = structlog.get_logger("penstock")
 
@@ -47,6 +49,7 @@ class Metadata(msgspec.Struct, frozen=True):
     authorization_endpoint: str
     token_endpoint: str
     jwks_uri: str
+    token_endpoint_auth_methods_supported: tuple[str, ...] = ("client_secret_basic",)
 
 
 class _KeySet(msgspec.Struct, frozen=True):
@@ -121,11 +124,13 @@ class Provider:
             "code_verifier": verifier,
         }
         how: dict[str, Any] = {"data": form}
-        if client.client_secret:
+        if not client.client_secret:
+            form["client_id"] = client.client_id
+        elif IN_BODY in metadata.token_endpoint_auth_methods_supported:
+            form |= {"client_id": client.client_id, "client_secret": client.client_secret}
+        else:
             credentials = aiohttp.encode_basic_auth(_quoted(client.client_id), _quoted(client.client_secret))
             how["headers"] = {"Authorization": credentials}
-        else:
-            form["client_id"] = client.client_id
         raw = await self._fetch("POST", metadata.token_endpoint, **how)
         token: str = _decoded(raw, _TokenAnswer).id_token
         return token

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from daemon.model.audit_events import Logged, PolicyChanged, SecondFactorChange, SecondFactorChanged
+from daemon.model.audit_events import Logged, PolicyChanged, SecondFactorChange, SecondFactorChanged, SubjectLinked
 from daemon.model.chain import digest
 from daemon.model.people.policies import Policy, StoredPolicy
 from daemon.model.people.second_factors import SecondFactor
+from daemon.model.people.subjects import Subject
 from tests.histories import NOON
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ async def policies(store: Store, company_id: str, name: str) -> None:
         assert await store.put_policy(StoredPolicy(company_id, after, number, NOON, by), Logged(company_id, changed))
         before = after
     await _enrolled(store, company_id, f"user-{name}", 1, "begun")
+    await _linked(store, company_id, name)
     await _enrolled(store, company_id, f"user-{name}", 2, "confirmed")
 
 
@@ -34,3 +36,9 @@ async def _enrolled(store: Store, company_id: str, user_id: str, number: int, ch
         at=NOON, by=user_id, change=change, number=number, secret_digest=digest(sealed), user=user_id, via="session"
     )
     assert await store.put_second_factor(factor, Logged(company_id, changed))
+
+
+async def _linked(store: Store, company_id: str, name: str) -> None:
+    issuer, user_id = "https://login.example", f"user-{name}"
+    event = SubjectLinked(at=NOON, by=f"{name}@{name}.test", issuer=issuer, subject=name, user=user_id, via="sso")
+    assert await store.link_subject(Subject(issuer, name, company_id, user_id, NOON), Logged(company_id, event))

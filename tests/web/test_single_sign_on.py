@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import hmac
+import json
 import re
 import sys
 from collections.abc import AsyncIterator
@@ -17,6 +20,7 @@ from joserfc.jwk import ECKey, OctKey
 from pydantic import SecretStr
 from yarl import URL
 
+from daemon.identity.people import People
 from daemon.sso.service import challenge_of
 from tests.openid_provider import CLIENT, SECRET, OpenIdProvider, Said, new_key
 from tests.web.support import PASSWORD, Answer, House, Person, assert_problem
@@ -175,7 +179,7 @@ async def test_a_code_counts_once(browser: Browser, house: House) -> None:
         {"sub": ""},
         {"sub": 7},
     ],
-    ids=lambda claims: "-".join(claims),
+    ids="-".join,
 )
 async def test_an_id_token_that_is_not_for_this_log_in_is_refused(
     browser: Browser, provider: OpenIdProvider, claims: dict[str, Any]
@@ -186,16 +190,22 @@ async def test_an_id_token_that_is_not_for_this_log_in_is_refused(
 
 async def test_a_token_by_another_key_or_algorithm_is_refused(browser: Browser, provider: OpenIdProvider) -> None:
     own = provider.keys[0]
-    public = OctKey.import_key(own.as_pem(private=False))
     forged = [
         Said(key=new_key()),
         Said(key=new_key(), header={"kid": own.kid}),
-        Said(key=public, algorithm="HS256", header={"kid": own.kid}),
+        Said(key=OctKey.generate_key(256), algorithm="HS256", header={"kid": own.kid}),
         Said(key=ECKey.generate_key("P-256"), algorithm="ES256", header={"kid": own.kid}),
     ]
     for said in forged:
         provider.said = said
         assert_problem(await browser.log_in(), 403, "forbidden", reason="sign_in")
+    provider.said = Said()
+    await browser.log_in()
+    head = base64.urlsafe_b64encode(json.dumps({"alg": "HS256", "kid": own.kid}).encode()).decode().rstrip("=")
+    signed = f"{head}.{provider.token().split('.')[1]}"
+    mac = hmac.digest(own.as_pem(private=False), signed.encode(), "sha256")  # the public key as a secret
+    forged_token = f"{signed}.{base64.urlsafe_b64encode(mac).decode().rstrip('=')}"
+    assert (await browser.house.send("GET", "/auth/me", headers=bearer(forged_token))).status == 401
 
 
 async def test_a_token_without_a_signature_is_refused(browser: Browser, provider: OpenIdProvider) -> None:
@@ -341,7 +351,8 @@ async def test_a_member_who_was_removed_is_nobody_and_does_not_come_back(
     token, me = provider.token(), await browser.me()
     assert (await house.send("GET", "/auth/me", headers=bearer(token))).status == 200
     principal = house.services.identity.principal(ann.token)
-    await house.services.people.remove(principal, me["user"]["id"])
+    services = house.services
+    await People(services.store, services.identity.sessions, services.now).remove(principal, me["user"]["id"])
     assert (await house.send("GET", "/auth/me", headers=bearer(token))).status == 401
     assert (await browser.get("/auth/me", **PAGE)).status == 401
     async with browsing(house) as again:
@@ -358,11 +369,13 @@ async def provider_process() -> AsyncIterator[str]:
     )
     try:
         assert process.stderr is not None
-        while line := await process.stderr.readline():
-            if found := re.search(rb"running on (http://[0-9.:]+)", line):
-                break
+        found = None
+        while found is None:
+            line = await process.stderr.readline()
+            assert line, "the provider has ended"
+            found = re.search(rb"running on (http://[0-9.:]+)", line)
         draining = asyncio.create_task(process.stderr.read())
-        yield found[1].decode() if found else ""
+        yield found[1].decode()
     finally:
         process.terminate()
         await process.wait()
@@ -371,7 +384,7 @@ async def provider_process() -> AsyncIterator[str]:
 
 async def test_a_person_logs_in_by_a_provider_that_others_have_written(house: House, ann: Person) -> None:
     async with provider_process() as issuer, browsing(house) as browser:
-        await configured(house, issuer, ann.session["company"]["id"])
+        await configured(house, issuer, ann.session["company"]["id"], oidc_client_id="penstock")
         async with browser.session.put(f"{issuer}/users/bob-1", json=BOB) as made:
             assert made.status == 204
         begun = await browser.get("/auth/sso/start")

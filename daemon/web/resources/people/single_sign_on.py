@@ -78,14 +78,14 @@ async def callback(request: web.Request) -> web.Response:
     "Log in with a code of single sign-on",
     contract.Session,
     request=contract.SignOnCode,
-    problems=(403, 429),
+    problems=(403, 404, 429),
     public=True,
 )
 async def swap_code(request: web.Request) -> web.Response:
     """Gives a command a token for the code that its browser brought, once and within a minute."""
-    sso = existing(request.app[SERVICES].sso)
     await request.app[RATE_LIMITS].sign_on(request)
     body = await read(request, contract.SignOnCode)
+    sso = existing(request.app[SERVICES].sso)
     return json_response(session_json(await sso.swap(body.code, body.verifier, client_of(request))))
 
 
