@@ -91,6 +91,7 @@ class AuthOptions(Response):
 
     registration: Literal["open", "invited"] = "open"
     password_reset: bool = False
+    sso: bool = False
 
 
 class User(Response):

@@ -28,13 +28,13 @@ from daemon.model.audit_events import (
     SecretForm,
     SessionEnded,
     SessionsEnded,
-    SubjectLinked,
     TemplateKept,
     UserForm,
     WebhookChanged,
 )
 from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.people.password_events import PasswordResetRequested
+from daemon.model.people.subject_events import SubjectLinked
 from daemon.stores import codec
 from daemon.stores.rows import text, text_or_null
 from daemon.stores.tables.people.policies import written

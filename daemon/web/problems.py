@@ -208,10 +208,8 @@ def of(error: Exception) -> Problem | None:
             return quota_exceeded(error.budget, error.limit, str(error), retry_after_s=None)
         case web.HTTPException():
             return _of_http(error)
-        case SignInFailed() | NoCompany() | NotVerified() | ProviderUnavailable():
-            return _of_sign_on(error)
         case _:
-            return _of_trouble(error)
+            return _of_sign_on(error) or _of_trouble(error)
 
 
 def _of_credentials(error: InvalidCredentials | CodeRequired | AlreadyEnrolled | NoCompany | ResetExpired) -> Problem:
@@ -233,7 +231,7 @@ def _of_credentials(error: InvalidCredentials | CodeRequired | AlreadyEnrolled |
             return Problem("invalid_credentials", "The e-mail address and the password do not belong together.")
 
 
-def _of_sign_on(error: SignInFailed | NoCompany | NotVerified | ProviderUnavailable) -> Problem:
+def _of_sign_on(error: Exception) -> Problem | None:
     match error:
         case ProviderUnavailable():
             detail = "The provider of single sign-on does not answer; try again shortly."
@@ -244,9 +242,11 @@ def _of_sign_on(error: SignInFailed | NoCompany | NotVerified | ProviderUnavaila
         case NotVerified():
             detail = "The provider does not say that the e-mail address is verified."
             return Problem("forbidden", detail, {"reason": "email_not_verified"})
-        case _:
+        case SignInFailed():
             detail = "This sign-in does not count: it was begun elsewhere, took too long or was used. Begin again."
             return Problem("forbidden", detail, {"reason": "sign_in"})
+        case _:
+            return None
 
 
 def _of_trouble(error: Exception) -> Problem | None:

@@ -338,6 +338,7 @@ async def test_a_start_leads_nowhere_else(browser: Browser, query: str) -> None:
 
 
 async def test_without_a_provider_there_is_no_single_sign_on(house: House) -> None:
+    assert (await house.send("GET", "/auth/options")).json["sso"] is False
     for path in ("/auth/sso/start", "/auth/sso/callback"):
         assert_problem(await house.send("GET", path), 404, "not_found")
     swap = {"code": "c", "verifier": VERIFIER}

@@ -19,11 +19,12 @@ from daemon.web.services import SERVICES
 
 @Operation("Get the ways to sign in", PUBLIC, contract.AuthOptions)
 async def get_auth_options(request: web.Request) -> web.Response:
-    """Who may register, and whether a link for a new password can be mailed."""
+    """Who may register, whether links are mailed, and whether there is single sign-on."""
     services = request.app[SERVICES]
     options: dict[str, Any] = {
         "registration": services.settings.registration,
         "password_reset": services.password_resets is not None,
+        "sso": services.sso is not None,
     }
     return json_response(options)
 
