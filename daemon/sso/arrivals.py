@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from daemon.identity.accounts import NoCompany
 from daemon.identity.people import member_changed
 from daemon.identity.sessions import Sessions
 from daemon.model import Account, EmailTaken, Member, MemberChanged, MemberEdit, PeopleChange, Store, User
@@ -20,10 +21,6 @@ SSO = "sso"
 ATTEMPTS_MAX = 5
 NO_PASSWORD = ""
 NAME_CHARS_MAX = 200
-
-
-class NoCompany(Exception):
-    """The person belongs to no company, and the e-mail address to none that is mapped."""
 
 
 class NotVerified(Exception):

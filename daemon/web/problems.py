@@ -17,7 +17,7 @@ from daemon.identity.second_factors import AlreadyEnrolled, CodeRequired, WrongC
 from daemon.model import DiskFull, EmailTaken
 from daemon.model.budgets import BudgetExceeded
 from daemon.runtime.json_codec import dumps
-from daemon.sso.arrivals import NoCompany, NotVerified
+from daemon.sso.arrivals import NotVerified
 from daemon.sso.provider import ProviderUnavailable
 from daemon.sso.service import SignInFailed
 
@@ -236,9 +236,6 @@ def _of_sign_on(error: Exception) -> Problem | None:
         case ProviderUnavailable():
             detail = "The provider of single sign-on does not answer; try again shortly."
             return unavailable("provider_unavailable", detail)
-        case NoCompany():
-            detail = "This e-mail address belongs to no company here; ask for an invitation."
-            return Problem("forbidden", detail, {"reason": "no_company"})
         case NotVerified():
             detail = "The provider does not say that the e-mail address is verified."
             return Problem("forbidden", detail, {"reason": "email_not_verified"})

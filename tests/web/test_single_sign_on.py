@@ -20,7 +20,6 @@ from joserfc.jwk import ECKey, OctKey
 from pydantic import SecretStr
 from yarl import URL
 
-from daemon.identity.people import People
 from daemon.sso.service import challenge_of
 from tests.openid_provider import CLIENT, SECRET, OpenIdProvider, Said, new_key
 from tests.web.support import PASSWORD, Answer, House, Person, assert_problem
@@ -351,9 +350,8 @@ async def test_a_member_who_was_removed_is_nobody_and_does_not_come_back(
     await browser.log_in()
     token, me = provider.token(), await browser.me()
     assert (await house.send("GET", "/auth/me", headers=bearer(token))).status == 200
-    principal = house.services.identity.principal(ann.token)
-    services = house.services
-    await People(services.store, services.identity.sessions, services.now).remove(principal, me["user"]["id"])
+    path = f"/companies/{ann.session['company']['id']}/members/{me['user']['id']}"
+    assert (await ann.delete(path)).status == 204
     assert (await house.send("GET", "/auth/me", headers=bearer(token))).status == 401
     assert (await browser.get("/auth/me", **PAGE)).status == 401
     async with browsing(house) as again:

@@ -15,7 +15,7 @@ from daemon.sso.service import Callback, CommandLine, PendingLogin, SingleSignOn
 from daemon.web import cookies
 from daemon.web.bodies import read
 from daemon.web.middleware.request_id import request_id_of
-from daemon.web.operations import Operation
+from daemon.web.operations import PUBLIC, Operation
 from daemon.web.problems import Problem, existing, invalid, of
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.accounts import client_of, grant_of, session_json
@@ -76,10 +76,10 @@ async def callback(request: web.Request) -> web.Response:
 
 @Operation(
     "Log in with a code of single sign-on",
+    PUBLIC,
     contract.Session,
     request=contract.SignOnCode,
     problems=(403, 404, 429),
-    public=True,
 )
 async def swap_code(request: web.Request) -> web.Response:
     """Gives a command a token for the code that its browser brought, once and within a minute."""
