@@ -17,6 +17,7 @@ from actors.core.messages import (
     Event,
     Failure,
     Message,
+    Propose,
     Rejected,
     Resume,
     Retry,
@@ -93,6 +94,10 @@ class Conversation:
         tags = None if versions is None else frozenset(map(str, versions))
         said: Any = {"digest": digest, "tags": tags, "output": output, "comment": comment, "inputs": inputs}
         return self.say(Resume(gate=gate, decision=decision, by=by, role=role, **said, **self._told))
+
+    def propose(self, gate: str, decision: str = "approved", *, by: str = "robot", **said: Any) -> Step | Rejected:
+        who = {"by_kind": "agent", "role": "member"} | said
+        return self.say(Propose(gate=gate, decision=decision, by=by, **who, **self._told))
 
     def cancel(self, reason: str | None = None) -> Step | Rejected:
         return self.say(Cancel(by="ann", reason=reason, **self._told))

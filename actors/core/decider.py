@@ -19,6 +19,7 @@ from actors.core.messages import (
     Elapsed,
     Event,
     Message,
+    Propose,
     Rejected,
     Resume,
     Retry,
@@ -26,7 +27,9 @@ from actors.core.messages import (
     RunStarted,
     Start,
     Wake,
+    kept_kind,
 )
+from actors.core.proposals import make_proposal
 from actors.core.run import Run, Visit
 from actors.core.template import Template
 from actors.core.turn import Turn
@@ -62,10 +65,10 @@ def step(
     else:
         turn = Turn(run, message.at, connectors, template, steps_max)
         rejected = _decide(turn, message)
-    if rejected is None:
+    if rejected is None and not isinstance(message, Propose):  # a proposal changes no gate
         flow(turn)
         _renew(turn)
-    elif not turn.events:
+    elif rejected is not None and not turn.events:
         return rejected
     return Step(turn.run, tuple(turn.events), outstanding(turn.run, template), rejected)
 
@@ -98,6 +101,7 @@ def _started(message: Start, template: Template, connectors: Connectors, steps_m
         run_id=message.run_id,
         company_id=message.company_id,
         by=message.by,
+        by_kind=kept_kind(message.by_kind),
         via=message.via,
         vertical=template.vertical,
         template_version=template.version,
@@ -111,7 +115,9 @@ def _started(message: Start, template: Template, connectors: Connectors, steps_m
     return turn
 
 
-def _decide(turn: Turn, message: Resume | Cancel | Retry | CallReturned | CallFailed | Elapsed) -> Rejected | None:
+def _decide(
+    turn: Turn, message: Resume | Cancel | Retry | Propose | CallReturned | CallFailed | Elapsed
+) -> Rejected | None:
     match message:
         case Resume():
             return give_verdict(turn, message)
@@ -119,6 +125,8 @@ def _decide(turn: Turn, message: Resume | Cancel | Retry | CallReturned | CallFa
             return _cancel(turn, message)
         case Retry():
             return _retry(turn, message)
+        case Propose():
+            return make_proposal(turn, message)
         case CallReturned() | CallFailed():
             _outcome(turn, message)
         case Elapsed():
@@ -145,7 +153,17 @@ def _cancel(turn: Turn, message: Cancel) -> Rejected | None:
     if (moved := _moved(turn, message)) is not None:
         return moved
     was = turn.run.status
-    turn.emit(RunEnded(at=turn.at, status="cancelled", by=message.by, via=message.via, reason=message.reason, was=was))
+    turn.emit(
+        RunEnded(
+            at=turn.at,
+            status="cancelled",
+            by=message.by,
+            by_kind=kept_kind(message.by_kind),
+            via=message.via,
+            reason=message.reason,
+            was=was,
+        )
+    )
     return None
 
 
@@ -157,7 +175,7 @@ def _retry(turn: Turn, message: Retry) -> Rejected | None:
     if (moved := _moved(turn, message)) is not None:
         return moved
     for visit in failed:
-        enter(turn, visit.step_id, None, message.by, message.via)
+        enter(turn, visit.step_id, None, message)
     return None
 
 

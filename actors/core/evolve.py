@@ -14,16 +14,18 @@ from actors.core.messages import (
     Event,
     GateOpened,
     LaterEvent,
+    ProposalMade,
     RunEnded,
     RunStarted,
     StepCleared,
     StepEntered,
     VerdictGiven,
+    attribution,
 )
-from actors.core.run import DONE, RETRY, Gate, Run, Verdict, Visit, VisitStatus
+from actors.core.run import DONE, RETRY, Gate, Proposal, Run, Verdict, Visit, VisitStatus
 from actors.core.template import APPROVED, DENIED, TRAITS
 
-VisitEvent = StepCleared | CallSettled | GateOpened | VerdictGiven
+VisitEvent = StepCleared | CallSettled | GateOpened | VerdictGiven | ProposalMade
 Changes = dict[str, Any]
 JUDGED_CALLS: dict[str, VisitStatus] = {APPROVED: "calling", DONE: "calling", RETRY: "failed", DENIED: "denied"}
 """Where a verdict leads the visit of a step that makes a call."""
@@ -39,7 +41,10 @@ def evolve(run: Run | None, event: Event) -> Run:
     if run is None:
         message = f"{event.type} before run_started"
         raise ValueError(message)
-    return replace(run, version=run.version + 1, updated_at=event.at, **_changes(run, event))
+    changes = _changes(run, event)
+    if run.proposed:
+        changes.setdefault("proposed", 0)
+    return replace(run, version=run.version + 1, updated_at=event.at, **changes)
 
 
 def _sent(request: Request | None) -> int:
@@ -59,6 +64,8 @@ def _changes(run: Run, event: LaterEvent) -> Changes:
             return _opened(run, event)
         case VerdictGiven():
             return _judged(run, event)
+        case ProposalMade():
+            return _proposed(run, event)
         case RunEnded():
             return _ended(run, event)
         case _:
@@ -76,6 +83,7 @@ def _started(event: RunStarted) -> Run:
         auto_resolve=event.auto_resolve,
         traceparent=event.traceparent,
         created_by=event.by,
+        created_by_kind=attribution(event).by_kind,
         created_at=event.at,
         updated_at=event.at,
         carried=weigh(event.inputs),
@@ -102,11 +110,11 @@ def _entered(run: Run, event: StepEntered) -> Changes:
 def _cleared(run: Run, event: StepCleared) -> Changes:
     visit = _open_visit(run, event)
     if visit.calls:
-        calling = replace(visit, status="calling", resolved_by=event.by, reason=event.reason, request=event.request)
+        calling = replace(visit, status="calling", reason=event.reason, request=event.request, **_resolved(event))
         return {**_staying(run, calling), "carried": run.carried + _sent(event.request)}
     output = {} if event.branch is None else {"branch": event.branch}
     return _closing(
-        run, replace(visit, status="done", ended_at=event.at, resolved_by=event.by, reason=event.reason, output=output)
+        run, replace(visit, status="done", ended_at=event.at, reason=event.reason, output=output, **_resolved(event))
     )
 
 
@@ -134,7 +142,12 @@ def _outcome(visit: Visit, event: CallSettled) -> Visit:
     )
     if event.by is None:
         return settled
-    return replace(settled, resolved_by=event.by, reason=event.reason, request=event.request)
+    return replace(settled, reason=event.reason, request=event.request, **_resolved(event))
+
+
+def _resolved(event: StepCleared | CallSettled | VerdictGiven) -> Changes:
+    who = attribution(event)
+    return {"resolved_by": who.by, "resolved_by_kind": who.by_kind}
 
 
 def _fact(event: CallSettled) -> Any:
@@ -145,7 +158,7 @@ def _fact(event: CallSettled) -> Any:
 
 
 def _opened(run: Run, event: GateOpened) -> Changes:
-    """A gate that opens again keeps its age and its signals."""
+    """A gate that opens again keeps its age, its signals and its proposals."""
     visit = _open_visit(run, event)
     before = visit.gate
     gate = Gate(
@@ -158,6 +171,8 @@ def _opened(run: Run, event: GateOpened) -> Changes:
         signals=event.signals if before is None else before.signals,
         effects=event.effects,
         missing=event.missing,
+        proposals=() if before is None else before.proposals,
+        proposed=0 if before is None else before.proposed,
     )
     carried = run.carried + _sent(event.request) + sum([_sent(one.request) for one in event.effects or ()])
     return {**_staying(run, replace(visit, status="parked", gate=gate, request=event.request)), "carried": carried}
@@ -173,8 +188,9 @@ def _judged(run: Run, event: VerdictGiven) -> Changes:
     }
     if event.inputs is not None:
         changes["carried"] = run.carried + 2 * weigh(event.inputs)
-    verdict = Verdict(event.decision, event.by, event.at, event.comment, event.inputs)
-    visit = replace(visit, verdict=verdict, resolved_by=event.by, request=event.request)
+    who = attribution(event)
+    verdict = Verdict(event.decision, event.by, event.at, event.comment, event.inputs, who.by_kind, who.on_behalf_of)
+    visit = replace(visit, verdict=verdict, request=event.request, **_resolved(event))
     if visit.calls:
         status = JUDGED_CALLS.get(event.decision, "done")
         if status == "calling":
@@ -183,6 +199,17 @@ def _judged(run: Run, event: VerdictGiven) -> Changes:
     output = {"decision": event.decision, "comment": event.comment}
     over = replace(visit, status="denied" if event.decision == DENIED else "done", ended_at=event.at, output=output)
     return {**changes, **_closing(run, over), "facts": {**run.facts, event.step_id: output}}
+
+
+def _proposed(run: Run, event: ProposalMade) -> Changes:
+    """A newer proposal takes the place of an earlier one of the same proposer."""
+    visit, who = _open_visit(run, event), attribution(event)
+    assert visit.gate is not None  # noqa: S101 - proposals are made at gates
+    made = Proposal(who.by, who.by_kind, event.decision, event.comment, event.confidence, event.form, event.at)
+    others = [one for one in visit.gate.proposals if (one.by, one.by_kind) != (made.by, made.by_kind)]
+    gate = replace(visit.gate, proposals=(*others, made), proposed=visit.gate.proposed + 1)
+    carried = run.carried + 2 * (weigh(event.form) + weigh(event.comment))
+    return {**_staying(run, replace(visit, gate=gate)), "carried": carried, "proposed": run.proposed + 1}
 
 
 def _undecided(run: Run, visit: Visit) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from actors.core.approvals import CHANGED, OUTCOME_UNKNOWN, covered, doubt
 from actors.core.calls import Missing, Request, dry_run
@@ -19,9 +19,12 @@ from actors.core.messages import (
     CallReturned,
     CallSettled,
     Failure,
+    Resume,
+    Retry,
     RunEnded,
     StepCleared,
     StepEntered,
+    kept_kind,
 )
 from actors.core.run import DONE, RETRY, RUN_BYTES_MAX, Visit
 from actors.core.template import APPROVED, DENIED, Kind, Node
@@ -72,8 +75,8 @@ def _beyond(turn: Turn, visit: Visit) -> Failure | None:
     return None
 
 
-def enter(turn: Turn, step_id: str, source: str | None, by: str | None = None, via: str | None = None) -> Visit:
-    """Bring the run to a step; returns its visit there."""
+def enter(turn: Turn, step_id: str, source: str | None, asked: Resume | Retry | None = None) -> Visit:
+    """Bring the run to a step, perhaps because somebody asked for it; returns its visit there."""
     node = turn.template.node(step_id)
     visit, waiting = NODE_KINDS[node.kind].enter(turn, node, source)
     turn.emit(
@@ -85,8 +88,9 @@ def enter(turn: Turn, step_id: str, source: str | None, by: str | None = None, v
             tier=node.tier,
             source=source,
             waiting=waiting,
-            by=by,
-            via=via,
+            by=None if asked is None else asked.by,
+            by_kind=UNSET if asked is None else kept_kind(asked.by_kind),
+            via=None if asked is None else asked.via,
         )
     )
     return turn.run.open[-1]

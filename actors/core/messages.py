@@ -3,7 +3,7 @@
 Commands are imperative and may be refused; outcomes are never refused and may be stale; events are
 facts in the past tense; effects are asked of the outside and derived from the run.
 
-`by` says who, `via` with what kind of token.
+`by` says who, `by_kind` what that is, `via` with what kind of token.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import UNSET, Struct, UnsetType, field
 
 from actors.core.authority import ByKind
 from actors.core.calls import PlannedCall, Request
@@ -29,6 +29,7 @@ class Start(Struct, frozen=True, kw_only=True):
     run_id: str
     company_id: str
     by: str
+    by_kind: ByKind = "person"
     via: str | None = None
     inputs: dict[str, Any]
     auto_resolve: bool = True
@@ -62,6 +63,7 @@ class Cancel(Struct, frozen=True, kw_only=True):
     """End the run where it stands; the entity `tags` say in which state it was seen."""
 
     by: str
+    by_kind: ByKind = "person"
     via: str | None = None
     reason: str | None = None
     tags: frozenset[str] | None = None
@@ -72,8 +74,25 @@ class Retry(Struct, frozen=True, kw_only=True):
     """Go on from the step that failed; `tags` as above."""
 
     by: str
+    by_kind: ByKind = "person"
     via: str | None = None
     tags: frozenset[str] | None = None
+    at: datetime
+
+
+class Propose(Struct, frozen=True, kw_only=True):
+    """What somebody would decide at a gate, who may not or does not want to."""
+
+    gate: str
+    decision: str
+    by: str
+    by_kind: ByKind = "person"
+    via: str | None = None
+    role: str
+    comment: str | None = None
+    confidence: float | None = None
+    form: dict[str, Any] | None = None
+    digest: str | None = None
     at: datetime
 
 
@@ -122,15 +141,21 @@ class Elapsed(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-Command = Start | Resume | Cancel | Retry
+Command = Start | Resume | Cancel | Retry | Propose
 Outcome = CallReturned | CallFailed | Elapsed
 Message = Command | Outcome
 
 
 class EventBase(Struct, frozen=True, gc=False, kw_only=True, tag_field="type"):
-    """An event; it is stored with its tag as the member `type`."""
+    """An event; it is stored with its tag as the member `type`.
+
+    `by_kind` is stored for machines only, and `on_behalf_of` where there is somebody: `attribution`
+    says both of every event.
+    """
 
     at: datetime
+    by_kind: ByKind | UnsetType = UNSET
+    on_behalf_of: str | UnsetType = UNSET
 
     @property
     def type(self) -> str:
@@ -233,6 +258,20 @@ class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
     visit: int
 
 
+class ProposalMade(EventBase, frozen=True, kw_only=True, tag="proposal_made"):
+    """Somebody said what they would decide at a gate; the gate stays as it is."""
+
+    by: str
+    comment: str | None = None
+    confidence: float | None = None
+    decision: str
+    digest: str | None = None
+    form: dict[str, Any] | None = None
+    step_id: str
+    via: str | None = None
+    visit: int
+
+
 class RunEnded(EventBase, frozen=True, kw_only=True, tag="run_ended"):
     """The run is over; `was` is its status before."""
 
@@ -245,8 +284,30 @@ class RunEnded(EventBase, frozen=True, kw_only=True, tag="run_ended"):
     was: str | None = None
 
 
-LaterEvent = StepEntered | StepCleared | CallSettled | GateOpened | VerdictGiven | RunEnded
+LaterEvent = StepEntered | StepCleared | CallSettled | GateOpened | VerdictGiven | ProposalMade | RunEnded
 Event = RunStarted | LaterEvent
+
+
+class Attribution(Struct, frozen=True):
+    """Who an event is by: what the service does by itself is by the autopilot."""
+
+    by: str
+    by_kind: ByKind
+    on_behalf_of: str | None = None
+
+
+def attribution(event: EventBase) -> Attribution:
+    """Who an event is by; one without a kind is by a person, if it names anybody."""
+    by = getattr(event, "by", None) or AUTOPILOT
+    kind = event.by_kind
+    if isinstance(kind, UnsetType):
+        kind = "autopilot" if by == AUTOPILOT else "person"
+    return Attribution(by, kind, None if isinstance(event.on_behalf_of, UnsetType) else event.on_behalf_of)
+
+
+def kept_kind(kind: ByKind) -> ByKind | UnsetType:
+    """A kind as an event keeps it: not at all where `attribution` knows."""
+    return UNSET if kind in ("person", "autopilot") else kind
 
 
 def effect_key(run_id: str, step_id: str, visit: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from actors.core.authority import ByKind
 from actors.core.calls import PlannedCall, Request
 from actors.core.messages import Failure, RunEnded
 from actors.core.template import TRAITS, Kind, Tier
@@ -20,11 +21,24 @@ RETRY = "retry"
 DONE = "done"
 
 
+class Proposal(Struct, frozen=True, gc=False):
+    """What somebody would decide at a gate."""
+
+    by: str
+    by_kind: ByKind
+    decision: str
+    comment: str | None
+    confidence: float | None
+    form: dict[str, Any] | None
+    at: datetime
+
+
 class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a human is asked at a visit; `signals` are the hits that stood when the gate opened.
 
     `effects` are the irreversible calls that a decision can lead to; None where the gate opened
     before they were kept. `missing` are JSON pointers of the inputs that the step needs and lacks.
+    `proposals` holds the latest of each who made one; `proposed` counts them all.
     """
 
     label: str
@@ -36,6 +50,8 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     signals: tuple[str, ...] = ()
     effects: tuple[PlannedCall, ...] | None = None
     missing: tuple[str, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    proposed: int = 0
 
 
 class Verdict(Struct, frozen=True, gc=False):
@@ -46,6 +62,8 @@ class Verdict(Struct, frozen=True, gc=False):
     at: datetime
     comment: str | None = None
     inputs: dict[str, Any] | None = None
+    by_kind: ByKind = "person"
+    on_behalf_of: str | None = None
 
 
 class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -59,6 +77,7 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
     started_at: datetime
     ended_at: datetime | None = None
     resolved_by: str | None = None
+    resolved_by_kind: ByKind | None = None
     reason: str | None = None
     request: Request | None = None
     output: Any = None
@@ -78,7 +97,8 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     """One execution of a template; `version` counts its events, `open` holds open visits.
 
     `carried` counts the bytes of inputs, answers and calls as JSON. `approved` holds, by step, the
-    irreversible call that the latest verdict leading to it was shown.
+    irreversible call that the latest verdict leading to it was shown. `proposed` counts the
+    proposals since anything else happened.
     """
 
     id: str
@@ -91,8 +111,10 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     created_by: str
     created_at: datetime
     updated_at: datetime
+    created_by_kind: ByKind = "person"
     traceparent: str | None = None
     version: int = 1
+    proposed: int = 0
     carried: int = 0
     facts: dict[str, Any] = field(default_factory=dict)
     signals: tuple[str, ...] = ()

@@ -46,8 +46,14 @@ class Turn:
         return tag(self.run, changed_gates(self.run, self.template, self.connectors))
 
     def seen(self, tags: frozenset[str] | None) -> bool:
-        """Whether the run stands as these entity tags say, if there are any."""
-        return tags is None or self.tag() in tags
+        """Whether the run stands as these entity tags say, if there are any.
+
+        Proposals change nothing of what is decided on, so the tags before them still fit.
+        """
+        if tags is None:
+            return True
+        number, dash, gates = self.tag().partition("-")
+        return any(f"{int(number) - back}{dash}{gates}" in tags for back in range(self.run.proposed + 1))
 
     def stands(self, visit: Visit) -> Standing:
         """What an open gate asks as things stand now."""

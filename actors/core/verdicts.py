@@ -10,7 +10,7 @@ from actors.core.authority import ACTIONS, refusal
 from actors.core.calls import Missing, Request, sendable
 from actors.core.kinds import end_run, enter, leave, perform
 from actors.core.messages import CallSettled, Rejected, Resume, VerdictGiven
-from actors.core.run import DONE, RETRY, Run, Visit
+from actors.core.run import DONE, RETRY, Gate, Run, Visit
 from actors.core.supplied import completed, unseen
 from actors.core.template import APPROVED, DENIED, Kind
 from actors.core.turn import COMPLETE, Turn
@@ -23,7 +23,7 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
     run = turn.run
     visit = next((v for v in run.parked if v.step_id == message.gate), None)
     if visit is None or visit.gate is None:
-        return _not_here(run, message.gate)
+        return not_here(run, message.gate)
     gate, now = visit.gate, turn.stands(visit)
     if (refused := refusal(message.role, message.by_kind, ACTIONS["decide"], gate.role)) is not None:
         more = {"required": refused.required, "reason": refused.reason}
@@ -33,8 +33,7 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
     if (stale := _stale(turn, message, visit, now)) is not None:
         return stale
     if message.decision not in gate.decisions:
-        detail = f"At {message.gate} the decision is one of: {', '.join(gate.decisions)}."
-        return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
+        return no_such_decision(visit.step_id, gate)
     wrong, request = completed(turn, visit, message, now.request)
     if wrong is not None:
         return wrong
@@ -63,8 +62,13 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
     return None
 
 
-def _not_here(run: Run, gate: str) -> Rejected:
-    """Why a verdict on that gate does not count: the run is not parked, or parked elsewhere."""
+def no_such_decision(step_id: str, gate: Gate) -> Rejected:
+    detail = f"At {step_id} the decision is one of: {', '.join(gate.decisions)}."
+    return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
+
+
+def not_here(run: Run, gate: str) -> Rejected:
+    """Why nothing is decided at that gate: the run is not parked, or parked elsewhere."""
     more: dict[str, Any] = {"run_status": run.status, "parked_at": None, "decided": None}
     closed = run.decided(gate)
     if closed is not None and closed.verdict is not None:
@@ -74,6 +78,8 @@ def _not_here(run: Run, gate: str) -> Rejected:
             "visit": closed.visit,
             "decision": verdict.decision,
             "by": verdict.by,
+            "by_kind": verdict.by_kind,
+            "on_behalf_of": verdict.on_behalf_of,
             "at": verdict.at,
         }
     if not run.parked:
@@ -114,7 +120,7 @@ def _send(turn: Turn, visit: Visit, _: Resume, request: Request | Missing | None
 
 def _send_again(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:
     assert request is not None  # noqa: S101 - a task has a call
-    again = enter(turn, visit.step_id, None, message.by, message.via)
+    again = enter(turn, visit.step_id, None, message)
     perform(turn, again, request, f"{message.by} decided to send the call again", message.by)
 
 

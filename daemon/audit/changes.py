@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from actors.core.messages import AUTOPILOT
+
 
 def change_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
     """The change that an event records, as JSON; None when no user made one."""
@@ -12,8 +14,22 @@ def change_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
     if found is None:
         return None
     action, before, after, why = found
-    who = {"user": event["by"], "token": event.get("via")}
+    who = {"user": event["by"], "token": event.get("via"), "kind": attribution_of(event)["by_kind"]}
     return {"who": who, "when": event["at"], "action": action, "from": before, "to": after, "why": why}
+
+
+def attribution_of(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Who an event is by, as `actors.core.messages.attribution` has it, from its stored form."""
+    by = event.get("by") or AUTOPILOT
+    kind = event.get("by_kind") or ("autopilot" if by == AUTOPILOT else "person")
+    return {"by": by, "by_kind": kind, "on_behalf_of": event.get("on_behalf_of")}
+
+
+def without_kind(change: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A change as earlier versions wrote it."""
+    if change is None:
+        return None
+    return {**change, "who": {name: one for name, one in change["who"].items() if name != "kind"}}
 
 
 OF_THE_SERVICE = {
@@ -39,6 +55,9 @@ def _of_run(event: Mapping[str, Any]) -> _Found | None:
             brought = {} if event.get("inputs") is None else {"inputs": event["inputs"]}
             after = {**gate, "decision": event["decision"], **brought}
             return "verdict", {**gate, "status": "parked"}, after, event["comment"]
+        case "proposal_made":
+            gate = {"gate": event["step_id"], "visit": event["visit"]}
+            return "propose", None, {**gate, "decision": event["decision"]}, event["comment"]
         case "run_ended" if event["status"] == "cancelled":
             return "cancel", {"status": event.get("was")}, {"status": "cancelled"}, event["reason"]
         case "step_entered" if event["by"] is not None:

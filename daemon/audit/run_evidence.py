@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from actors.core.canonical import canonical
-from daemon.audit.changes import change_of
+from daemon.audit.changes import attribution_of, change_of
 from daemon.model.chain import ChainWalk, hash_of_text, hashes, text_of_hash
 from daemon.model.evidence import Checkpoint, Proof, SealedCommit, checkpoint, leaf
 
 MEMBERS = {"checkpoint", "events", "head", "leaf", "proof", "run_id", "version"}
 EVENT = {"change", "event", "hash", "previous", "seq"}
+ATTRIBUTION = frozenset({"by", "by_kind", "on_behalf_of"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +64,10 @@ def walked(walk: ChainWalk, commits: Iterable[SealedCommit]) -> Iterator[bytes]:
 
 def chained(seq: int, line: bytes, previous: bytes, digest: bytes) -> bytes:
     """An event with its place in the chain, as stored."""
-    change = canonical(change_of(json.loads(line)))
+    event = json.loads(line)
+    change, who = canonical(change_of(event)), canonical(attribution_of(event))
     place = canonical({"hash": text_of_hash(digest), "previous": text_of_hash(previous), "seq": seq})
-    return b'{"change":%s,"event":%s,%s' % (change.encode(), line, place[1:].encode())
+    return b'{%s,"change":%s,"event":%s,%s' % (who[1:-1].encode(), change.encode(), line, place[1:].encode())
 
 
 def read(document: Any) -> RunEvidence:

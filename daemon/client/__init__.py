@@ -9,7 +9,7 @@ from daemon.contract.audit import Checkpoint
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
-from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Run, TraceEntry, Verdict
+from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Proposal, Run, TraceEntry, Verdict
 from daemon.contract.service import Health
 from daemon.contract.templates import Canvas, Edge, Node, Template, TemplateDetail
 from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
@@ -40,6 +40,7 @@ __all__ = [
     "PlannedCall",
     "Policy",
     "Problem",
+    "Proposal",
     "RecoveryCodes",
     "Run",
     "SecondFactor",

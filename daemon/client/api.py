@@ -20,7 +20,7 @@ from daemon.contract.base import Response
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
-from daemon.contract.runs import Run
+from daemon.contract.runs import Proposal, Run
 from daemon.contract.service import Health
 from daemon.contract.templates import Canvas, Template, TemplateDetail
 from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
@@ -188,6 +188,23 @@ class Penstock(BaseClient):
         if version is not None:
             headers["If-Match"] = f'"{version}"'
         return await self._post(Run, path("process-runs", run_id, "resume"), body, key=key, headers=headers)
+
+    async def propose(
+        self,
+        run_id: str,
+        *,
+        gate: str,
+        decision: str,
+        comment: str | None = None,
+        confidence: float | None = None,
+        form: Mapping[str, Any] | None = None,
+        digest: str | None = None,
+        key: str | None = None,
+    ) -> Proposal:
+        """Say what one would decide at a gate, for the human who decides."""
+        filled = None if form is None else dict(form)
+        body = _given(gate=gate, decision=decision, comment=comment, confidence=confidence, form=filled, digest=digest)
+        return await self._post(Proposal, path("process-runs", run_id, "proposals"), body, key=key)
 
     async def cancel(self, run_id: str, *, reason: str | None = None, key: str | None = None) -> Run:
         return await self._post(Run, path("process-runs", run_id, "cancel"), _given(reason=reason), key=key)

@@ -22,6 +22,7 @@ from daemon.client import (
     Gate,
     GateChanged,
     PlannedCall,
+    Proposal,
     Run,
     Template,
     TemplateDetail,
@@ -171,10 +172,18 @@ def gate(one: Gate) -> Table:
     for number, effect in enumerate(one.effects):
         table.add_row("irreversible" if number == 0 else "", planned(effect))
     table.add_row("decisions", text(", ".join(one.decisions)))
+    for number, made in enumerate(one.proposals):
+        table.add_row("proposed" if number == 0 else "", proposal(made))
     if one.role:
         table.add_row("needs", text(f"the role {one.role}"))
     table.add_row("digest", text(one.digest))
     return table
+
+
+def proposal(one: Proposal) -> Text:
+    sure = "" if one.confidence is None else f", confidence {one.confidence:.2f}"
+    said = "" if one.comment is None else f": {one.comment}"
+    return text(f"{one.decision} by {one.by} ({one.by_kind}{sure}){said}")
 
 
 def call(one: Call) -> Text:

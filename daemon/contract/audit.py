@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from daemon.contract.base import Response
+from daemon.contract.runs import ByKind
 
 
 class Checkpoint(Response):
@@ -27,6 +28,7 @@ class Actor(Response):
 
     user: str
     token: str | None = None
+    kind: ByKind | None = None
 
 
 class Change(Response):
@@ -47,6 +49,9 @@ class ChainedEvent(Response):
     previous: str
     hash: str
     event: dict[str, Any]
+    by: str | None = Field(None, description="`autopilot` for what the service does by itself.")
+    by_kind: ByKind | None = None
+    on_behalf_of: str | None = None
     change: Change | None = None
 
 

@@ -9,11 +9,18 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from daemon.contract.base import Response
-from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Status
+from daemon.contract.runs import ByKind, Call, Failure, Gate, PlannedCall, Status
 from daemon.contract.templates import Kind, Tier
 
 EventType = Literal[
-    "run_started", "step_entered", "step_cleared", "call_settled", "gate_opened", "verdict_given", "run_ended"
+    "run_started",
+    "step_entered",
+    "step_cleared",
+    "call_settled",
+    "gate_opened",
+    "verdict_given",
+    "proposal_made",
+    "run_ended",
 ]
 EVENT_TYPES: Mapping[str, str] = {
     "run_started": "A run started",
@@ -22,6 +29,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "call_settled": "The call of a step returned or failed",
     "gate_opened": "A run waits for a human at a gate",
     "verdict_given": "A human decided at a gate",
+    "proposal_made": "A person or machine proposed a decision at a gate",
     "run_ended": "A run completed, failed or was cancelled",
 }
 
@@ -34,7 +42,9 @@ class Event(Response):
     seq: int
     type: str = Field(json_schema_extra={"enum": [*EVENT_TYPES]})
     at: datetime
-    by: str | None = None
+    by: str | None = Field(None, description="`autopilot` for what the service does by itself.")
+    by_kind: ByKind | None = None
+    on_behalf_of: str | None = None
     via: str | None = None
     step_id: str | None = None
     visit: int | None = None
@@ -51,6 +61,8 @@ class Event(Response):
     effects: tuple[PlannedCall, ...] | None = None
     decision: str | None = None
     comment: str | None = None
+    confidence: float | None = None
+    form: dict[str, Any] | None = None
     reason: str | None = None
     branch: str | None = None
     request: Call | None = None

@@ -7,15 +7,19 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
+from actors.core.canonical import weigh
 from daemon.contract.base import Request, Response, example
 from daemon.contract.templates import Kind, Tier
 from daemon.contract.text import Remark
 
 DONE = "done"
+FORM_BYTES_MAX = 8 * 1024
 STATUSES = ("executing", "parked", "completed", "failed", "cancelled")
 TRACE_STATUSES = ("waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled")
 Status = Annotated[str, Field(json_schema_extra={"enum": [*STATUSES]})]
 TraceStatus = Annotated[str, Field(json_schema_extra={"enum": [*TRACE_STATUSES]})]
+BY_KINDS = ("person", "service", "agent", "autopilot", "deadline")
+ByKind = Annotated[str, Field(json_schema_extra={"enum": [*BY_KINDS]})]
 Mode = Annotated[str, Field(json_schema_extra={"enum": ["shadow", "live"]})]
 
 
@@ -52,6 +56,28 @@ class ResumeRun(Request):
     def _output(cls, value: Any, info: ValidationInfo) -> Any:
         if value is not None and info.data.get("decision") != DONE:
             raise ValueError(f"is only taken with the decision {DONE}")
+        return value
+
+
+class ProposeDecision(Request):
+    """What the caller would decide at a gate; it closes nothing."""
+
+    model_config = example(
+        {"gate": "signoff", "decision": "approved", "comment": "meets criteria 2 and 3", "confidence": 0.86}
+    )
+
+    gate: str
+    decision: str
+    comment: Remark | None = None
+    confidence: float | None = Field(None, ge=0, le=1)
+    form: dict[str, Any] | None = Field(None, description=f"At most {FORM_BYTES_MAX} bytes of JSON.")
+    digest: str | None = Field(None, max_length=200)
+
+    @field_validator("form")
+    @classmethod
+    def _form(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+        if value is not None and weigh(value) > FORM_BYTES_MAX:
+            raise ValueError(f"takes more than {FORM_BYTES_MAX} bytes")
         return value
 
 
@@ -106,6 +132,18 @@ class PlannedCall(Response):
     call: Call | None = None
 
 
+class Proposal(Response):
+    """What somebody would decide at a gate; the latest of each proposer."""
+
+    by: str
+    by_kind: ByKind
+    decision: str
+    comment: str | None = None
+    confidence: float | None = None
+    form: dict[str, Any] | None = None
+    at: datetime
+
+
 class Gate(Response):
     """What a human is asked.
 
@@ -126,6 +164,7 @@ class Gate(Response):
     missing: tuple[str, ...] = ()
     effect: Call | None = None
     effects: tuple[PlannedCall, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
 
 
 class Verdict(Response):
@@ -136,6 +175,8 @@ class Verdict(Response):
     at: datetime
     comment: str | None = None
     inputs: dict[str, Any] | None = None
+    by_kind: ByKind = "person"
+    on_behalf_of: str | None = None
 
 
 class Failure(Response):
@@ -160,6 +201,7 @@ class TraceEntry(Response):
     mode: Mode | None = None
     tier: Tier
     resolved_by: str | None = None
+    resolved_by_kind: ByKind | None = None
     reason: str | None = None
     verdict: Verdict | None = None
     started_at: datetime
@@ -175,6 +217,8 @@ class End(Response):
 
     at: datetime
     by: str | None = None
+    by_kind: ByKind | None = None
+    on_behalf_of: str | None = None
     reason: str | None = None
 
 
@@ -194,6 +238,7 @@ class RunSummary(Response):
     error: Failure | None = None
     version: int
     created_by: str
+    created_by_kind: ByKind = "person"
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None = None

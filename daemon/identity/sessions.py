@@ -183,7 +183,12 @@ class Sessions:
     async def log_out(self, principal: Principal) -> None:
         now, session_id = self._now(), principal.session_id
         until = max(principal.expires_at, now + self._lifetimes.page_token + MARGIN)
-        names = {"by": principal.email, "token": principal.token_id, "session": session_id, "via": principal.via}
+        names: dict[str, Any] = {
+            "by": principal.email,
+            "token": principal.token_id,
+            "session": session_id,
+            "via": principal.via,
+        }
         logged = Logged(principal.company_id, LoggedOut(at=now, until=until, **names))
         if not await self._store.end_session(SessionEnd(principal.company_id, session_id, now, until, logged)):
             await self._store.revoke(session_id, until, logged)  # a token of an earlier version

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESSIV
 from msgspec.structs import asdict
 
 from actors.core.calls import shown, shown_plan
-from actors.core.messages import Event
+from actors.core.messages import Event, attribution
 from daemon.model.pages import Page
 
 EVENT_ID_KEY_BYTES = 32
@@ -100,7 +100,7 @@ def shown_event(seq: int, event: Event) -> dict[str, Any]:
         found["request"] = shown(found["request"])
     if found.get("effects") is not None:
         found["effects"] = [shown_plan(one) for one in found["effects"]]
-    return {"seq": seq, "type": event.type, **found}
+    return {"seq": seq, "type": event.type, **found, **asdict(attribution(event))}
 
 
 def event_json(one: CompanyEvent, event_id: str) -> dict[str, Any]:

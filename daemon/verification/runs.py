@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from actors.core.canonical import canonical
-from daemon.audit.changes import change_of
-from daemon.audit.run_evidence import EVENT, RunEvidence, chained, read
+from daemon.audit.changes import attribution_of, change_of, without_kind
+from daemon.audit.run_evidence import ATTRIBUTION, EVENT, RunEvidence, chained, read
 from daemon.model import merkle
 from daemon.model.chain import extended, genesis, hash_of_text, text_of_hash
 from daemon.model.evidence import Checkpoint
@@ -108,11 +108,15 @@ class _Chain:
 
     def _event(self, seq: int, one: Any, before: bytes, head: bytes) -> Iterator[Finding]:
         where = f"run {self.said.run_id}, event {seq}"
-        if set(one) != EVENT or one["seq"] != seq:
+        who = {name: one[name] for name in ATTRIBUTION if name in one}  # earlier versions did not say it
+        if set(one) - ATTRIBUTION != EVENT or one["seq"] != seq:
             yield Finding("chain", where, "an event is missing, moved, or has other members")
         if (one["previous"], one["hash"]) != (text_of_hash(before), text_of_hash(head)):
             yield Finding("chain", where, "the hash chain does not fit the event")
-        if one["change"] != change_of(one["event"]):
+        if who and who != attribution_of(one["event"]):
+            yield Finding("changes", where, "it is not by the one whom its event names")
+        change = change_of(one["event"])
+        if one["change"] not in (change, without_kind(change)):
             yield Finding("changes", where, "the change is not that of its event")
 
 

@@ -164,6 +164,8 @@ def problem_of(refusal: Rejected) -> Problem:
     more = dict(refusal.more)
     if refusal.code == "not_found":
         return not_found()
+    if refusal.code == "quota_exceeded":
+        return quota_exceeded(more["budget"], more["limit"], refusal.detail)
     if "tag" in more:
         more["etag"] = etag(more.pop("tag"))
     return Problem(refusal.code, refusal.detail, more)

@@ -45,6 +45,7 @@ ROUTES = (
     ("POST", "/process-runs/{run_id}/resume", runs.resume_run),
     ("POST", "/process-runs/", runs.start_run),
     ("GET", "/process-runs/", runs.list_runs),
+    ("POST", "/process-runs/{run_id}/proposals", runs.propose_decision),
     ("POST", "/process-runs/{run_id}/cancel", runs.cancel_run),
     ("POST", "/process-runs/{run_id}/retry", runs.retry_run),
     ("GET", "/process-runs/{run_id}/events", events.list_run_events),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace as replace_fields
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -212,7 +212,7 @@ async def _sessions(store: Store, company_id: str, name: str) -> None:
         session = _session(company_id, session_id, f"user-{name}")
         assert await store.begin_session(session, 0, Logged(company_id, _entered(email, session_id)))
         if number < 2:
-            names = {"by": email, "token": session_id, "session": session_id, "via": "session"}
+            names: dict[str, Any] = {"by": email, "token": session_id, "session": session_id, "via": "session"}
             left = Logged(company_id, LoggedOut(at=NOON, until=UNTIL, **names))
             assert await store.end_session(SessionEnd(company_id, session_id, NOON, UNTIL, left))
     epoch = TokenEpoch(1, f"session-{name}-3", UNTIL)

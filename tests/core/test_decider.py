@@ -135,7 +135,15 @@ def test_whoever_comes_second_sees_who_was_first() -> None:
         {
             "run_status": "completed",
             "parked_at": None,
-            "decided": {"gate": "signoff", "visit": 1, "decision": "approved", "by": "bob", "at": at},
+            "decided": {
+                "gate": "signoff",
+                "visit": 1,
+                "decision": "approved",
+                "by": "bob",
+                "by_kind": "person",
+                "on_behalf_of": None,
+                "at": at,
+            },
         },
     )
 

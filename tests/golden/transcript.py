@@ -16,6 +16,7 @@ from actors.core.messages import (
     Effect,
     Event,
     GateOpened,
+    ProposalMade,
     Rejected,
     RunEnded,
     RunStarted,
@@ -165,7 +166,7 @@ def written(event: Event) -> str:
             return f"{event.step_id}:{event.visit} {detail(event)}".rstrip()
 
 
-def detail(event: StepEntered | StepCleared | CallSettled | GateOpened | VerdictGiven) -> str:
+def detail(event: StepEntered | StepCleared | CallSettled | GateOpened | VerdictGiven | ProposalMade) -> str:
     match event:
         case StepEntered():
             came = f"from {event.source}" if event.source else ""
@@ -178,6 +179,8 @@ def detail(event: StepEntered | StepCleared | CallSettled | GateOpened | Verdict
             return f"failed: {event.error.detail}" if event.error else f"answered {text(event.output)}{hit}"
         case GateOpened():
             return f"{event.reason}; {' or '.join(event.decisions)}?{sent(event.request)}"
+        case ProposalMade():
+            return f"{event.decision} proposed by {event.by}"
         case VerdictGiven():
             return f"{event.decision} by {event.by}" + (f': "{event.comment}"' if event.comment else "")
         case _:

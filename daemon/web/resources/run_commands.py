@@ -32,17 +32,21 @@ from daemon.web.services import SERVICES, Services
 
 @dataclass(slots=True)
 class RunCommand:
-    """A command, and the run that it is for."""
+    """A command, the run that it is for, and its response where that is not the run."""
 
     run_key: tuple[str, str]
     message: Command
     template: Template | None = None
+    result: Callable[[Run], StoredResponse] | None = None
 
 
 class Responder:
     """Makes the response to a command, for a caller who waits at most `wait_s`."""
 
-    def __init__(self, request: web.Request, wait_s: float | None) -> None:
+    def __init__(
+        self, request: web.Request, wait_s: float | None, result: Callable[[Run], StoredResponse] | None = None
+    ) -> None:
+        self._result = result
         self.wait_s = wait_s
         self._request_id = request_id_of(request)
         self._created = "run_id" not in request.match_info
@@ -51,6 +55,8 @@ class Responder:
         """The response to what was decided; None where the caller waits for the run to rest."""
         if rejected is not None:
             return self.refused(rejected)
+        if self._result is not None:
+            return self._result(run)
         if self.wait_s is None or run.resting:
             return self.run(run, run_body(run))
         return None
@@ -80,7 +86,8 @@ async def _dispatch(
     build: Build, wait: Wait, request: web.Request, body: dict[str, Any], key: IdempotencyKey | None
 ) -> StoredResponse:
     """Let the run's actor decide; the receipt is committed with the decision."""
-    command, responder = await build(request, body), Responder(request, wait(request))
+    command = await build(request, body)
+    responder = Responder(request, wait(request), command.result)
     responses: list[StoredResponse | None] = []
 
     def receipt(run: Run, rejected: Rejected | None) -> Receipt:

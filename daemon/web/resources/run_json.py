@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from actors.core.calls import shown, shown_plan
+from actors.core.messages import RunEnded, attribution
 from actors.core.run import Run, Visit
 from daemon.runtime.json_codec import dumps
 from daemon.runtime.json_pieces import dumps_in_pieces
@@ -36,10 +37,22 @@ def run_json(run: Run) -> dict[str, Any]:
         "trace": [_visit_json(visit) for visit in (*run.trace, *run.open)],
         "version": run.version,
         "created_by": run.created_by,
+        "created_by_kind": run.created_by_kind,
         "created_at": run.created_at,
         "updated_at": run.updated_at,
         "completed_at": ended.at if ended is not None and ended.status == "completed" else None,
-        "ended": None if ended is None else {"at": ended.at, "by": ended.by, "reason": ended.reason},
+        "ended": None if ended is None else _end_json(ended),
+    }
+
+
+def _end_json(ended: RunEnded) -> dict[str, Any]:
+    who = attribution(ended)
+    return {
+        "at": ended.at,
+        "by": who.by,
+        "by_kind": who.by_kind,
+        "on_behalf_of": who.on_behalf_of,
+        "reason": ended.reason,
     }
 
 
@@ -72,6 +85,7 @@ def gate_json(visit: Visit) -> dict[str, Any] | None:
         "effects": [
             shown_plan(one, visit.request if one.step_id == visit.step_id else None) for one in asked.effects or ()
         ],
+        "proposals": asked.proposals,
     }
 
 
@@ -84,6 +98,7 @@ def _visit_json(visit: Visit) -> dict[str, Any]:
         "mode": None if visit.request is None else visit.request.mode,
         "tier": visit.tier,
         "resolved_by": visit.resolved_by,
+        "resolved_by_kind": visit.resolved_by_kind,
         "reason": visit.gate.reason if visit.reason is None and visit.gate is not None else visit.reason,
         "verdict": visit.verdict,
         "started_at": visit.started_at,

@@ -9,12 +9,13 @@ from typing import Any
 from aiohttp import web
 
 from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
-from actors.core.messages import Cancel, Resume, Retry, Start
+from actors.core.messages import Cancel, Propose, Resume, Retry, Start
 from actors.core.run import Run
 from daemon.contract import runs as contract
 from daemon.contract.base import Empty
 from daemon.model import RunQuery
 from daemon.runtime.ids import new_id
+from daemon.runtime.json_codec import dumps
 from daemon.templates.catalog import CatalogEntry
 from daemon.web.bodies import has_already, if_match, page_limit, parse, path_key, traceparent
 from daemon.web.incoming import is_large
@@ -27,7 +28,7 @@ from daemon.web.resources.pages import in_turn, page_response
 from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
 from daemon.web.resources.run_json import run_body, run_json, summary_json
-from daemon.web.responses import from_cursor, run_response
+from daemon.web.responses import JSON, StoredResponse, from_cursor, run_response
 from daemon.web.services import SERVICES, Services
 
 SUMMARY = "summary"
@@ -61,6 +62,7 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
         run_id=run_id,
         company_id=principal.company_id,
         by=principal.email,
+        by_kind=principal.kind,
         via=principal.via,
         inputs=body.inputs,
         auto_resolve=body.auto_resolve,
@@ -127,7 +129,10 @@ async def cancel_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     principal, run_key = principal_of(request), path_key(request, "run_id")
     body = await parse(request, contract.CancelRun, raw)
     at, tags = request.app[SERVICES].now(), if_match(request)
-    return RunCommand(run_key, Cancel(by=principal.email, via=principal.via, reason=body.reason, tags=tags, at=at))
+    message = Cancel(
+        by=principal.email, by_kind=principal.kind, via=principal.via, reason=body.reason, tags=tags, at=at
+    )
+    return RunCommand(run_key, message)
 
 
 @Operation(
@@ -144,7 +149,47 @@ async def retry_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     principal, run_key = principal_of(request), path_key(request, "run_id")
     await parse(request, Empty, raw)
     at, tags = request.app[SERVICES].now(), if_match(request)
-    return RunCommand(run_key, Retry(by=principal.email, via=principal.via, tags=tags, at=at))
+    message = Retry(by=principal.email, by_kind=principal.kind, via=principal.via, tags=tags, at=at)
+    return RunCommand(run_key, message)
+
+
+@Operation(
+    "Propose a decision",
+    contract.Proposal,
+    201,
+    contract.ProposeDecision,
+    headers=KEYED,
+    problems=(403, 404, 409, 412, 429),
+)
+@command(wait=default_wait)
+async def propose_decision(request: web.Request, raw: dict[str, Any]) -> RunCommand:
+    """Says what the caller would decide at an open gate; a human still decides.
+
+    The gate keeps its digest, and a verdict on what was seen before the proposal still counts. A
+    newer proposal of the same proposer replaces the earlier one.
+    """
+    principal, run_key = principal_of(request), path_key(request, "run_id")
+    body = await parse(request, contract.ProposeDecision, raw)
+    message = Propose(
+        gate=body.gate,
+        decision=body.decision,
+        by=principal.email,
+        by_kind=principal.kind,
+        via=principal.via,
+        role=principal.role,
+        comment=body.comment,
+        confidence=body.confidence,
+        form=body.form,
+        digest=body.digest,
+        at=request.app[SERVICES].now(),
+    )
+    return RunCommand(run_key, message, result=partial(_proposal, message))
+
+
+def _proposal(message: Propose, run: Run) -> StoredResponse:
+    visit = existing(run.at(message.gate))
+    made = existing(visit.gate).proposals[-1]
+    return StoredResponse(201, dumps(made), {"Content-Type": JSON})
 
 
 @Operation("Get a run", "read", contract.Run, headers=("If-None-Match",))

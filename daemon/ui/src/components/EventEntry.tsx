@@ -9,7 +9,7 @@ import { Label, Text } from "./Text";
 export function isPersonEvent(event: RunEvent): boolean {
   return (
     ["run_started", "verdict_given", "run_ended", "gate_opened"].includes(event.type) ||
-    (event.type === "step_entered" && Boolean(event.by))
+    (event.type === "step_entered" && Boolean(event.by) && event.by !== "autopilot")
   );
 }
 
