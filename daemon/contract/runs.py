@@ -135,6 +135,18 @@ class PlannedCall(Response):
 class Proposal(Response):
     """What somebody would decide at a gate; the latest of each proposer."""
 
+    model_config = example(
+        {
+            "by": "triage agent",
+            "by_kind": "agent",
+            "decision": "approved",
+            "comment": "meets criteria 2 and 3",
+            "confidence": 0.86,
+            "form": None,
+            "at": "2026-03-02T09:02:00Z",
+        }
+    )
+
     by: str
     by_kind: ByKind
     decision: str

@@ -37,7 +37,9 @@ export interface paths {
          * Log in
          * @description Gives a token for an e-mail address and its password.
          *
-         *     An unknown address and a wrong password look the same.
+         *     An unknown address and a wrong password look the same. A person with a second factor sends a
+         *     `code`, too: without one, and only after the right password, the answer is 401 with the member
+         *     `second_factor` that says `required`.
          */
         post: operations["log_in"];
         delete?: never;
@@ -106,6 +108,119 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/auth/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Begin a second factor
+         * @description Gives a secret for an app that makes time-based codes (TOTP, RFC 6238), shown this once.
+         *
+         *     It counts once a code of it was confirmed. A secret that was not confirmed is replaced.
+         */
+        post: operations["begin_second_factor"];
+        /**
+         * Remove the second factor
+         * @description Removes the caller's own second factor, by the password and a code.
+         */
+        delete: operations["remove_second_factor"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/second-factor/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Confirm a second factor
+         * @description Proves that the app makes the codes: from now on log-ins need one.
+         *
+         *     All other sessions of the caller end. The recovery codes are shown this once; each stands in for
+         *     one code of the app.
+         */
+        post: operations["confirm_second_factor"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the ways to sign in
+         * @description Who may register, and whether a link for a new password can be mailed.
+         */
+        get: operations["get_auth_options"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/password/forgotten": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask for a new password
+         * @description Mails a link for a new password to the account of this address, if there is one.
+         *
+         *     The answer and its time are the same for every address. 404 where the service sends no mail.
+         */
+        post: operations["forgot_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/password/reset": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Set a new password
+         * @description Sets the password of the account that the link was mailed to, and ends all its sessions.
+         *
+         *     A link works once, for an hour, and until the password is changed.
+         */
+        post: operations["reset_password"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/auth/refresh": {
         parameters: {
             query?: never;
@@ -167,6 +282,52 @@ export interface paths {
          * @description Ends a session of the caller: its tokens count nowhere from this answer on.
          */
         delete: operations["end_session"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api-keys/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the API keys
+         * @description The company's keys that were not deleted, without their secrets.
+         */
+        get: operations["list_api_keys"];
+        put?: never;
+        /**
+         * Create an API key
+         * @description Makes a key for a service or an agent, which never decides at a gate.
+         *
+         *     The key is shown this once. It is sent as a bearer token. Its role is at most that of its maker.
+         */
+        post: operations["create_api_key"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api-keys/{key_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Delete an API key
+         * @description Deletes a key: it counts nowhere from this answer on.
+         */
+        delete: operations["delete_api_key"];
         options?: never;
         head?: never;
         patch?: never;
@@ -299,6 +460,29 @@ export interface paths {
          *     202 says that it still executed when the wait ended.
          */
         post: operations["start_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-runs/{run_id}/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Propose a decision
+         * @description Says what the caller would decide at an open gate; a human still decides.
+         *
+         *     The gate keeps its digest, and a verdict on what was seen before the proposal still counts. A
+         *     newer proposal of the same proposer replaces the earlier one.
+         */
+        post: operations["propose_decision"];
         delete?: never;
         options?: never;
         head?: never;
@@ -698,6 +882,55 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/companies/{company_id}/policy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the policy
+         * @description What the company asks of its people.
+         */
+        get: operations["get_policy"];
+        /**
+         * Change the policy
+         * @description Changes members of the policy; those that are left out stay as they are.
+         *
+         *     From this answer on it counts on every daemon, for tokens that are out already, too: a person
+         *     who lacks the second factor that is asked for gets 403 everywhere but under `/auth/`.
+         */
+        put: operations["put_policy"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/members/{member_id}/second-factor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Reset a member's second factor
+         * @description Removes the second factor of another member and ends that person's sessions.
+         *
+         *     It has to be a person of this company alone, of no higher role than the caller's.
+         */
+        delete: operations["reset_second_factor"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -840,6 +1073,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    proposal_made: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A person or machine proposed a decision at a gate
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_proposal_made"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     run_ended: {
         parameters: {
             query?: never;
@@ -917,6 +1170,51 @@ export interface components {
         Actor: {
             user: string;
             token: string | null;
+            kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
+        };
+        /**
+         * ApiKey
+         * @description A key, without its secret; use is recorded once a minute.
+         */
+        ApiKey: {
+            id: string;
+            name: string;
+            /** @enum {string} */
+            kind: "service" | "agent";
+            role: string;
+            prefix: string;
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+            expires_at: string | null;
+            last_used_at: string | null;
+        };
+        /**
+         * ApiKeyDefinition
+         * @description A name, and what the key may do: an agent at most what a member may, a service an admin.
+         * @example {
+         *       "kind": "agent",
+         *       "name": "triage agent",
+         *       "role": "member"
+         *     }
+         */
+        ApiKeyDefinition: {
+            name: string;
+            /** @enum {string} */
+            role: "viewer" | "member" | "manager" | "admin";
+            /** @enum {string} */
+            kind: "service" | "agent";
+            /** @default null */
+            expires_at: string | null;
+        };
+        /**
+         * AuthOptions
+         * @description How one may get a session here: who may register, and whether links are mailed.
+         */
+        AuthOptions: {
+            /** @enum {string} */
+            registration: "open" | "invited";
+            password_reset: boolean;
         };
         /**
          * Call
@@ -972,6 +1270,10 @@ export interface components {
             event: {
                 [key: string]: unknown;
             };
+            /** @description `autopilot` for what the service does by itself. */
+            by: string | null;
+            by_kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
+            on_behalf_of: string | null;
             change: components["schemas"]["Change"] | null;
         };
         /**
@@ -1196,6 +1498,8 @@ export interface components {
             /** Format: date-time */
             at: string;
             by: string | null;
+            by_kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
+            on_behalf_of: string | null;
             reason: string | null;
         };
         /**
@@ -1205,10 +1509,13 @@ export interface components {
         Event: {
             seq: number;
             /** @enum {string} */
-            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "run_ended";
+            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "run_ended";
             /** Format: date-time */
             at: string;
+            /** @description `autopilot` for what the service does by itself. */
             by?: string | null;
+            by_kind?: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
+            on_behalf_of?: string | null;
             via?: string | null;
             step_id?: string | null;
             visit?: number | null;
@@ -1225,6 +1532,10 @@ export interface components {
             effects?: components["schemas"]["PlannedCall"][] | null;
             decision?: string | null;
             comment?: string | null;
+            confidence?: number | null;
+            form?: {
+                [key: string]: unknown;
+            } | null;
             reason?: string | null;
             branch?: string | null;
             request?: components["schemas"]["Call"] | null;
@@ -1268,6 +1579,16 @@ export interface components {
             detail: string;
         };
         /**
+         * ForgottenPassword
+         * @description The e-mail address of an account.
+         * @example {
+         *       "email": "ada@example.test"
+         *     }
+         */
+        ForgottenPassword: {
+            email: string;
+        };
+        /**
          * Gate
          * @description What a human is asked.
          *
@@ -1291,6 +1612,7 @@ export interface components {
             missing: string[];
             effect: components["schemas"]["Call"] | null;
             effects: components["schemas"]["PlannedCall"][];
+            proposals: components["schemas"]["Proposal"][];
         };
         /**
          * GateChanged
@@ -1333,7 +1655,7 @@ export interface components {
         };
         /**
          * Login
-         * @description An e-mail address and its password.
+         * @description An e-mail address and its password; a code where the person has a second factor.
          * @example {
          *       "email": "ada@example.test",
          *       "password": "correct horse"
@@ -1342,6 +1664,26 @@ export interface components {
         Login: {
             email: string;
             password: string;
+            /** @default null */
+            code: string | null;
+        };
+        /**
+         * NewApiKey
+         * @description A new key, with its secret; it is not shown again.
+         */
+        NewApiKey: {
+            id: string;
+            name: string;
+            /** @enum {string} */
+            kind: "service" | "agent";
+            role: string;
+            prefix: string;
+            /** Format: date-time */
+            created_at: string;
+            created_by: string;
+            expires_at: string | null;
+            last_used_at: string | null;
+            key: string;
         };
         /**
          * NewPassword
@@ -1416,6 +1758,18 @@ export interface components {
             expires_at: string;
         };
         /**
+         * PasswordReset
+         * @description The token of a mailed link, and the new password.
+         * @example {
+         *       "new": "correct horse battery",
+         *       "token": "3vJ0mZk8sYQ1hUe7xR2bTn4wLdCg6aPf9iKoXyMzA5E"
+         *     }
+         */
+        PasswordReset: {
+            token: string;
+            new: string;
+        };
+        /**
          * Pin
          * @description The version of a template that a run began with.
          */
@@ -1440,6 +1794,34 @@ export interface components {
             call: components["schemas"]["Call"] | null;
         };
         /**
+         * Policy
+         * @description What a company asks of its people.
+         *
+         *     People of the role `second_factor_from` and of those above it need a second factor. With `solo`
+         *     the only person of a company decides alone.
+         * @example {
+         *       "second_factor_from": "manager",
+         *       "solo": true
+         *     }
+         */
+        Policy: {
+            second_factor_from: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
+            solo: boolean;
+        };
+        /**
+         * PolicyChange
+         * @description Members of a policy to change; those that are left out stay as they are.
+         * @example {
+         *       "second_factor_from": "manager"
+         *     }
+         */
+        PolicyChange: {
+            /** @default null */
+            second_factor_from: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
+            /** @default true */
+            solo: boolean;
+        };
+        /**
          * ProblemDetails
          * @description A refusal (RFC 9457). The members after `retryable` come with the codes that have them.
          */
@@ -1462,6 +1844,71 @@ export interface components {
             decisions?: string[];
             etag?: string | null;
             outcome?: ("not_applied" | "unknown") | null;
+        };
+        /**
+         * Proposal
+         * @description What somebody would decide at a gate; the latest of each proposer.
+         * @example {
+         *       "at": "2026-03-02T09:02:00Z",
+         *       "by": "triage agent",
+         *       "by_kind": "agent",
+         *       "comment": "meets criteria 2 and 3",
+         *       "confidence": 0.86,
+         *       "decision": "approved",
+         *       "form": null
+         *     }
+         */
+        Proposal: {
+            by: string;
+            /** @enum {string} */
+            by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            decision: string;
+            comment: string | null;
+            confidence: number | null;
+            form: {
+                [key: string]: unknown;
+            } | null;
+            /** Format: date-time */
+            at: string;
+        };
+        /**
+         * ProposeDecision
+         * @description What the caller would decide at a gate; it closes nothing.
+         * @example {
+         *       "comment": "meets criteria 2 and 3",
+         *       "confidence": 0.86,
+         *       "decision": "approved",
+         *       "gate": "signoff"
+         *     }
+         */
+        ProposeDecision: {
+            gate: string;
+            decision: string;
+            /** @default null */
+            comment: string | null;
+            /** @default null */
+            confidence: number | null;
+            /**
+             * @description At most 8192 bytes of JSON.
+             * @default null
+             */
+            form: {
+                [key: string]: unknown;
+            } | null;
+            /** @default null */
+            digest: string | null;
+        };
+        /**
+         * RecoveryCodes
+         * @description Codes that each stand in once for one of the app.
+         * @example {
+         *       "recovery_codes": [
+         *         "QXVN-MCT4-7Y2K-PLAD"
+         *       ]
+         *     }
+         */
+        RecoveryCodes: {
+            recovery_codes: string[];
         };
         /**
          * Registration
@@ -1530,6 +1977,8 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             version: number;
             created_by: string;
+            /** @enum {string} */
+            created_by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -1577,12 +2026,58 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             version: number;
             created_by: string;
+            /** @enum {string} */
+            created_by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
             updated_at: string;
             completed_at: string | null;
             ended: components["schemas"]["End"] | null;
+        };
+        /**
+         * SecondFactor
+         * @description A secret for an app that makes codes; it counts once a code of it is confirmed.
+         * @example {
+         *       "secret": "JBSWY3DPEHPK3PXP",
+         *       "uri": "otpauth://totp/Penstock:ada%40example.test?secret=JBSWY3DPEHPK3PXP&issuer=Penstock"
+         *     }
+         */
+        SecondFactor: {
+            secret: string;
+            uri: string;
+        };
+        /**
+         * SecondFactorCode
+         * @description A code of a second factor.
+         * @example {
+         *       "code": "123456"
+         *     }
+         */
+        SecondFactorCode: {
+            code: string;
+        };
+        /**
+         * SecondFactorRemoval
+         * @description The password, and a code of the second factor.
+         * @example {
+         *       "code": "123456",
+         *       "password": "correct horse"
+         *     }
+         */
+        SecondFactorRemoval: {
+            password: string;
+            code: string;
+        };
+        /**
+         * SecondFactorRequest
+         * @description The password of who enrols a second factor.
+         * @example {
+         *       "password": "correct horse"
+         *     }
+         */
+        SecondFactorRequest: {
+            password: string;
         };
         /**
          * Session
@@ -1692,6 +2187,7 @@ export interface components {
             /** @enum {string} */
             tier: "low" | "medium" | "high" | "critical";
             resolved_by: string | null;
+            resolved_by_kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
             reason: string | null;
             verdict: components["schemas"]["Verdict"] | null;
             /** Format: date-time */
@@ -1724,6 +2220,9 @@ export interface components {
             inputs: {
                 [key: string]: unknown;
             } | null;
+            /** @enum {string} */
+            by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            on_behalf_of: string | null;
         };
         /**
          * Webhook
@@ -1757,7 +2256,7 @@ export interface components {
         WebhookDefinition: {
             url: string;
             /** @default null */
-            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "run_ended")[] | null;
+            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "run_ended")[] | null;
             /** @default null */
             description: string | null;
         };
@@ -1854,6 +2353,16 @@ export interface components {
         };
         /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `not_cancellable`, `not_retryable` */
         Problem409: {
+            headers: {
+                "X-Request-ID": components["headers"]["X-Request-ID"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/problem+json": components["schemas"]["ProblemDetails"];
+            };
+        };
+        /** @description Refused: `reset_expired` */
+        Problem410: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
                 [name: string]: unknown;
@@ -1966,6 +2475,9 @@ export interface components {
 export type Account = components['schemas']['Account'];
 export type ActiveSession = components['schemas']['ActiveSession'];
 export type Actor = components['schemas']['Actor'];
+export type ApiKey = components['schemas']['ApiKey'];
+export type ApiKeyDefinition = components['schemas']['ApiKeyDefinition'];
+export type AuthOptions = components['schemas']['AuthOptions'];
 export type Call = components['schemas']['Call'];
 export type CancelRun = components['schemas']['CancelRun'];
 export type Canvas = components['schemas']['Canvas'];
@@ -1987,25 +2499,37 @@ export type End = components['schemas']['End'];
 export type Event = components['schemas']['Event'];
 export type Failure = components['schemas']['Failure'];
 export type FieldError = components['schemas']['FieldError'];
+export type ForgottenPassword = components['schemas']['ForgottenPassword'];
 export type Gate = components['schemas']['Gate'];
 export type GateChanged = components['schemas']['GateChanged'];
 export type Health = components['schemas']['Health'];
 export type Leaf = components['schemas']['Leaf'];
 export type LiveRuns = components['schemas']['LiveRuns'];
 export type Login = components['schemas']['Login'];
+export type NewApiKey = components['schemas']['NewApiKey'];
 export type NewPassword = components['schemas']['NewPassword'];
 export type NewWebhook = components['schemas']['NewWebhook'];
 export type Node = components['schemas']['Node'];
 export type Notification = components['schemas']['Notification'];
 export type PageSession = components['schemas']['PageSession'];
+export type PasswordReset = components['schemas']['PasswordReset'];
 export type Pin = components['schemas']['Pin'];
 export type PlannedCall = components['schemas']['PlannedCall'];
+export type Policy = components['schemas']['Policy'];
+export type PolicyChange = components['schemas']['PolicyChange'];
 export type ProblemDetails = components['schemas']['ProblemDetails'];
+export type Proposal = components['schemas']['Proposal'];
+export type ProposeDecision = components['schemas']['ProposeDecision'];
+export type RecoveryCodes = components['schemas']['RecoveryCodes'];
 export type Registration = components['schemas']['Registration'];
 export type ResumeRun = components['schemas']['ResumeRun'];
 export type Run = components['schemas']['Run'];
 export type RunAudit = components['schemas']['RunAudit'];
 export type RunSummary = components['schemas']['RunSummary'];
+export type SecondFactor = components['schemas']['SecondFactor'];
+export type SecondFactorCode = components['schemas']['SecondFactorCode'];
+export type SecondFactorRemoval = components['schemas']['SecondFactorRemoval'];
+export type SecondFactorRequest = components['schemas']['SecondFactorRequest'];
 export type Session = components['schemas']['Session'];
 export type StartRun = components['schemas']['StartRun'];
 export type Target = components['schemas']['Target'];
@@ -2026,6 +2550,7 @@ export type ResponseProblem404 = components['responses']['Problem404'];
 export type ResponseProblem405 = components['responses']['Problem405'];
 export type ResponseProblem408 = components['responses']['Problem408'];
 export type ResponseProblem409 = components['responses']['Problem409'];
+export type ResponseProblem410 = components['responses']['Problem410'];
 export type ResponseProblem412 = components['responses']['Problem412'];
 export type ResponseProblem413 = components['responses']['Problem413'];
 export type ResponseProblem415 = components['responses']['Problem415'];
@@ -2148,6 +2673,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -2176,6 +2702,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
@@ -2209,7 +2736,232 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    begin_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "password": "correct horse"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SecondFactorRequest"];
+            };
+        };
+        responses: {
+            /** @description Begin a second factor */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "secret": "JBSWY3DPEHPK3PXP",
+                     *       "uri": "otpauth://totp/Penstock:ada%40example.test?secret=JBSWY3DPEHPK3PXP&issuer=Penstock"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SecondFactor"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    remove_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "123456",
+                 *       "password": "correct horse"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SecondFactorRemoval"];
+            };
+        };
+        responses: {
+            /** @description Remove the second factor */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    confirm_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "123456"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SecondFactorCode"];
+            };
+        };
+        responses: {
+            /** @description Confirm a second factor */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "recovery_codes": [
+                     *         "QXVN-MCT4-7Y2K-PLAD"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["RecoveryCodes"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_auth_options: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the ways to sign in */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AuthOptions"];
+                };
+            };
+            503: components["responses"]["Problem503"];
+        };
+    };
+    forgot_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "ada@example.test"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ForgottenPassword"];
+            };
+        };
+        responses: {
+            /** @description Ask for a new password */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    reset_password: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "new": "correct horse battery",
+                 *       "token": "3vJ0mZk8sYQ1hUe7xR2bTn4wLdCg6aPf9iKoXyMzA5E"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PasswordReset"];
+            };
+        };
+        responses: {
+            /** @description Set a new password */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Problem400"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            410: components["responses"]["Problem410"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
@@ -2290,6 +3042,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -2313,6 +3066,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
@@ -2337,6 +3091,123 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_api_keys: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the API keys */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0199c1f0-0000-7000-8000-000000000009",
+                     *         "name": "triage agent",
+                     *         "kind": "agent",
+                     *         "role": "member",
+                     *         "prefix": "psk_Zm9vYmFy",
+                     *         "created_at": "2026-01-01T09:00:00Z",
+                     *         "created_by": "ada@example.test",
+                     *         "expires_at": null,
+                     *         "last_used_at": "2026-01-01T10:00:00Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["ApiKey"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    create_api_key: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "kind": "agent",
+                 *       "name": "triage agent",
+                 *       "role": "member"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApiKeyDefinition"];
+            };
+        };
+        responses: {
+            /** @description Create an API key */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NewApiKey"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    delete_api_key: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                key_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete an API key */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -2734,7 +3605,8 @@ export interface operations {
                      *               "documents": 4
                      *             },
                      *             "attempts": 0,
-                     *             "error": null
+                     *             "error": null,
+                     *             "resolved_by_kind": "autopilot"
                      *           },
                      *           {
                      *             "step_id": "signoff",
@@ -2751,7 +3623,8 @@ export interface operations {
                      *             "request": null,
                      *             "output": null,
                      *             "attempts": 0,
-                     *             "error": null
+                     *             "error": null,
+                     *             "resolved_by_kind": null
                      *           }
                      *         ],
                      *         "version": 13,
@@ -2759,7 +3632,8 @@ export interface operations {
                      *         "created_at": "2026-01-01T09:00:00Z",
                      *         "updated_at": "2026-01-01T09:00:00Z",
                      *         "completed_at": null,
-                     *         "ended": null
+                     *         "ended": null,
+                     *         "created_by_kind": "person"
                      *       }
                      *     ]
                      */
@@ -2833,6 +3707,66 @@ export interface operations {
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             507: components["responses"]["Problem507"];
+        };
+    };
+    propose_decision: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "comment": "meets criteria 2 and 3",
+                 *       "confidence": 0.86,
+                 *       "decision": "approved",
+                 *       "gate": "signoff"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProposeDecision"];
+            };
+        };
+        responses: {
+            /** @description Propose a decision */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "at": "2026-03-02T09:02:00Z",
+                     *       "by": "triage agent",
+                     *       "by_kind": "agent",
+                     *       "comment": "meets criteria 2 and 3",
+                     *       "confidence": 0.86,
+                     *       "decision": "approved",
+                     *       "form": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Proposal"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
         };
     };
     cancel_run: {
@@ -3010,7 +3944,10 @@ export interface operations {
                      *         "role": "manager",
                      *         "signals": [],
                      *         "step_id": "signoff",
-                     *         "visit": 1
+                     *         "visit": 1,
+                     *         "by": "autopilot",
+                     *         "by_kind": "autopilot",
+                     *         "on_behalf_of": null
                      *       }
                      *     ]
                      */
@@ -3231,7 +4168,8 @@ export interface operations {
                      *           "when": "2026-01-01T09:00:00Z",
                      *           "who": {
                      *             "token": "session",
-                     *             "user": "ada@example.test"
+                     *             "user": "ada@example.test",
+                     *             "kind": "person"
                      *           },
                      *           "why": null
                      *         },
@@ -3266,7 +4204,10 @@ export interface operations {
                      *         },
                      *         "hash": "sha256:90540ca130dac7a9d5b575e6fcb9afcfbc8c79926ca875c0cfe7c2659b5a1b1d",
                      *         "previous": "sha256:ce416399566a29c53c6951c4d6222b8ab5377256a173085982918850831f38ed",
-                     *         "seq": 3
+                     *         "seq": 3,
+                     *         "by": "ada@example.test",
+                     *         "by_kind": "person",
+                     *         "on_behalf_of": null
                      *       }
                      *     ]
                      */
@@ -3601,7 +4542,9 @@ export interface operations {
                      *           },
                      *           "signal": null,
                      *           "step_id": "pull-chart",
-                     *           "visit": 1
+                     *           "visit": 1,
+                     *           "by_kind": "autopilot",
+                     *           "on_behalf_of": null
                      *         }
                      *       }
                      *     ]
@@ -3888,7 +4831,10 @@ export interface operations {
                      *         "error": null,
                      *         "created_at": "2026-01-01T09:00:00Z",
                      *         "last_attempt_at": "2026-01-01T09:00:00Z",
-                     *         "next_attempt_at": null
+                     *         "next_attempt_at": null,
+                     *         "by": "autopilot",
+                     *         "by_kind": "autopilot",
+                     *         "on_behalf_of": null
                      *       }
                      *     ]
                      */
@@ -3939,6 +4885,114 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the policy */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "second_factor_from": "manager",
+                     *       "solo": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Policy"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_policy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "second_factor_from": "manager"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PolicyChange"];
+            };
+        };
+        responses: {
+            /** @description Change the policy */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "second_factor_from": "manager",
+                     *       "solo": true
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Policy"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    reset_second_factor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Reset a member's second factor */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
@@ -4014,7 +5068,9 @@ export interface operations {
                  *           "template_version": 2,
                  *           "traceparent": null,
                  *           "vertical": "prior-auth",
-                 *           "via": "session"
+                 *           "via": "session",
+                 *           "by_kind": "person",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -4071,14 +5127,16 @@ export interface operations {
                  *           "seq": 2,
                  *           "type": "step_entered",
                  *           "at": "2026-01-01T09:00:00Z",
-                 *           "by": null,
+                 *           "by": "autopilot",
                  *           "kind": "task",
                  *           "source": null,
                  *           "step_id": "pull-chart",
                  *           "tier": "low",
                  *           "via": null,
                  *           "visit": 1,
-                 *           "waiting": false
+                 *           "waiting": false,
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -4140,7 +5198,9 @@ export interface operations {
                  *           "reason": "facts[\"match-criteria\"].met == true holds",
                  *           "request": null,
                  *           "step_id": "criteria",
-                 *           "visit": 1
+                 *           "visit": 1,
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -4215,7 +5275,9 @@ export interface operations {
                  *           },
                  *           "signal": null,
                  *           "step_id": "pull-chart",
-                 *           "visit": 1
+                 *           "visit": 1,
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -4314,7 +5376,10 @@ export interface operations {
                  *           "role": "manager",
                  *           "signals": [],
                  *           "step_id": "signoff",
-                 *           "visit": 1
+                 *           "visit": 1,
+                 *           "by": "autopilot",
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -4379,7 +5444,76 @@ export interface operations {
                  *           "step_id": "signoff",
                  *           "traceparent": null,
                  *           "via": "session",
-                 *           "visit": 1
+                 *           "visit": 1,
+                 *           "by_kind": "person",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_proposal_made: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "proposal_made",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 13,
+                 *           "type": "proposal_made",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "triage agent",
+                 *           "comment": "meets criteria 2 and 3",
+                 *           "confidence": 0.86,
+                 *           "decision": "approved",
+                 *           "digest": null,
+                 *           "form": null,
+                 *           "step_id": "signoff",
+                 *           "via": "api_key",
+                 *           "visit": 1,
+                 *           "by_kind": "agent",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -4436,13 +5570,15 @@ export interface operations {
                  *           "seq": 21,
                  *           "type": "run_ended",
                  *           "at": "2026-01-01T09:00:00Z",
-                 *           "by": null,
+                 *           "by": "autopilot",
                  *           "error": null,
                  *           "outcome": "authorized",
                  *           "reason": null,
                  *           "status": "completed",
                  *           "via": null,
-                 *           "was": null
+                 *           "was": null,
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
