@@ -16,7 +16,6 @@ from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, lines,
 from daemon.contract.accounts import Account, ActiveSession, Session
 from daemon.contract.api_keys import ApiKey, NewApiKey
 from daemon.contract.audit import Checkpoint
-from daemon.contract.base import Response
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
@@ -212,10 +211,6 @@ class Penstock(BaseClient):
     async def retry(self, run_id: str, *, wait_s: int | None = None, key: str | None = None) -> Run:
         """Go on from the failed step."""
         return await self._post(Run, path("process-runs", run_id, "retry"), {}, key=key, headers=_waiting(wait_s))
-
-    async def propose(self, run_id: str, *, key: str | None = None, **proposal: Any) -> Response:
-        """Propose a decision at an open gate; a person decides."""
-        return await self._post(Response, path("process-runs", run_id, "proposals"), _given(**proposal), key=key)
 
     def api_keys(self) -> AsyncIterator[ApiKey]:
         return self._all("/api-keys/", API_KEYS)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from msgspec.structs import replace
 
+from actors.core.authority import ByKind
 from actors.core.calls import Connector, Connectors
+from actors.core.messages import kept_kind
 from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.connectors.origin import same_origin
@@ -66,7 +69,14 @@ class ConnectorService:
         return (await self.all(company_id)).get(tool_id)
 
     async def put(
-        self, company_id: str, connector: Connector, secret: str | None, by: str, *, via: str = SESSION
+        self,
+        company_id: str,
+        connector: Connector,
+        secret: str | None,
+        by: str,
+        *,
+        via: str = SESSION,
+        kind: ByKind = "person",
     ) -> tuple[StoredConnector, bool]:
         """Store a connector; returns it and whether it is new.
 
@@ -90,13 +100,16 @@ class ConnectorService:
                 updated_at=now,
                 updated_by=by,
             )
-            await self._repository.put_connector(stored, _change(number, earlier, stored, at=now, by=by, via=via))
+            change = _change(number, earlier, stored, at=now, by=by, via=via)
+            await self._repository.put_connector(stored, dataclasses.replace(change, by_kind=kept_kind(kind)))
             reach("connector-kept")
             self._hold(company_id, {**await self.all(company_id), connector.tool_id: stored})
             self._notify(company_id)
             return stored, earlier is None
 
-    async def delete(self, company_id: str, tool_id: str, by: str, *, via: str = SESSION) -> bool:
+    async def delete(
+        self, company_id: str, tool_id: str, by: str, *, via: str = SESSION, kind: ByKind = "person"
+    ) -> bool:
         """Delete a connector; False when there was none."""
         async with self._change:
             self._fresh(company_id)
@@ -105,7 +118,7 @@ class ConnectorService:
                 return False
             number, _ = await self._next(company_id, tool_id)
             deletion = _change(number, held[tool_id], None, at=self._now(), by=by, via=via)
-            await self._repository.delete_connector(deletion)
+            await self._repository.delete_connector(dataclasses.replace(deletion, by_kind=kept_kind(kind)))
             self._hold(company_id, {name: one for name, one in held.items() if name != tool_id})
             self._notify(company_id)
             return True

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
-from actors.core.canonical import weigh
 from daemon.contract.base import Request, Response, example
 from daemon.contract.templates import Kind, Tier
 from daemon.contract.text import Remark
@@ -76,7 +76,7 @@ class ProposeDecision(Request):
     @field_validator("form")
     @classmethod
     def _form(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
-        if value is not None and weigh(value) > FORM_BYTES_MAX:
+        if value is not None and len(json.dumps(value).encode()) > FORM_BYTES_MAX:
             raise ValueError(f"takes more than {FORM_BYTES_MAX} bytes")
         return value
 

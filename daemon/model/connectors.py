@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from msgspec import UNSET, UnsetType
+
+from actors.core.authority import ByKind
 from actors.core.calls import Connector
 from daemon.model.audit_events import SecretChange
 
@@ -28,7 +31,10 @@ class StoredConnector:
 
 @dataclass(frozen=True, slots=True)
 class ConnectorChange:
-    """The change `number`, from 1, of a tool-id; `version` is that of the connector after it."""
+    """The change `number`, from 1, of a tool-id; `version` is that of the connector after it.
+
+    `by_kind` stands in the company's log alone.
+    """
 
     company_id: str
     tool_id: str
@@ -40,6 +46,7 @@ class ConnectorChange:
     before: Connector | None
     after: Connector | None
     via: str = SESSION
+    by_kind: ByKind | UnsetType = UNSET
 
 
 @dataclass(frozen=True, slots=True)

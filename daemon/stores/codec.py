@@ -181,5 +181,5 @@ def _grown(before: int, after: int) -> bool:
 
 def connector_changed(change: ConnectorChange, secret_digest: str | None = None) -> ConnectorChanged:
     """The event of a connector's change: all that it says, but the company."""
-    names = (name for name in ConnectorChanged.__struct_fields__ if name != "secret_digest")
+    names = (name for name in ConnectorChanged.__struct_fields__ if name not in ("secret_digest", "on_behalf_of"))
     return ConnectorChanged(**{name: getattr(change, name) for name in names}, secret_digest=secret_digest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from actors.core.canonical import canonical
@@ -145,7 +145,8 @@ def _changes(source: AuditSource, fold: Fold, counts: Counts) -> Iterator[Findin
 
 def _unlike(event: Any, row: Row) -> bool:
     try:
-        said = codec.connector_changed(change_of_row(row), event.secret_digest)
+        change = replace(change_of_row(row), by_kind=event.by_kind)
+        said = codec.connector_changed(change, event.secret_digest)
         return codec.encode_log(said) != codec.encode_log(event)
     except ValueError:
         return True

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from actors.core.authority import ByKind
 from actors.ports import Receipt, StoreFailed
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.audit_events import Logged
@@ -57,7 +58,7 @@ class WebhookService:
                 updated_at=at,
                 updated_by=wanted.by,
             )
-            logged = Logged(wanted.company_id, changed(None, webhook, at, wanted.by, wanted.via))
+            logged = Logged(wanted.company_id, changed(None, webhook, at, wanted.by, wanted.via, kind=wanted.by_kind))
             await self._repository.add_webhook(webhook, logged, made(webhook), self._most)
         self._look(*webhook.key)
         return webhook, secret
@@ -86,17 +87,17 @@ class WebhookService:
                 reason=None,
                 failures=0,
             )
-            event = changed(before, after, after.updated_at, wanted.by, wanted.via)
+            event = changed(before, after, after.updated_at, wanted.by, wanted.via, kind=wanted.by_kind)
             await self._repository.put_webhook(after, Logged(wanted.company_id, event))
         self._look(*after.key)
         return after
 
-    async def delete(self, company_id: str, webhook_id: str, by: str, via: str) -> bool:
+    async def delete(self, company_id: str, webhook_id: str, by: str, via: str, *, kind: ByKind = "person") -> bool:
         async with self._change:
             before = await self._repository.webhook(company_id, webhook_id)
             if before is None:
                 return False
-            event = changed(before, None, self._now(), by, via)
+            event = changed(before, None, self._now(), by, via, kind=kind)
             return await self._repository.delete_webhook(company_id, webhook_id, Logged(company_id, event))
 
     async def test(self, company_id: str, webhook_id: str) -> WebhookTestResult | None:

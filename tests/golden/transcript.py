@@ -109,6 +109,8 @@ def said(talk: Conversation, text: str) -> Any:
             opened = [event for event in talk.history if isinstance(event, GateOpened) and event.step_id == step_id]
             seen = named.pop("seen", None)
             return talk.resume(*plain, digest=None if seen is None else opened[seen - 1].digest, **named)
+        case "propose":
+            return talk.propose(*plain, **named)
         case "returned":
             signal = named.pop("signal", None)
             return talk.returned(step_id, int(visit), named, signal)

@@ -38,6 +38,7 @@ JSON: st.SearchStrategy[Any] = st.recursive(
     max_leaves=8,
 )
 LEAVES: dict[Any, st.SearchStrategy[Any]] = {
+    msgspec.UnsetType: st.just(msgspec.UNSET),
     Any: JSON,
     str: TEXT,
     int: st.integers(),

@@ -156,7 +156,7 @@ async def test_the_chain_says_who_changed_what_when_and_why(ann: Person) -> None
     await ann.post(f"/process-runs/{run['id']}/resume", body)
     other = await ann.start("line", {"amount": 1})
     await ann.post(f"/process-runs/{other['id']}/cancel", {"reason": "by mistake"})
-    who = {"user": ann.email, "token": "session"}
+    who = {"user": ann.email, "token": "session", "kind": "person"}
     start, verdict = (one["change"] for one in (await audit(ann, run))["events"] if one["change"])
     assert (start["action"], start["who"], start["to"]["status"]) == ("start", who, "executing")
     assert (verdict["action"], verdict["who"], verdict["why"]) == ("verdict", who, "seems fine")

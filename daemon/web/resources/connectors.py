@@ -68,7 +68,7 @@ async def put_connector(request: web.Request) -> web.Response:
     if earlier is None:
         await _check_budget(services, principal.company_id)
     stored, new = await services.connector_service.put(
-        principal.company_id, connector, body.auth_token, principal.email, via=principal.via
+        principal.company_id, connector, body.auth_token, principal.email, via=principal.via, kind=principal.kind
     )
     return json_response(_connector_json(stored), 201 if new else 200)
 
@@ -78,7 +78,7 @@ async def delete_connector(request: web.Request) -> web.Response:
     """Unbinds a tool; its calls are shadowed from then on."""
     connector_service, principal = request.app[SERVICES].connector_service, principal_of(request)
     if not await connector_service.delete(
-        principal.company_id, request.match_info["tool_id"], principal.email, via=principal.via
+        principal.company_id, request.match_info["tool_id"], principal.email, via=principal.via, kind=principal.kind
     ):
         raise not_found()
     return web.Response(status=204)

@@ -94,7 +94,8 @@ async def put_webhook(request: web.Request) -> web.Response:
 async def delete_webhook(request: web.Request) -> web.Response:
     """Forgets a webhook and its deliveries."""
     principal = principal_of(request)
-    if not await request.app[SERVICES].webhooks.delete(*_key(request), principal.email, principal.via):
+    who = (principal.email, principal.via)
+    if not await request.app[SERVICES].webhooks.delete(*_key(request), *who, kind=principal.kind):
         raise not_found()
     return web.Response(status=204)
 
@@ -141,7 +142,9 @@ def _key(request: web.Request) -> tuple[str, str]:
 
 def _draft(principal: Principal, body: contract.WebhookDefinition) -> WebhookDraft:
     events = None if body.events is None else tuple(dict.fromkeys(body.events))
-    return WebhookDraft(principal.company_id, body.url, events, body.description, principal.email, principal.via)
+    return WebhookDraft(
+        principal.company_id, body.url, events, body.description, principal.email, principal.via, principal.kind
+    )
 
 
 def _check(services: Services, url: str) -> None:
