@@ -155,6 +155,7 @@ async def retry_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 
 @Operation(
     "Propose a decision",
+    "propose",
     contract.Proposal,
     201,
     contract.ProposeDecision,
