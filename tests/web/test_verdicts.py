@@ -37,7 +37,8 @@ async def test_who_comes_second_learns_who_was_first(ann: Person, run: Any) -> N
     done = (await ann.resume(run, "signoff", "denied")).json
     body = assert_problem(await ann.resume(run, "signoff"), 409, "not_parked", run_status="completed", parked_at=None)
     decided = body["decided"]
-    assert decided == {"gate": "signoff", "visit": 1, "decision": "denied", "by": ann.email, "at": decided["at"]}
+    who = {"by": ann.email, "by_kind": "person", "on_behalf_of": None}
+    assert decided == {"gate": "signoff", "visit": 1, "decision": "denied", **who, "at": decided["at"]}
     assert decided["at"].endswith("Z")
     assert datetime.fromisoformat(decided["at"]) <= datetime.fromisoformat(done["updated_at"])
     other = assert_problem(await ann.resume(run, "look"), 409, "not_parked")
