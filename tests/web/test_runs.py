@@ -229,7 +229,8 @@ async def test_a_run_can_be_cancelled_with_a_reason_while_it_has_not_ended(ann: 
     answer = await ann.post(f"/process-runs/{run['id']}/cancel", {"reason": "no longer needed"})
     assert (answer.status, answer.json["status"]) == (200, "cancelled")
     assert (answer.json["outcome"], answer.json["completed_at"], answer.json["parked_at"]) == (None, None, None)
-    assert answer.json["ended"] == {"at": answer.json["updated_at"], "by": ann.email, "reason": "no longer needed"}
+    who = {"by": ann.email, "by_kind": "person", "on_behalf_of": None}
+    assert answer.json["ended"] == {"at": answer.json["updated_at"], **who, "reason": "no longer needed"}
     again = await ann.post(f"/process-runs/{run['id']}/cancel")
     assert_problem(again, 409, "not_cancellable", run_status="cancelled")
     assert_problem(await ann.resume(run, "signoff"), 409, "not_parked", run_status="cancelled", parked_at=None)
