@@ -45,13 +45,25 @@ async def sound(folder: Path) -> bool:
     return code == 0 and said.startswith("sound: ") and wrong == ""
 
 
+def as_known(found: Any, known: Any) -> Any:
+    """What is found of the members that were known then; the autopilot had no name."""
+    if isinstance(known, dict):
+        unnamed = {"by": None} if "by" in known and found["by"] == "autopilot" and known["by"] is None else {}
+        return {name: as_known(found[name], value) for name, value in known.items()} | unnamed
+    if isinstance(known, list) and len(found) == len(known):
+        return [as_known(*both) for both in zip(found, known, strict=True)]
+    return found
+
+
 async def test_every_run_and_its_history_read_as_they_did(service: Service) -> None:
     for name, known in EXPECTED.items():
         run_id = known["run"]["id"]
         if name != "pending":
             run = await service.read(run_id)
-            assert {member: run[member] for member in known["run"]} == known["run"], name
-        assert (await service.history(run_id))[: len(known["events"])] == known["events"], name
+            assert as_known(run, known["run"]) == known["run"], name
+        history = (await service.history(run_id))[: len(known["events"])]
+        assert as_known(history, known["events"]) == known["events"], name
+        assert all(one["by_kind"] == ("autopilot" if one["by"] == "autopilot" else "person") for one in history)
     status, listed = await service.send("GET", "/process-runs/?limit=200")
     assert status == 200
     assert {run["id"] for run in listed} == {one["run"]["id"] for one in EXPECTED.values()}
