@@ -131,6 +131,7 @@ class OwnAccount(Account):
     member_id: str | None = None
     kind: Literal["person", "service", "agent"]
     companies: list[Membership]
+    second_factor: bool = False
 
 
 class Session(Account):

@@ -57,7 +57,7 @@ async def test_me_says_who_i_am(ann: Person) -> None:
     assert answer.status == 200
     shown = {name: ann.session[name] for name in ("user", "company", "role")}
     companies = [{**ann.session["company"], "role": "owner"}]
-    mine = {"member_id": ann.session["user"]["id"], "kind": "person", "companies": companies}
+    mine = {"member_id": ann.session["user"]["id"], "kind": "person", "companies": companies, "second_factor": False}
     assert answer.json == {**shown, **mine}
 
 

@@ -10,6 +10,9 @@ import { ConnectorPage } from "./pages/connectors/ConnectorPage";
 import { ConnectorsPage } from "./pages/connectors/ConnectorsPage";
 import { GatePage } from "./pages/gate/GatePage";
 import { InboxPage } from "./pages/InboxPage";
+import { InvitationPage } from "./pages/people/InvitationPage";
+import { PeoplePage } from "./pages/people/PeoplePage";
+import { ResetPage } from "./pages/people/ResetPage";
 import { RunPage } from "./pages/runs/RunPage";
 import { RunsPage } from "./pages/runs/RunsPage";
 import { SignInPage } from "./pages/SignInPage";
@@ -38,6 +41,8 @@ export function App() {
       </main>
     );
   }
+  if (route.path[0] === "reset") return <ResetPage token={route.path[1] ?? ""} />;
+  if (route.path[0] === "invitations") return <InvitationPage token={route.path[1] ?? ""} />;
   if (session.state === "out") return <SignInPage ended={session.ended} />;
   return (
     <Layout section={route.path[2] === "gates" ? "" : (route.path[0] ?? "")}>
@@ -60,6 +65,7 @@ function page(path: string[]): ReactNode {
   if (first === "connectors")
     return second === undefined ? <ConnectorsPage /> : <ConnectorPage tool={second} />;
   if (first === "audit") return <AuditPage />;
+  if (first === "people") return <PeoplePage />;
   if (first === "account") return <AccountPage />;
   return <NotFound />;
 }

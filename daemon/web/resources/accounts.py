@@ -245,15 +245,16 @@ async def _machine_json(request: web.Request, principal: Principal) -> dict[str,
     company = existing(await request.app[SERVICES].store.company(principal.company_id))
     where = contract.Company.view(company)
     user = {"id": principal.user_id, "email": principal.email, "name": principal.email}
-    mine = {"role": principal.role, "member_id": None, "kind": principal.kind}
+    mine = {"role": principal.role, "member_id": None, "kind": principal.kind, "second_factor": False}
     return {"user": user, "company": where, **mine, "companies": [{**where, "role": principal.role}]}
 
 
 async def _own_json(request: web.Request, one: Account) -> dict[str, Any]:
-    principal = principal_of(request)
-    companies = await request.app[SERVICES].identity.companies(principal)
+    principal, identity = principal_of(request), request.app[SERVICES].identity
+    companies = await identity.companies(principal)
     listed = [{"id": each.company_id, "name": each.name, "role": each.role} for each in companies]
-    return {**_account_json(one), "member_id": one.member.id, "kind": principal.kind, "companies": listed}
+    mine = {"member_id": one.member.id, "kind": principal.kind, "companies": listed}
+    return {**_account_json(one), **mine, "second_factor": identity.second_factors.counts(one.user.id)}
 
 
 def _account_json(one: Account) -> dict[str, Any]:

@@ -52,6 +52,12 @@ export function onSessionLost(listener: () => void): void {
   sessionLostListener = listener;
 }
 
+let rightsChangedListener: () => void = () => undefined;
+
+export function onRightsChanged(listener: () => void): void {
+  rightsChangedListener = listener;
+}
+
 export function newIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `page-${Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")}`;
@@ -148,6 +154,7 @@ function problemFrom(status: number, value: unknown, path: string): Problem {
   >;
   const code = typeof body["code"] === "string" ? body["code"] : "unknown";
   if (code === "not_authenticated" && path !== "/auth/me") sessionLostListener();
+  if (code === "forbidden" && body["reason"] === "role") rightsChangedListener();
   const detail =
     typeof body["detail"] === "string"
       ? body["detail"]

@@ -16,6 +16,8 @@ export interface paths {
         /**
          * Register a company
          * @description Makes a company and its owner, and logs the owner in. An e-mail address has one account.
+         *
+         *     With an `invitation` in place of `company_name` the account joins the company that invited it.
          */
         post: operations["register"];
         delete?: never;
@@ -60,6 +62,8 @@ export interface paths {
         /**
          * Log out
          * @description Ends the session at once and for good: its tokens no longer count.
+         *
+         *     For people, not API keys; needs the role `viewer`.
          */
         post: operations["log_out"];
         delete?: never;
@@ -77,7 +81,9 @@ export interface paths {
         };
         /**
          * Get the account
-         * @description The user, company and role that the token stands for.
+         * @description The user, company and role that the token stands for, and the companies to switch to.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["get_account"];
         put?: never;
@@ -85,7 +91,13 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /**
+         * Change one's name
+         * @description Changes the name that others are shown of the caller.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        patch: operations["rename_account"];
         trace?: never;
     };
     "/auth/password": {
@@ -100,6 +112,8 @@ export interface paths {
         /**
          * Change the password
          * @description Replaces the caller's own password, and ends all other sessions of the caller.
+         *
+         *     For people, not API keys; needs the role `viewer`.
          */
         post: operations["change_password"];
         delete?: never;
@@ -122,11 +136,15 @@ export interface paths {
          * @description Gives a secret for an app that makes time-based codes (TOTP, RFC 6238), shown this once.
          *
          *     It counts once a code of it was confirmed. A secret that was not confirmed is replaced.
+         *
+         *     For people, not API keys; needs the role `viewer`.
          */
         post: operations["begin_second_factor"];
         /**
          * Remove the second factor
          * @description Removes the caller's own second factor, by the password and a code.
+         *
+         *     For people, not API keys; needs the role `viewer`.
          */
         delete: operations["remove_second_factor"];
         options?: never;
@@ -149,6 +167,8 @@ export interface paths {
          *
          *     All other sessions of the caller end. The recovery codes are shown this once; each stands in for
          *     one code of the app.
+         *
+         *     For people, not API keys; needs the role `viewer`.
          */
         post: operations["confirm_second_factor"];
         delete?: never;
@@ -166,7 +186,7 @@ export interface paths {
         };
         /**
          * Get the ways to sign in
-         * @description Who may register, and whether a link for a new password can be mailed.
+         * @description Who may register, whether links are mailed, and whether there is single sign-on.
          */
         get: operations["get_auth_options"];
         put?: never;
@@ -221,6 +241,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/auth/sso/token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Log in with a code of single sign-on
+         * @description Gives a command a token for the code that its browser brought, once and within a minute.
+         */
+        post: operations["swap_code"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/auth/refresh": {
         parameters: {
             query?: never;
@@ -253,6 +293,8 @@ export interface paths {
         /**
          * List the sessions
          * @description The caller's sessions that count, newest first. Use is recorded once a minute.
+         *
+         *     For people, not API keys; needs the role `viewer`.
          */
         get: operations["list_sessions"];
         put?: never;
@@ -260,6 +302,8 @@ export interface paths {
         /**
          * End all other sessions
          * @description Ends all sessions of the caller but that of this request.
+         *
+         *     For people, not API keys; needs the role `viewer`.
          */
         delete: operations["end_other_sessions"];
         options?: never;
@@ -280,6 +324,8 @@ export interface paths {
         /**
          * End a session
          * @description Ends a session of the caller: its tokens count nowhere from this answer on.
+         *
+         *     For people, not API keys; needs the role `viewer`.
          */
         delete: operations["end_session"];
         options?: never;
@@ -297,6 +343,8 @@ export interface paths {
         /**
          * List the API keys
          * @description The company's keys that were not deleted, without their secrets.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["list_api_keys"];
         put?: never;
@@ -305,6 +353,8 @@ export interface paths {
          * @description Makes a key for a service or an agent, which never decides at a gate.
          *
          *     The key is shown this once. It is sent as a bearer token. Its role is at most that of its maker.
+         *
+         *     For people, not API keys; needs the role `admin`.
          */
         post: operations["create_api_key"];
         delete?: never;
@@ -326,8 +376,204 @@ export interface paths {
         /**
          * Delete an API key
          * @description Deletes a key: it counts nowhere from this answer on.
+         *
+         *     For people, not API keys; needs the role `admin`.
          */
         delete: operations["delete_api_key"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/switch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Switch the company
+         * @description Gives a session for another company of the caller.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        post: operations["switch_company"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/auth/invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look at an invitation
+         * @description What an invitation is for. Only who has its token can ask.
+         */
+        post: operations["look_at_invitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/invitations/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept an invitation
+         * @description Joins a company, and gives a session there. The caller's address must be the invited one.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        post: operations["accept_invitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/members/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the members
+         * @description The people of the company, and those invited to it.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_members"];
+        put?: never;
+        /**
+         * Invite a person
+         * @description Makes an invitation for an e-mail address. Its token is shown this once, and counts 7 days.
+         *
+         *     A repeat for a person who has not accepted replaces the invitation.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        post: operations["invite_member"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/members/{member_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Remove a member
+         * @description Ends a membership or withdraws an invitation. All may leave but the owner.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        delete: operations["remove_member"];
+        options?: never;
+        head?: never;
+        /**
+         * Change a member's role
+         * @description Gives a member another role, which counts everywhere from this answer on.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        patch: operations["change_member"];
+        trace?: never;
+    };
+    "/companies/{company_id}/owner": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Hand the company over
+         * @description Makes another member the owner. The caller becomes an admin.
+         *
+         *     For people, not API keys; needs the role `owner`.
+         */
+        post: operations["hand_over"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/groups/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the groups
+         * @description The company's groups with their members.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_groups"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/groups/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Write a group
+         * @description Creates a group or replaces its members, who have to be active members.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        put: operations["put_group"];
+        post?: never;
+        /**
+         * Delete a group
+         * @description Forgets a group; its members stay.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        delete: operations["delete_group"];
         options?: never;
         head?: never;
         patch?: never;
@@ -343,6 +589,8 @@ export interface paths {
         /**
          * List templates
          * @description All process templates, by name.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["list_templates"];
         put?: never;
@@ -363,6 +611,8 @@ export interface paths {
         /**
          * Get a template
          * @description A template with the JSON Schema of its inputs and an example of them.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["get_template"];
         put?: never;
@@ -385,6 +635,8 @@ export interface paths {
          * @description The steps of a template, their governance and the edges between them.
          *
          *     With `digest` it is the version that a run is pinned to.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["get_canvas"];
         put?: never;
@@ -405,6 +657,8 @@ export interface paths {
         /**
          * Get a run
          * @description A run with its open gates and everything that it did.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["get_run"];
         put?: never;
@@ -430,6 +684,8 @@ export interface paths {
          *
          *     A gate is decided once: of several verdicts the first counts, the others are refused (409). A
          *     verdict with the gate's `digest` is refused (412) if anything has changed since it was shown.
+         *
+         *     For people, not API keys; needs the role `manager`.
          */
         post: operations["resume_run"];
         delete?: never;
@@ -450,6 +706,8 @@ export interface paths {
          * @description All runs of the company, newest first.
          *
          *     `view=summary` leaves `inputs`, `facts` and `trace` out.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["list_runs"];
         put?: never;
@@ -458,31 +716,10 @@ export interface paths {
          * @description Starts a run, which goes on by itself until a human is needed.
          *
          *     202 says that it still executed when the wait ended.
+         *
+         *     Needs the role `member`.
          */
         post: operations["start_run"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/process-runs/{run_id}/proposals": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * Propose a decision
-         * @description Says what the caller would decide at an open gate; a human still decides.
-         *
-         *     The gate keeps its digest, and a verdict on what was seen before the proposal still counts. A
-         *     newer proposal of the same proposer replaces the earlier one.
-         */
-        post: operations["propose_decision"];
         delete?: never;
         options?: never;
         head?: never;
@@ -501,6 +738,8 @@ export interface paths {
         /**
          * Cancel a run
          * @description Ends a run where it stands.
+         *
+         *     Needs the role `manager`.
          */
         post: operations["cancel_run"];
         delete?: never;
@@ -521,6 +760,8 @@ export interface paths {
         /**
          * Retry a failed run
          * @description Goes on from the failed step.
+         *
+         *     Needs the role `member`.
          */
         post: operations["retry_run"];
         delete?: never;
@@ -542,6 +783,8 @@ export interface paths {
          *
          *     With `Accept: text/event-stream` it is streamed live. There `gate_changed` (GateChanged), which
          *     has no id, says that an open gate has changed because a connector did.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["list_run_events"];
         put?: never;
@@ -564,6 +807,8 @@ export interface paths {
          * @description The hash chain of a run, and the proof that a checkpoint covers it.
          *
          *     Without `limit` and `cursor` it is not paged.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["get_run_audit"];
         put?: never;
@@ -584,6 +829,8 @@ export interface paths {
         /**
          * List checkpoints
          * @description The signed checkpoints of the company's Merkle tree, newest first.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["list_checkpoints"];
         put?: never;
@@ -604,6 +851,8 @@ export interface paths {
         /**
          * Get the public keys
          * @description The public keys of checkpoints by id (Ed25519, Base64).
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["get_audit_keys"];
         put?: never;
@@ -624,6 +873,8 @@ export interface paths {
         /**
          * Export all evidence
          * @description A manifest, all commits and all checkpoints as JSON Lines, for `penstock verify`.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["export_audit"];
         put?: never;
@@ -644,6 +895,8 @@ export interface paths {
         /**
          * List the company's log
          * @description Log-ins and changes of connectors and webhooks in their hash chain, newest first.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["list_audit_log"];
         put?: never;
@@ -664,6 +917,8 @@ export interface paths {
         /**
          * List connectors
          * @description The company's connectors, by tool.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["list_connectors"];
         put?: never;
@@ -684,6 +939,8 @@ export interface paths {
         /**
          * Get a connector
          * @description The connector of a tool, without its secret.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["get_connector"];
         /**
@@ -691,12 +948,16 @@ export interface paths {
          * @description Binds a tool to an HTTP API; 201 when it had no connector.
          *
          *     Without `auth_token` the stored secret is kept while scheme, host and port stay the same.
+         *
+         *     Needs the role `member`.
          */
         put: operations["put_connector"];
         post?: never;
         /**
          * Delete a connector
          * @description Unbinds a tool; its calls are shadowed from then on.
+         *
+         *     Needs the role `admin`.
          */
         delete: operations["delete_connector"];
         options?: never;
@@ -714,6 +975,8 @@ export interface paths {
         /**
          * List the changes of a connector
          * @description Who changed a connector, when, from what and to what, newest first.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["list_connector_changes"];
         put?: never;
@@ -738,6 +1001,8 @@ export interface paths {
          * @description Makes one call that touches no run.
          *
          *     The stored secret is sent only to the stored connector's own origin.
+         *
+         *     Needs the role `member`.
          */
         post: operations["test_connector"];
         delete?: never;
@@ -758,6 +1023,8 @@ export interface paths {
          * @description The events of all runs of the company, oldest first; with `before` the newest first.
          *
          *     With `Accept: text/event-stream` they are streamed live.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["list_events"];
         put?: never;
@@ -778,6 +1045,8 @@ export interface paths {
         /**
          * List webhooks
          * @description The company's webhooks, without their secrets.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["list_webhooks"];
         put?: never;
@@ -786,6 +1055,8 @@ export interface paths {
          * @description Has the events of all runs sent to a URL from now on.
          *
          *     The secret that signs them is shown this once.
+         *
+         *     Needs the role `admin`.
          */
         post: operations["create_webhook"];
         delete?: never;
@@ -804,17 +1075,23 @@ export interface paths {
         /**
          * Get a webhook
          * @description A webhook, without its secret.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["get_webhook"];
         /**
          * Change a webhook
          * @description Changes a webhook and enables it. Its secret stays.
+         *
+         *     Needs the role `admin`.
          */
         put: operations["put_webhook"];
         post?: never;
         /**
          * Delete a webhook
          * @description Forgets a webhook and its deliveries.
+         *
+         *     Needs the role `admin`.
          */
         delete: operations["delete_webhook"];
         options?: never;
@@ -834,6 +1111,8 @@ export interface paths {
         /**
          * Test a webhook
          * @description Sends a signed message of the type `webhook.test`, once and now.
+         *
+         *     Needs the role `admin`.
          */
         post: operations["test_webhook"];
         delete?: never;
@@ -852,6 +1131,8 @@ export interface paths {
         /**
          * List the deliveries of a webhook
          * @description What was sent to a webhook or waits to be, newest first.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["list_deliveries"];
         put?: never;
@@ -874,6 +1155,8 @@ export interface paths {
         /**
          * Redeliver an event
          * @description Sends an event to a webhook once more, with the same id.
+         *
+         *     Needs the role `admin`.
          */
         post: operations["redeliver"];
         delete?: never;
@@ -892,6 +1175,8 @@ export interface paths {
         /**
          * Get the policy
          * @description What the company asks of its people.
+         *
+         *     Needs the role `viewer`.
          */
         get: operations["get_policy"];
         /**
@@ -900,6 +1185,8 @@ export interface paths {
          *
          *     From this answer on it counts on every daemon, for tokens that are out already, too: a person
          *     who lacks the second factor that is asked for gets 403 everywhere but under `/auth/`.
+         *
+         *     For people, not API keys; needs the role `admin`.
          */
         put: operations["put_policy"];
         post?: never;
@@ -924,6 +1211,8 @@ export interface paths {
          * @description Removes the second factor of another member and ends that person's sessions.
          *
          *     It has to be a person of this company alone, of no higher role than the caller's.
+         *
+         *     For people, not API keys; needs the role `admin`.
          */
         delete: operations["reset_second_factor"];
         options?: never;
@@ -1073,26 +1362,6 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
-    proposal_made: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /**
-         * A person or machine proposed a decision at a gate
-         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
-         */
-        post: operations["on_proposal_made"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     run_ended: {
         parameters: {
             query?: never;
@@ -1137,15 +1406,6 @@ export interface webhooks {
 export interface components {
     schemas: {
         /**
-         * Account
-         * @description The user, company and role that a token stands for.
-         */
-        Account: {
-            user: components["schemas"]["User"];
-            company: components["schemas"]["Company"];
-            role: string;
-        };
-        /**
          * ActiveSession
          * @description A log-in of the caller that counts; `current` is that of the request.
          */
@@ -1170,7 +1430,6 @@ export interface components {
         Actor: {
             user: string;
             token: string | null;
-            kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
         };
         /**
          * ApiKey
@@ -1215,6 +1474,7 @@ export interface components {
             /** @enum {string} */
             registration: "open" | "invited";
             password_reset: boolean;
+            sso: boolean;
         };
         /**
          * Call
@@ -1270,10 +1530,6 @@ export interface components {
             event: {
                 [key: string]: unknown;
             };
-            /** @description `autopilot` for what the service does by itself. */
-            by: string | null;
-            by_kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
-            on_behalf_of: string | null;
             change: components["schemas"]["Change"] | null;
         };
         /**
@@ -1320,6 +1576,16 @@ export interface components {
             run_id: string;
             seq: number;
             event: components["schemas"]["Event"];
+        };
+        /**
+         * CompanySwitch
+         * @description The company to go to.
+         * @example {
+         *       "company_id": "0199c1f0-0000-7000-8000-000000000002"
+         *     }
+         */
+        CompanySwitch: {
+            company_id: string;
         };
         /**
          * Connector
@@ -1475,6 +1741,16 @@ export interface components {
             next_attempt_at: string | null;
         };
         /**
+         * DisplayName
+         * @description The name that others are shown.
+         * @example {
+         *       "name": "Grace Hopper"
+         *     }
+         */
+        DisplayName: {
+            name: string | null;
+        };
+        /**
          * Edge
          * @description A way from one step to another.
          */
@@ -1498,8 +1774,6 @@ export interface components {
             /** Format: date-time */
             at: string;
             by: string | null;
-            by_kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
-            on_behalf_of: string | null;
             reason: string | null;
         };
         /**
@@ -1509,13 +1783,10 @@ export interface components {
         Event: {
             seq: number;
             /** @enum {string} */
-            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "run_ended";
+            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "run_ended";
             /** Format: date-time */
             at: string;
-            /** @description `autopilot` for what the service does by itself. */
             by?: string | null;
-            by_kind?: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
-            on_behalf_of?: string | null;
             via?: string | null;
             step_id?: string | null;
             visit?: number | null;
@@ -1532,10 +1803,6 @@ export interface components {
             effects?: components["schemas"]["PlannedCall"][] | null;
             decision?: string | null;
             comment?: string | null;
-            confidence?: number | null;
-            form?: {
-                [key: string]: unknown;
-            } | null;
             reason?: string | null;
             branch?: string | null;
             request?: components["schemas"]["Call"] | null;
@@ -1612,7 +1879,6 @@ export interface components {
             missing: string[];
             effect: components["schemas"]["Call"] | null;
             effects: components["schemas"]["PlannedCall"][];
-            proposals: components["schemas"]["Proposal"][];
         };
         /**
          * GateChanged
@@ -1626,6 +1892,36 @@ export interface components {
             etag: string;
         };
         /**
+         * Group
+         * @description Members under a name.
+         */
+        Group: {
+            name: string;
+            members: string[];
+        };
+        /**
+         * GroupDefinition
+         * @description The members of a group, by their ids.
+         * @example {
+         *       "members": [
+         *         "0199c1f0-0000-7000-8000-000000000007"
+         *       ]
+         *     }
+         */
+        GroupDefinition: {
+            members: string[];
+        };
+        /**
+         * HandOver
+         * @description The member who becomes the owner.
+         * @example {
+         *       "member_id": "0199c1f0-0000-7000-8000-000000000007"
+         *     }
+         */
+        HandOver: {
+            member_id: string;
+        };
+        /**
          * Health
          * @description The health of the service; `down` names background tasks that have stopped.
          */
@@ -1637,6 +1933,55 @@ export interface components {
             store: "ok" | "full" | "stalled" | "failed";
             runs: components["schemas"]["LiveRuns"];
             down?: string[];
+        };
+        /**
+         * Invitation
+         * @description The token of an invitation, which is shown once, and when it expires.
+         */
+        Invitation: {
+            token: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        /**
+         * InvitationDetails
+         * @description What an invitation is for; `has_account` if the address can log in.
+         */
+        InvitationDetails: {
+            company: string;
+            email: string;
+            role: string;
+            has_account: boolean;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        /**
+         * InvitationToken
+         * @description The token of an invitation.
+         * @example {
+         *       "token": "q3V0bGhVZmF1bHR5LXRva2VuLW9mLWFuLWludml0YXRpb24"
+         *     }
+         */
+        InvitationToken: {
+            token: string;
+        };
+        /**
+         * InvitedMember
+         * @description A member who was just invited.
+         */
+        InvitedMember: {
+            id: string;
+            email: string;
+            name: string | null;
+            role: string;
+            /** @enum {string} */
+            status: "pending" | "active";
+            /** @constant */
+            kind: "person";
+            invited_by: string | null;
+            invited_at: string | null;
+            joined_at: string | null;
+            invitation: components["schemas"]["Invitation"];
         };
         /**
          * Leaf
@@ -1666,6 +2011,34 @@ export interface components {
             password: string;
             /** @default null */
             code: string | null;
+            /** @default null */
+            company_id: string | null;
+        };
+        /**
+         * Member
+         * @description A person's membership of a company; a pending one has been invited.
+         */
+        Member: {
+            id: string;
+            email: string;
+            name: string | null;
+            role: string;
+            /** @enum {string} */
+            status: "pending" | "active";
+            /** @constant */
+            kind: "person";
+            invited_by: string | null;
+            invited_at: string | null;
+            joined_at: string | null;
+        };
+        /**
+         * Membership
+         * @description A company of a person, and the role there.
+         */
+        Membership: {
+            id: string;
+            name: string;
+            role: string;
         };
         /**
          * NewApiKey
@@ -1684,6 +2057,19 @@ export interface components {
             expires_at: string | null;
             last_used_at: string | null;
             key: string;
+        };
+        /**
+         * NewMember
+         * @description A person to invite, and the role that the person is to have.
+         * @example {
+         *       "email": "grace@example.test",
+         *       "role": "manager"
+         *     }
+         */
+        NewMember: {
+            email: string;
+            /** @enum {string} */
+            role: "viewer" | "member" | "manager" | "admin";
         };
         /**
          * NewPassword
@@ -1745,6 +2131,19 @@ export interface components {
             /** Format: date-time */
             timestamp: string;
             data: components["schemas"]["CompanyEvent"];
+        };
+        /**
+         * OwnAccount
+         * @description Who makes the request, and the companies to switch to.
+         */
+        OwnAccount: {
+            user: components["schemas"]["User"];
+            company: components["schemas"]["Company"];
+            role: string;
+            member_id: string | null;
+            /** @enum {string} */
+            kind: "person" | "service" | "agent";
+            companies: components["schemas"]["Membership"][];
         };
         /**
          * PageSession
@@ -1846,59 +2245,6 @@ export interface components {
             outcome?: ("not_applied" | "unknown") | null;
         };
         /**
-         * Proposal
-         * @description What somebody would decide at a gate; the latest of each proposer.
-         * @example {
-         *       "at": "2026-03-02T09:02:00Z",
-         *       "by": "triage agent",
-         *       "by_kind": "agent",
-         *       "comment": "meets criteria 2 and 3",
-         *       "confidence": 0.86,
-         *       "decision": "approved",
-         *       "form": null
-         *     }
-         */
-        Proposal: {
-            by: string;
-            /** @enum {string} */
-            by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
-            decision: string;
-            comment: string | null;
-            confidence: number | null;
-            form: {
-                [key: string]: unknown;
-            } | null;
-            /** Format: date-time */
-            at: string;
-        };
-        /**
-         * ProposeDecision
-         * @description What the caller would decide at a gate; it closes nothing.
-         * @example {
-         *       "comment": "meets criteria 2 and 3",
-         *       "confidence": 0.86,
-         *       "decision": "approved",
-         *       "gate": "signoff"
-         *     }
-         */
-        ProposeDecision: {
-            gate: string;
-            decision: string;
-            /** @default null */
-            comment: string | null;
-            /** @default null */
-            confidence: number | null;
-            /**
-             * @description At most 8192 bytes of JSON.
-             * @default null
-             */
-            form: {
-                [key: string]: unknown;
-            } | null;
-            /** @default null */
-            digest: string | null;
-        };
-        /**
          * RecoveryCodes
          * @description Codes that each stand in once for one of the app.
          * @example {
@@ -1912,7 +2258,7 @@ export interface components {
         };
         /**
          * Registration
-         * @description A new company and its first user.
+         * @description A new company and its first user, or a new user in the company of an invitation.
          * @example {
          *       "company_name": "Example Health",
          *       "email": "ada@example.test",
@@ -1922,7 +2268,10 @@ export interface components {
         Registration: {
             email: string;
             password: string;
-            company_name: string;
+            /** @default null */
+            company_name: string | null;
+            /** @default null */
+            invitation: string | null;
             /** @default null */
             name: string | null;
         };
@@ -1958,6 +2307,17 @@ export interface components {
             decision?: "done";
         };
         /**
+         * RoleChange
+         * @description Another role.
+         * @example {
+         *       "role": "admin"
+         *     }
+         */
+        RoleChange: {
+            /** @enum {string} */
+            role: "viewer" | "member" | "manager" | "admin";
+        };
+        /**
          * Run
          * @description A run.
          */
@@ -1977,8 +2337,6 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             version: number;
             created_by: string;
-            /** @enum {string} */
-            created_by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -2026,8 +2384,6 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             version: number;
             created_by: string;
-            /** @enum {string} */
-            created_by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -2092,6 +2448,18 @@ export interface components {
             token_type: "bearer";
             /** Format: date-time */
             expires_at: string;
+        };
+        /**
+         * SignOnCode
+         * @description A code of single sign-on, and the secret whose challenge asked for it.
+         * @example {
+         *       "code": "c2VhbGVk",
+         *       "verifier": "sssssssssssssssssssssssssssssssssssssssssss"
+         *     }
+         */
+        SignOnCode: {
+            code: string;
+            verifier: string;
         };
         /**
          * StartRun
@@ -2187,7 +2555,6 @@ export interface components {
             /** @enum {string} */
             tier: "low" | "medium" | "high" | "critical";
             resolved_by: string | null;
-            resolved_by_kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
             reason: string | null;
             verdict: components["schemas"]["Verdict"] | null;
             /** Format: date-time */
@@ -2220,9 +2587,6 @@ export interface components {
             inputs: {
                 [key: string]: unknown;
             } | null;
-            /** @enum {string} */
-            by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
-            on_behalf_of: string | null;
         };
         /**
          * Webhook
@@ -2256,7 +2620,7 @@ export interface components {
         WebhookDefinition: {
             url: string;
             /** @default null */
-            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "run_ended")[] | null;
+            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "run_ended")[] | null;
             /** @default null */
             description: string | null;
         };
@@ -2351,7 +2715,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `not_cancellable`, `not_retryable` */
+        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable` */
         Problem409: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -2361,7 +2725,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `reset_expired` */
+        /** @description Refused: `reset_expired`, `invitation_expired` */
         Problem410: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -2432,7 +2796,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `overloaded`, `draining`, `store_unavailable` */
+        /** @description Refused: `overloaded`, `draining`, `provider_unavailable`, `store_unavailable` */
         Problem503: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -2472,7 +2836,6 @@ export interface components {
     };
     pathItems: never;
 }
-export type Account = components['schemas']['Account'];
 export type ActiveSession = components['schemas']['ActiveSession'];
 export type Actor = components['schemas']['Actor'];
 export type ApiKey = components['schemas']['ApiKey'];
@@ -2486,6 +2849,7 @@ export type Change = components['schemas']['Change'];
 export type Checkpoint = components['schemas']['Checkpoint'];
 export type Company = components['schemas']['Company'];
 export type CompanyEvent = components['schemas']['CompanyEvent'];
+export type CompanySwitch = components['schemas']['CompanySwitch'];
 export type Connector = components['schemas']['Connector'];
 export type ConnectorChange = components['schemas']['ConnectorChange'];
 export type ConnectorDefinition = components['schemas']['ConnectorDefinition'];
@@ -2493,6 +2857,7 @@ export type ConnectorPin = components['schemas']['ConnectorPin'];
 export type ConnectorTestResult = components['schemas']['ConnectorTestResult'];
 export type Decided = components['schemas']['Decided'];
 export type Delivery = components['schemas']['Delivery'];
+export type DisplayName = components['schemas']['DisplayName'];
 export type Edge = components['schemas']['Edge'];
 export type Empty = components['schemas']['Empty'];
 export type End = components['schemas']['End'];
@@ -2502,15 +2867,26 @@ export type FieldError = components['schemas']['FieldError'];
 export type ForgottenPassword = components['schemas']['ForgottenPassword'];
 export type Gate = components['schemas']['Gate'];
 export type GateChanged = components['schemas']['GateChanged'];
+export type Group = components['schemas']['Group'];
+export type GroupDefinition = components['schemas']['GroupDefinition'];
+export type HandOver = components['schemas']['HandOver'];
 export type Health = components['schemas']['Health'];
+export type Invitation = components['schemas']['Invitation'];
+export type InvitationDetails = components['schemas']['InvitationDetails'];
+export type InvitationToken = components['schemas']['InvitationToken'];
+export type InvitedMember = components['schemas']['InvitedMember'];
 export type Leaf = components['schemas']['Leaf'];
 export type LiveRuns = components['schemas']['LiveRuns'];
 export type Login = components['schemas']['Login'];
+export type Member = components['schemas']['Member'];
+export type Membership = components['schemas']['Membership'];
 export type NewApiKey = components['schemas']['NewApiKey'];
+export type NewMember = components['schemas']['NewMember'];
 export type NewPassword = components['schemas']['NewPassword'];
 export type NewWebhook = components['schemas']['NewWebhook'];
 export type Node = components['schemas']['Node'];
 export type Notification = components['schemas']['Notification'];
+export type OwnAccount = components['schemas']['OwnAccount'];
 export type PageSession = components['schemas']['PageSession'];
 export type PasswordReset = components['schemas']['PasswordReset'];
 export type Pin = components['schemas']['Pin'];
@@ -2518,11 +2894,10 @@ export type PlannedCall = components['schemas']['PlannedCall'];
 export type Policy = components['schemas']['Policy'];
 export type PolicyChange = components['schemas']['PolicyChange'];
 export type ProblemDetails = components['schemas']['ProblemDetails'];
-export type Proposal = components['schemas']['Proposal'];
-export type ProposeDecision = components['schemas']['ProposeDecision'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
 export type Registration = components['schemas']['Registration'];
 export type ResumeRun = components['schemas']['ResumeRun'];
+export type RoleChange = components['schemas']['RoleChange'];
 export type Run = components['schemas']['Run'];
 export type RunAudit = components['schemas']['RunAudit'];
 export type RunSummary = components['schemas']['RunSummary'];
@@ -2531,6 +2906,7 @@ export type SecondFactorCode = components['schemas']['SecondFactorCode'];
 export type SecondFactorRemoval = components['schemas']['SecondFactorRemoval'];
 export type SecondFactorRequest = components['schemas']['SecondFactorRequest'];
 export type Session = components['schemas']['Session'];
+export type SignOnCode = components['schemas']['SignOnCode'];
 export type StartRun = components['schemas']['StartRun'];
 export type Target = components['schemas']['Target'];
 export type Template = components['schemas']['Template'];
@@ -2698,11 +3074,50 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Account"];
+                    "application/json": components["schemas"]["OwnAccount"];
                 };
             };
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    rename_account: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Grace Hopper"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DisplayName"];
+            };
+        };
+        responses: {
+            /** @description Change one's name */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnAccount"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
@@ -2781,6 +3196,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -2819,6 +3235,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -2864,6 +3281,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
@@ -2962,6 +3380,46 @@ export interface operations {
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    swap_code: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "code": "c2VhbGVk",
+                 *       "verifier": "sssssssssssssssssssssssssssssssssssssssssss"
+                 *     }
+                 */
+                "application/json": components["schemas"]["SignOnCode"];
+            };
+        };
+        responses: {
+            /** @description Log in with a code of single sign-on */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
@@ -3137,6 +3595,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -3213,6 +3672,461 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    switch_company: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "company_id": "0199c1f0-0000-7000-8000-000000000002"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CompanySwitch"];
+            };
+        };
+        responses: {
+            /** @description Switch the company */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    look_at_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "q3V0bGhVZmF1bHR5LXRva2VuLW9mLWFuLWludml0YXRpb24"
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvitationToken"];
+            };
+        };
+        responses: {
+            /** @description Look at an invitation */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationDetails"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    accept_invitation: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "token": "q3V0bGhVZmF1bHR5LXRva2VuLW9mLWFuLWludml0YXRpb24"
+                 *     }
+                 */
+                "application/json": components["schemas"]["InvitationToken"];
+            };
+        };
+        responses: {
+            /** @description Accept an invitation */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_members: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the members */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": "0199c1f0-0000-7000-8000-000000000007",
+                     *         "email": "grace@example.test",
+                     *         "name": "Grace Hopper",
+                     *         "role": "manager",
+                     *         "status": "active",
+                     *         "kind": "person",
+                     *         "invited_by": "ada@example.test",
+                     *         "invited_at": "2026-01-01T09:00:00Z",
+                     *         "joined_at": "2026-01-01T10:00:00Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Member"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    invite_member: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "grace@example.test",
+                 *       "role": "manager"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewMember"];
+            };
+        };
+        responses: {
+            /** @description Invite a person */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitedMember"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    remove_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Remove a member */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    change_member: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+                member_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "role": "admin"
+                 *     }
+                 */
+                "application/json": components["schemas"]["RoleChange"];
+            };
+        };
+        responses: {
+            /** @description Change a member's role */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    hand_over: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "member_id": "0199c1f0-0000-7000-8000-000000000007"
+                 *     }
+                 */
+                "application/json": components["schemas"]["HandOver"];
+            };
+        };
+        responses: {
+            /** @description Hand the company over */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Member"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_groups: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the groups */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "name": "physicians",
+                     *         "members": [
+                     *           "0199c1f0-0000-7000-8000-000000000007"
+                     *         ]
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Group"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_group: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "members": [
+                 *         "0199c1f0-0000-7000-8000-000000000007"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["GroupDefinition"];
+            };
+        };
+        responses: {
+            /** @description Write a group */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Group"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    delete_group: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a group */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     list_templates: {
         parameters: {
             query?: {
@@ -3254,6 +4168,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -3281,6 +4196,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -3311,6 +4227,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
@@ -3351,6 +4268,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -3605,8 +4523,7 @@ export interface operations {
                      *               "documents": 4
                      *             },
                      *             "attempts": 0,
-                     *             "error": null,
-                     *             "resolved_by_kind": "autopilot"
+                     *             "error": null
                      *           },
                      *           {
                      *             "step_id": "signoff",
@@ -3623,8 +4540,7 @@ export interface operations {
                      *             "request": null,
                      *             "output": null,
                      *             "attempts": 0,
-                     *             "error": null,
-                     *             "resolved_by_kind": null
+                     *             "error": null
                      *           }
                      *         ],
                      *         "version": 13,
@@ -3632,8 +4548,7 @@ export interface operations {
                      *         "created_at": "2026-01-01T09:00:00Z",
                      *         "updated_at": "2026-01-01T09:00:00Z",
                      *         "completed_at": null,
-                     *         "ended": null,
-                     *         "created_by_kind": "person"
+                     *         "ended": null
                      *       }
                      *     ]
                      */
@@ -3642,6 +4557,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -3699,6 +4615,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
@@ -3707,66 +4624,6 @@ export interface operations {
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             507: components["responses"]["Problem507"];
-        };
-    };
-    propose_decision: {
-        parameters: {
-            query?: never;
-            header?: {
-                "Idempotency-Key"?: string;
-            };
-            path: {
-                run_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "comment": "meets criteria 2 and 3",
-                 *       "confidence": 0.86,
-                 *       "decision": "approved",
-                 *       "gate": "signoff"
-                 *     }
-                 */
-                "application/json": components["schemas"]["ProposeDecision"];
-            };
-        };
-        responses: {
-            /** @description Propose a decision */
-            201: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "at": "2026-03-02T09:02:00Z",
-                     *       "by": "triage agent",
-                     *       "by_kind": "agent",
-                     *       "comment": "meets criteria 2 and 3",
-                     *       "confidence": 0.86,
-                     *       "decision": "approved",
-                     *       "form": null
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Proposal"];
-                };
-            };
-            400: components["responses"]["Problem400"];
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            408: components["responses"]["Problem408"];
-            409: components["responses"]["Problem409"];
-            412: components["responses"]["Problem412"];
-            413: components["responses"]["Problem413"];
-            415: components["responses"]["Problem415"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            503: components["responses"]["Problem503"];
         };
     };
     cancel_run: {
@@ -3805,6 +4662,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
@@ -3860,6 +4718,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
@@ -3944,10 +4803,7 @@ export interface operations {
                      *         "role": "manager",
                      *         "signals": [],
                      *         "step_id": "signoff",
-                     *         "visit": 1,
-                     *         "by": "autopilot",
-                     *         "by_kind": "autopilot",
-                     *         "on_behalf_of": null
+                     *         "visit": 1
                      *       }
                      *     ]
                      */
@@ -3969,6 +4825,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
@@ -4002,6 +4859,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
@@ -4079,6 +4937,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };
@@ -4168,8 +5027,7 @@ export interface operations {
                      *           "when": "2026-01-01T09:00:00Z",
                      *           "who": {
                      *             "token": "session",
-                     *             "user": "ada@example.test",
-                     *             "kind": "person"
+                     *             "user": "ada@example.test"
                      *           },
                      *           "why": null
                      *         },
@@ -4204,10 +5062,7 @@ export interface operations {
                      *         },
                      *         "hash": "sha256:90540ca130dac7a9d5b575e6fcb9afcfbc8c79926ca875c0cfe7c2659b5a1b1d",
                      *         "previous": "sha256:ce416399566a29c53c6951c4d6222b8ab5377256a173085982918850831f38ed",
-                     *         "seq": 3,
-                     *         "by": "ada@example.test",
-                     *         "by_kind": "person",
-                     *         "on_behalf_of": null
+                     *         "seq": 3
                      *       }
                      *     ]
                      */
@@ -4273,6 +5128,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -4300,6 +5156,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -4350,6 +5207,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
@@ -4380,6 +5238,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -4442,6 +5301,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
@@ -4483,6 +5343,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
@@ -4542,9 +5403,7 @@ export interface operations {
                      *           },
                      *           "signal": null,
                      *           "step_id": "pull-chart",
-                     *           "visit": 1,
-                     *           "by_kind": "autopilot",
-                     *           "on_behalf_of": null
+                     *           "visit": 1
                      *         }
                      *       }
                      *     ]
@@ -4560,6 +5419,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -4609,6 +5469,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -4651,6 +5512,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
@@ -4682,6 +5544,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -4723,6 +5586,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
@@ -4752,6 +5616,7 @@ export interface operations {
                 content?: never;
             };
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -4785,6 +5650,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
@@ -4831,10 +5697,7 @@ export interface operations {
                      *         "error": null,
                      *         "created_at": "2026-01-01T09:00:00Z",
                      *         "last_attempt_at": "2026-01-01T09:00:00Z",
-                     *         "next_attempt_at": null,
-                     *         "by": "autopilot",
-                     *         "by_kind": "autopilot",
-                     *         "on_behalf_of": null
+                     *         "next_attempt_at": null
                      *       }
                      *     ]
                      */
@@ -4843,6 +5706,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
@@ -4880,6 +5744,7 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
@@ -4917,6 +5782,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -5068,9 +5934,7 @@ export interface operations {
                  *           "template_version": 2,
                  *           "traceparent": null,
                  *           "vertical": "prior-auth",
-                 *           "via": "session",
-                 *           "by_kind": "person",
-                 *           "on_behalf_of": null
+                 *           "via": "session"
                  *         }
                  *       }
                  *     }
@@ -5127,16 +5991,14 @@ export interface operations {
                  *           "seq": 2,
                  *           "type": "step_entered",
                  *           "at": "2026-01-01T09:00:00Z",
-                 *           "by": "autopilot",
+                 *           "by": null,
                  *           "kind": "task",
                  *           "source": null,
                  *           "step_id": "pull-chart",
                  *           "tier": "low",
                  *           "via": null,
                  *           "visit": 1,
-                 *           "waiting": false,
-                 *           "by_kind": "autopilot",
-                 *           "on_behalf_of": null
+                 *           "waiting": false
                  *         }
                  *       }
                  *     }
@@ -5198,9 +6060,7 @@ export interface operations {
                  *           "reason": "facts[\"match-criteria\"].met == true holds",
                  *           "request": null,
                  *           "step_id": "criteria",
-                 *           "visit": 1,
-                 *           "by_kind": "autopilot",
-                 *           "on_behalf_of": null
+                 *           "visit": 1
                  *         }
                  *       }
                  *     }
@@ -5275,9 +6135,7 @@ export interface operations {
                  *           },
                  *           "signal": null,
                  *           "step_id": "pull-chart",
-                 *           "visit": 1,
-                 *           "by_kind": "autopilot",
-                 *           "on_behalf_of": null
+                 *           "visit": 1
                  *         }
                  *       }
                  *     }
@@ -5376,10 +6234,7 @@ export interface operations {
                  *           "role": "manager",
                  *           "signals": [],
                  *           "step_id": "signoff",
-                 *           "visit": 1,
-                 *           "by": "autopilot",
-                 *           "by_kind": "autopilot",
-                 *           "on_behalf_of": null
+                 *           "visit": 1
                  *         }
                  *       }
                  *     }
@@ -5444,76 +6299,7 @@ export interface operations {
                  *           "step_id": "signoff",
                  *           "traceparent": null,
                  *           "via": "session",
-                 *           "visit": 1,
-                 *           "by_kind": "person",
-                 *           "on_behalf_of": null
-                 *         }
-                 *       }
-                 *     }
-                 */
-                "application/json": components["schemas"]["Notification"];
-            };
-        };
-        responses: {
-            /** @description Not wanted any more; the webhook is disabled */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Received */
-            "2XX": {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            /** @description Not received; it is sent again later */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-        };
-    };
-    on_proposal_made: {
-        parameters: {
-            query?: never;
-            header: {
-                "webhook-id": string;
-                "webhook-timestamp": string;
-                "webhook-signature": string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "type": "proposal_made",
-                 *       "timestamp": "2026-01-01T09:00:00Z",
-                 *       "data": {
-                 *         "id": "7-3",
-                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
-                 *         "seq": 3,
-                 *         "event": {
-                 *           "seq": 13,
-                 *           "type": "proposal_made",
-                 *           "at": "2026-01-01T09:00:00Z",
-                 *           "by": "triage agent",
-                 *           "comment": "meets criteria 2 and 3",
-                 *           "confidence": 0.86,
-                 *           "decision": "approved",
-                 *           "digest": null,
-                 *           "form": null,
-                 *           "step_id": "signoff",
-                 *           "via": "api_key",
-                 *           "visit": 1,
-                 *           "by_kind": "agent",
-                 *           "on_behalf_of": null
+                 *           "visit": 1
                  *         }
                  *       }
                  *     }
@@ -5570,15 +6356,13 @@ export interface operations {
                  *           "seq": 21,
                  *           "type": "run_ended",
                  *           "at": "2026-01-01T09:00:00Z",
-                 *           "by": "autopilot",
+                 *           "by": null,
                  *           "error": null,
                  *           "outcome": "authorized",
                  *           "reason": null,
                  *           "status": "completed",
                  *           "via": null,
-                 *           "was": null,
-                 *           "by_kind": "autopilot",
-                 *           "on_behalf_of": null
+                 *           "was": null
                  *         }
                  *       }
                  *     }

@@ -6,8 +6,9 @@
 import type { Call, Gate, Run, TraceEntry } from "./contract";
 
 export type {
-  Account,
   ActiveSession,
+  ApiKey,
+  AuthOptions,
   Call,
   Canvas,
   Checkpoint,
@@ -15,12 +16,18 @@ export type {
   Connector,
   ConnectorTestResult,
   Gate,
+  Group,
+  InvitationDetails,
+  InvitedMember,
+  Member,
+  NewApiKey,
   PlannedCall,
   Run,
   Template,
   TemplateDetail,
   TraceEntry,
 } from "./contract";
+export type { OwnAccount as Account } from "./contract";
 export type { Edge as GraphEdge, Event as RunEvent, Node as GraphNode } from "./contract";
 
 export type Mode = Call["mode"];

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { toProblem } from "../api/client";
 import { useConnectionState } from "../api/eventStream";
 import { useInboxUpdates, useOpenGates } from "../state/inbox";
-import { signOut, useAccount } from "../state/session";
+import { signOut, switchCompany, useAccount } from "../state/session";
 import { setTheme, storedTheme, type Theme } from "../state/theme";
 import { Brand, Icon, type IconName } from "./Icon";
 import { Label } from "./Text";
@@ -14,6 +14,7 @@ const NAVIGATION: { id: string; name: string; icon: IconName }[] = [
   { id: "runs", name: "Runs", icon: "runs" },
   { id: "templates", name: "Templates", icon: "templates" },
   { id: "connectors", name: "Connectors", icon: "connectors" },
+  { id: "people", name: "People", icon: "gate" },
   { id: "audit", name: "Audit", icon: "audit" },
 ];
 const THEMES: { id: Theme; name: string; icon: IconName }[] = [
@@ -82,6 +83,30 @@ function OpenGateCount() {
   );
 }
 
+/** The other companies of a person of several. */
+function CompanySwitch({ onFailed }: { onFailed: (why: string) => void }) {
+  const account = useAccount();
+  const others = account.companies.filter((one) => one.id !== account.company.id);
+  if (others.length === 0) return null;
+  return (
+    <fieldset className="companies">
+      <legend>Other companies</legend>
+      {others.map((one) => (
+        <button
+          key={one.id}
+          type="button"
+          className="button"
+          onClick={() =>
+            void switchCompany(one.id).catch((error: unknown) => onFailed(toProblem(error).message))
+          }
+        >
+          <Label text={one.name} maxLength={40} /> ({one.role})
+        </button>
+      ))}
+    </fieldset>
+  );
+}
+
 function AccountMenu() {
   const account = useAccount();
   const [chosen, setChosen] = useState(storedTheme());
@@ -124,8 +149,9 @@ function AccountMenu() {
           </span>
         </p>
         <p>
-          <a href="#/account">Password and sessions</a>
+          <a href="#/account">Name, password and sessions</a>
         </p>
+        <CompanySwitch onFailed={setFailed} />
         <fieldset className="themes">
           <legend>Theme</legend>
           {THEMES.map((theme) => (

@@ -1,15 +1,18 @@
 /** Sign in, or create an account. */
 
 import { type FormEvent, useState } from "react";
-import { type Problem, toProblem } from "../api/client";
+import { get, type Problem, toProblem } from "../api/client";
+import type { AuthOptions } from "../api/types";
 import { Note } from "../components/Feedback";
 import { Field } from "../components/Field";
 import { Heading } from "../components/Heading";
 import { Brand } from "../components/Icon";
 import { register, signIn } from "../state/session";
+import { useLoad } from "../state/useLoad";
 
 export function SignInPage({ ended }: { ended: boolean }) {
   const [fresh, setFresh] = useState(false);
+  const options = useLoad("options", () => get<AuthOptions>("/auth/options"));
   return (
     <main className="centered">
       <div className="sign-in">
@@ -18,19 +21,44 @@ export function SignInPage({ ended }: { ended: boolean }) {
         </p>
         <p className="sign-in-text">Safe steps run automatically. A person decides the rest.</p>
         {fresh ? <Register /> : <SignIn ended={ended} />}
-        <p className="sign-in-other">{fresh ? "Already have an account?" : "New here?"}</p>
-        <button type="button" className="button wide" onClick={() => setFresh(!fresh)}>
-          {fresh ? "Sign in instead" : "Create an account"}
-        </button>
+        {!fresh && options.value !== null && <OtherWays options={options.value} />}
+        {options.value?.registration !== "invited" && (
+          <>
+            <p className="sign-in-other">{fresh ? "Already have an account?" : "New here?"}</p>
+            <button type="button" className="button wide" onClick={() => setFresh(!fresh)}>
+              {fresh ? "Sign in instead" : "Create an account"}
+            </button>
+          </>
+        )}
       </div>
     </main>
+  );
+}
+
+/** Single sign-on, and a link for a forgotten password, where the service offers them. */
+function OtherWays({ options }: { options: AuthOptions }) {
+  return (
+    <>
+      {options.sso && (
+        <a className="button wide" href="/auth/sso/start">
+          Sign in with single sign-on
+        </a>
+      )}
+      {options.password_reset && (
+        <p className="sign-in-other">
+          <a href="#/reset">Forgot your password?</a>
+        </p>
+      )}
+    </>
   );
 }
 
 function SignIn({ ended }: { ended: boolean }) {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
-  const form = useForm(() => signIn(email, password));
+  const [code, setCode] = useState("");
+  const form = useForm(() => signIn(email, password, code));
+  const asksForCode = form.problem?.body["second_factor"] !== undefined;
   return (
     <form onSubmit={form.submit} noValidate>
       <Heading title="Sign in" />
@@ -46,6 +74,16 @@ function SignIn({ ended }: { ended: boolean }) {
         required
         error={form.error("/password")}
       />
+      {asksForCode && (
+        <Field
+          label="Code of your second factor"
+          autoComplete="one-time-code"
+          inputMode="numeric"
+          value={code}
+          onChange={setCode}
+          required
+        />
+      )}
       <button type="submit" className="button primary wide" disabled={form.busy}>
         {form.busy ? "Signing in…" : "Sign in"}
       </button>
@@ -97,13 +135,20 @@ function Register() {
   );
 }
 
-function EmailField(props: { value: string; onChange: (value: string) => void; error: string }) {
+export function EmailField(props: {
+  value: string;
+  onChange: (value: string) => void;
+  error: string;
+}) {
   return <Field label="E-mail address" type="email" autoComplete="username" required {...props} />;
 }
 
-function SignInError({ problem }: { problem: Problem }) {
+export function SignInError({ problem }: { problem: Problem }) {
   const said: Record<string, string> = {
-    invalid_credentials: "The e-mail address or the password is wrong.",
+    invalid_credentials:
+      problem.body["second_factor"] === undefined
+        ? "The e-mail address or the password is wrong."
+        : problem.message,
     email_taken: "An account with this e-mail address exists. Sign in instead.",
     rate_limited: "Too many attempts. Try again in a minute.",
     invalid: "Some fields are missing or invalid; see below.",
@@ -111,7 +156,7 @@ function SignInError({ problem }: { problem: Problem }) {
   return <Note kind="bad" title={said[problem.code] ?? problem.message} />;
 }
 
-function useForm(act: () => Promise<void>) {
+export function useForm(act: () => Promise<void>) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const submit = (event: FormEvent) => {

@@ -1,7 +1,7 @@
 /** The signed-in account. The token is in a cookie that scripts cannot read. */
 
 import { useSyncExternalStore } from "react";
-import { get, onSessionLost, post, Problem } from "../api/client";
+import { get, onRightsChanged, onSessionLost, post, Problem, send } from "../api/client";
 import { startEventStream, stopEventStream } from "../api/eventStream";
 import { clearCache } from "../api/resources";
 import type { Account } from "../api/types";
@@ -50,8 +50,40 @@ export async function loadSession(): Promise<void> {
   }
 }
 
-export async function signIn(email: string, password: string): Promise<void> {
-  set({ state: "in", account: await post<Account>("/auth/login", { email, password }) });
+export async function signIn(email: string, password: string, code: string): Promise<void> {
+  await post("/auth/login", { email, password, ...(code === "" ? {} : { code }) });
+  await loadSession();
+}
+
+/** Join the company of an invitation, with a new account or one that the password proves. */
+export async function joinWith(
+  invitation: string,
+  email: string,
+  password: string,
+  name: string,
+): Promise<void> {
+  const named = name.trim() === "" ? {} : { name };
+  await post("/auth/register", { email, password, invitation, ...named });
+  await loadSession();
+}
+
+/** Accept an invitation with the account that is signed in. */
+export async function acceptInvitation(token: string): Promise<void> {
+  await post("/invitations/accept", { token });
+  location.assign("#/");
+  location.reload();
+}
+
+/** Go to another company. Everything is loaded anew. */
+export async function switchCompany(id: string): Promise<void> {
+  await post("/auth/switch", { company_id: id });
+  location.assign("#/");
+  location.reload();
+}
+
+export async function changeName(name: string): Promise<void> {
+  const body = { name: name.trim() === "" ? null : name };
+  set({ state: "in", account: (await send<Account>("PATCH", "/auth/me", { body })).value });
 }
 
 export async function register(
@@ -61,7 +93,8 @@ export async function register(
   name: string,
 ): Promise<void> {
   const body = { email, password, company_name: company, ...(name.trim() === "" ? {} : { name }) };
-  set({ state: "in", account: await post<Account>("/auth/register", body) });
+  await post("/auth/register", body);
+  await loadSession();
 }
 
 /** Change the password. All other sessions end. */
@@ -78,6 +111,11 @@ export async function signOut(): Promise<void> {
   }
   set({ state: "out", ended: false });
 }
+
+// A right that is refused may have been taken away: the page shows what is left.
+onRightsChanged(() => {
+  if (session.state === "in") void loadSession();
+});
 
 onSessionLost(() => {
   if (session.state === "in") set({ state: "out", ended: true });

@@ -3,7 +3,8 @@
 import type { GraphNode, RunStatus, StepStatus, Tier, Values } from "../api/types";
 
 export const TIERS: Tier[] = ["critical", "high", "medium", "low"];
-const ROLES = ["member", "manager", "owner"];
+/** Each may do all that the one before it may. */
+export const ROLES = ["viewer", "member", "manager", "admin", "owner"];
 
 export const RUN_STATUS_LABELS: Record<RunStatus, string> = {
   executing: "Running",
@@ -51,9 +52,14 @@ export function decisionLabel(decision: string): string {
   return DECISION_LABELS.get(decision) ?? humanize(decision);
 }
 
+/** Whether a role may do what needs another. */
+export function isAtLeast(role: string, needed: string): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed);
+}
+
 /** Whether a role may decide at a gate that needs another. */
 export function mayDecide(role: string, needed: string | null): boolean {
-  return needed === null || ROLES.indexOf(role) >= ROLES.indexOf(needed);
+  return isAtLeast(role, needed ?? "manager");
 }
 
 export function nodeKindLabel(node: GraphNode): string {

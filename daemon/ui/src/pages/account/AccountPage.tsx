@@ -3,7 +3,9 @@
 import { Heading } from "../../components/Heading";
 import { Label } from "../../components/Text";
 import { useAccount } from "../../state/session";
+import { NameForm } from "./NameForm";
 import { PasswordForm } from "./PasswordForm";
+import { SecondFactor } from "./SecondFactor";
 import { Sessions } from "./Sessions";
 
 export function AccountPage() {
@@ -18,7 +20,9 @@ export function AccountPage() {
       </Heading>
       <div className="account">
         <Sessions />
+        <NameForm />
         <PasswordForm />
+        <SecondFactor />
       </div>
     </>
   );

@@ -1,0 +1,42 @@
+/** Change the name that others are shown. */
+
+import { type FormEvent, useState } from "react";
+import { type Problem, toProblem } from "../../api/client";
+import { Note } from "../../components/Feedback";
+import { Field } from "../../components/Field";
+import { changeName, useAccount } from "../../state/session";
+
+export function NameForm() {
+  const account = useAccount();
+  const [name, setName] = useState(account.user.name ?? "");
+  const [state, setState] = useState<"" | "busy" | "done" | Problem>("");
+  const problem = typeof state === "object" ? state : null;
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    if (state === "busy") return;
+    setState("busy");
+    changeName(name).then(
+      () => setState("done"),
+      (error: unknown) => setState(toProblem(error)),
+    );
+  };
+  return (
+    <section className="card">
+      <h2>Name</h2>
+      <form onSubmit={submit} noValidate>
+        {problem !== null && <Note kind="bad" title={problem.message} />}
+        {state === "done" && <Note kind="good" title="The name is changed." />}
+        <Field
+          label="Your name"
+          autoComplete="name"
+          value={name}
+          onChange={setName}
+          error={problem?.fields.get("/name") ?? ""}
+        />
+        <button type="submit" className="button primary" disabled={state === "busy"}>
+          Change the name
+        </button>
+      </form>
+    </section>
+  );
+}

@@ -1,0 +1,145 @@
+/** API keys of services and agents, which never decide at a gate. */
+
+import { type FormEvent, useState } from "react";
+import { getAll, post, type Problem, send, toProblem } from "../../api/client";
+import type { ApiKey, NewApiKey } from "../../api/types";
+import { LoadError, Loading, Note } from "../../components/Feedback";
+import { Field } from "../../components/Field";
+import { Label } from "../../components/Text";
+import { useLoad } from "../../state/useLoad";
+import { formatTime } from "../../text/labels";
+
+const KEYS_MAX = 1_000;
+const KINDS = [
+  { value: "agent", name: "Agent: reads, starts and proposes" },
+  { value: "service", name: "Service: does what its role may" },
+];
+const ROLES_OF: Record<string, string[]> = {
+  agent: ["viewer", "member"],
+  service: ["viewer", "member", "manager", "admin"],
+};
+
+export function ApiKeys({ manages }: { manages: boolean }) {
+  const { value, problem, reload } = useLoad("api keys", () =>
+    getAll<ApiKey>("/api-keys?limit=200", KEYS_MAX),
+  );
+  const [made, setMade] = useState<NewApiKey | null>(null);
+  const [failed, setFailed] = useState<Problem | null>(null);
+  return (
+    <section className="card">
+      <h2>API keys</h2>
+      {failed !== null && <Note kind="bad" title={failed.message} />}
+      {made !== null && (
+        <Note kind="good" title={`The key ${made.name} is made. It is shown once.`}>
+          <p>
+            <code className="wrap">{made.key}</code>
+          </p>
+        </Note>
+      )}
+      {value === null ? (
+        problem === null ? (
+          <Loading rows={1} what="Loading the API keys" />
+        ) : (
+          <LoadError problem={problem} retry={reload} />
+        )
+      ) : (
+        <ul className="sessions" aria-label="API keys">
+          {value.map((key) => (
+            <li key={key.id}>
+              <div>
+                <p>
+                  <strong>
+                    <Label text={key.name} />
+                  </strong>{" "}
+                  · {key.kind}, {key.role}
+                </p>
+                <p className="muted small">
+                  <code>{key.prefix}…</code>,{" "}
+                  {key.last_used_at === null
+                    ? "never used"
+                    : `last used ${formatTime(key.last_used_at)}`}
+                  {key.expires_at !== null && `, expires ${formatTime(key.expires_at)}`}
+                </p>
+              </div>
+              {manages && (
+                <button
+                  type="button"
+                  className="button"
+                  onClick={() =>
+                    void send("DELETE", `/api-keys/${key.id}`)
+                      .catch((error: unknown) => setFailed(toProblem(error)))
+                      .finally(reload)
+                  }
+                >
+                  Delete<span className="visually-hidden"> {key.name}</span>
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {manages && (
+        <KeyForm
+          onMade={(key) => {
+            setMade(key);
+            reload();
+          }}
+        />
+      )}
+    </section>
+  );
+}
+
+function KeyForm({ onMade }: { onMade: (key: NewApiKey) => void }) {
+  const [name, setName] = useState("");
+  const [kind, setKind] = useState("agent");
+  const [role, setRole] = useState("member");
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    setProblem(null);
+    post<NewApiKey>("/api-keys", { name, kind, role }).then(
+      (key) => {
+        setName("");
+        onMade(key);
+      },
+      (error: unknown) => setProblem(toProblem(error)),
+    );
+  };
+  return (
+    <form onSubmit={submit} noValidate>
+      <h3>Make a key</h3>
+      {problem !== null && problem.code !== "invalid" && (
+        <Note kind="bad" title={problem.message} />
+      )}
+      <Field
+        label="Key name"
+        value={name}
+        onChange={setName}
+        required
+        error={problem?.fields.get("/name") ?? ""}
+      />
+      <Field
+        label="Kind"
+        value={kind}
+        onChange={(next) => {
+          setKind(next);
+          setRole("member");
+        }}
+        required
+        options={KINDS}
+      />
+      <Field
+        label="Role of the key"
+        value={role}
+        onChange={setRole}
+        required
+        options={(ROLES_OF[kind] ?? []).map((one) => ({ value: one, name: one }))}
+        error={problem?.fields.get("/role") ?? ""}
+      />
+      <button type="submit" className="button primary">
+        Make the key
+      </button>
+    </form>
+  );
+}

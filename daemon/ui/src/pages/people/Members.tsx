@@ -1,0 +1,211 @@
+/** Members and pending invitations: invited, given roles, removed. */
+
+import { type FormEvent, useState } from "react";
+import { post, type Problem, send, toProblem } from "../../api/client";
+import type { InvitedMember, Member } from "../../api/types";
+import { Dialog } from "../../components/Dialog";
+import { LoadError, Loading, Note } from "../../components/Feedback";
+import { Field } from "../../components/Field";
+import { Label } from "../../components/Text";
+import { useMembers } from "../../state/members";
+import { loadSession, useAccount } from "../../state/session";
+import { isAtLeast, ROLES } from "../../text/labels";
+
+const ASSIGNABLE = ROLES.filter((role) => role !== "owner");
+
+export function Members({ manages }: { manages: boolean }) {
+  const { value, problem, reload } = useMembers();
+  const [failed, setFailed] = useState<Problem | null>(null);
+  const [removing, setRemoving] = useState<Member | null>(null);
+  const [invited, setInvited] = useState<InvitedMember | null>(null);
+  const account = useAccount();
+  const path = `/companies/${encodeURIComponent(account.company.id)}/members`;
+  const act = (doing: Promise<unknown>) => {
+    setFailed(null);
+    doing
+      .catch((error: unknown) => setFailed(toProblem(error)))
+      .finally(() => {
+        reload();
+        void loadSession();
+      });
+  };
+  const invite = (email: string, role: string) =>
+    post<InvitedMember>(path, { email, role }).then((one) => {
+      setInvited(one);
+      reload();
+    });
+  return (
+    <section className="card">
+      <h2>Members</h2>
+      {failed !== null && <Note kind="bad" title={failed.message} />}
+      {invited !== null && <InvitationLink invited={invited} />}
+      {value === null ? (
+        problem === null ? (
+          <Loading rows={2} what="Loading the members" />
+        ) : (
+          <LoadError problem={problem} retry={reload} />
+        )
+      ) : (
+        <ul className="sessions" aria-label="Members">
+          {value.map((member) => (
+            <MemberItem
+              key={member.id}
+              member={member}
+              manages={manages && isAtLeast(account.role, member.role)}
+              onRole={(role) => act(send("PATCH", `${path}/${member.id}`, { body: { role } }))}
+              onRemove={() => setRemoving(member)}
+              onAgain={() => act(invite(member.email, member.role))}
+            />
+          ))}
+        </ul>
+      )}
+      {manages && <InviteForm invite={invite} role={account.role} />}
+      {removing !== null && (
+        <Dialog
+          title={removing.status === "pending" ? "Withdraw the invitation?" : "Remove this member?"}
+          yes={removing.status === "pending" ? "Withdraw" : "Remove"}
+          danger
+          onYes={() => {
+            act(send("DELETE", `${path}/${removing.id}`));
+            setRemoving(null);
+          }}
+          onNo={() => setRemoving(null)}
+        >
+          <p>
+            <Label text={removing.name ?? removing.email} /> has no access from then on. What was
+            decided stays in the record.
+          </p>
+        </Dialog>
+      )}
+    </section>
+  );
+}
+
+function MemberItem({
+  member,
+  manages,
+  onRole,
+  onRemove,
+  onAgain,
+}: {
+  member: Member;
+  manages: boolean;
+  onRole: (role: string) => void;
+  onRemove: () => void;
+  onAgain: () => void;
+}) {
+  const { member_id: own } = useAccount();
+  const name = member.name ?? member.email;
+  const pending = member.status === "pending";
+  const fixed = member.role === "owner";
+  return (
+    <li>
+      <div>
+        <p>
+          <strong>
+            <Label text={name} />
+          </strong>
+          {member.id === own && " (you)"}
+        </p>
+        <p className="muted small">
+          <Label text={member.email} />
+          {pending && ", invited"}
+        </p>
+      </div>
+      <div className="member-actions">
+        {manages && !fixed && !pending ? (
+          <select
+            aria-label={`Role of ${name}`}
+            value={member.role}
+            onChange={(event) => onRole(event.target.value)}
+          >
+            {ASSIGNABLE.map((role) => (
+              <option key={role}>{role}</option>
+            ))}
+          </select>
+        ) : (
+          <span>{member.role}</span>
+        )}
+        {manages && pending && (
+          <button type="button" className="button" onClick={onAgain}>
+            Invite again<span className="visually-hidden"> {name}</span>
+          </button>
+        )}
+        {!fixed && (manages || member.id === own) && (
+          <button type="button" className="button" onClick={onRemove}>
+            {pending ? "Withdraw" : member.id === own ? "Leave" : "Remove"}
+            <span className="visually-hidden"> {name}</span>
+          </button>
+        )}
+      </div>
+    </li>
+  );
+}
+
+/** The link of a new invitation, which is shown once. */
+function InvitationLink({ invited }: { invited: InvitedMember }) {
+  const link = `${location.origin}/#/invitations/${invited.invitation.token}`;
+  return (
+    <Note kind="good" title={`${invited.email} is invited. Send this link; it is shown once.`}>
+      <p>
+        <code className="wrap">{link}</code>
+      </p>
+      <button
+        type="button"
+        className="button"
+        onClick={() => void navigator.clipboard?.writeText(link)}
+      >
+        Copy the link
+      </button>
+    </Note>
+  );
+}
+
+function InviteForm({
+  invite,
+  role: own,
+}: {
+  invite: (email: string, role: string) => Promise<void>;
+  role: string;
+}) {
+  const [email, setEmail] = useState("");
+  const [role, setRole] = useState("member");
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    setProblem(null);
+    invite(email, role).then(
+      () => setEmail(""),
+      (error: unknown) => setProblem(toProblem(error)),
+    );
+  };
+  return (
+    <form onSubmit={submit} noValidate>
+      <h3>Invite somebody</h3>
+      {problem !== null && problem.code !== "invalid" && (
+        <Note kind="bad" title={problem.message} />
+      )}
+      <Field
+        label="E-mail address"
+        type="email"
+        value={email}
+        onChange={setEmail}
+        required
+        error={problem?.fields.get("/email") ?? ""}
+      />
+      <Field
+        label="Role"
+        value={role}
+        onChange={setRole}
+        required
+        options={ASSIGNABLE.filter((one) => isAtLeast(own, one)).map((one) => ({
+          value: one,
+          name: one,
+        }))}
+      />
+      <button type="submit" className="button primary">
+        Invite
+      </button>
+    </form>
+  );
+}
