@@ -726,6 +726,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-runs/{run_id}/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Propose a decision
+         * @description Says what the caller would decide at an open gate; a human still decides.
+         *
+         *     The gate keeps its digest, and a verdict on what was seen before the proposal still counts. A
+         *     newer proposal of the same proposer replaces the earlier one.
+         *
+         *     Needs the role `member`.
+         */
+        post: operations["propose_decision"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/process-runs/{run_id}/cancel": {
         parameters: {
             query?: never;
@@ -1362,6 +1387,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    proposal_made: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A person or machine proposed a decision at a gate
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_proposal_made"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     run_ended: {
         parameters: {
             query?: never;
@@ -1430,6 +1475,7 @@ export interface components {
         Actor: {
             user: string;
             token: string | null;
+            kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
         };
         /**
          * ApiKey
@@ -1530,6 +1576,10 @@ export interface components {
             event: {
                 [key: string]: unknown;
             };
+            /** @description `autopilot` for what the service does by itself. */
+            by: string | null;
+            by_kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
+            on_behalf_of: string | null;
             change: components["schemas"]["Change"] | null;
         };
         /**
@@ -1774,6 +1824,8 @@ export interface components {
             /** Format: date-time */
             at: string;
             by: string | null;
+            by_kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
+            on_behalf_of: string | null;
             reason: string | null;
         };
         /**
@@ -1783,10 +1835,13 @@ export interface components {
         Event: {
             seq: number;
             /** @enum {string} */
-            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "run_ended";
+            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "run_ended";
             /** Format: date-time */
             at: string;
+            /** @description `autopilot` for what the service does by itself. */
             by?: string | null;
+            by_kind?: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
+            on_behalf_of?: string | null;
             via?: string | null;
             step_id?: string | null;
             visit?: number | null;
@@ -1803,6 +1858,10 @@ export interface components {
             effects?: components["schemas"]["PlannedCall"][] | null;
             decision?: string | null;
             comment?: string | null;
+            confidence?: number | null;
+            form?: {
+                [key: string]: unknown;
+            } | null;
             reason?: string | null;
             branch?: string | null;
             request?: components["schemas"]["Call"] | null;
@@ -1879,6 +1938,7 @@ export interface components {
             missing: string[];
             effect: components["schemas"]["Call"] | null;
             effects: components["schemas"]["PlannedCall"][];
+            proposals: components["schemas"]["Proposal"][];
         };
         /**
          * GateChanged
@@ -2144,6 +2204,7 @@ export interface components {
             /** @enum {string} */
             kind: "person" | "service" | "agent";
             companies: components["schemas"]["Membership"][];
+            second_factor: boolean;
         };
         /**
          * PageSession
@@ -2245,6 +2306,59 @@ export interface components {
             outcome?: ("not_applied" | "unknown") | null;
         };
         /**
+         * Proposal
+         * @description What somebody would decide at a gate; the latest of each proposer.
+         * @example {
+         *       "at": "2026-03-02T09:02:00Z",
+         *       "by": "triage agent",
+         *       "by_kind": "agent",
+         *       "comment": "meets criteria 2 and 3",
+         *       "confidence": 0.86,
+         *       "decision": "approved",
+         *       "form": null
+         *     }
+         */
+        Proposal: {
+            by: string;
+            /** @enum {string} */
+            by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            decision: string;
+            comment: string | null;
+            confidence: number | null;
+            form: {
+                [key: string]: unknown;
+            } | null;
+            /** Format: date-time */
+            at: string;
+        };
+        /**
+         * ProposeDecision
+         * @description What the caller would decide at a gate; it closes nothing.
+         * @example {
+         *       "comment": "meets criteria 2 and 3",
+         *       "confidence": 0.86,
+         *       "decision": "approved",
+         *       "gate": "signoff"
+         *     }
+         */
+        ProposeDecision: {
+            gate: string;
+            decision: string;
+            /** @default null */
+            comment: string | null;
+            /** @default null */
+            confidence: number | null;
+            /**
+             * @description At most 8192 bytes of JSON.
+             * @default null
+             */
+            form: {
+                [key: string]: unknown;
+            } | null;
+            /** @default null */
+            digest: string | null;
+        };
+        /**
          * RecoveryCodes
          * @description Codes that each stand in once for one of the app.
          * @example {
@@ -2337,6 +2451,8 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             version: number;
             created_by: string;
+            /** @enum {string} */
+            created_by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -2384,6 +2500,8 @@ export interface components {
             error: components["schemas"]["Failure"] | null;
             version: number;
             created_by: string;
+            /** @enum {string} */
+            created_by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
             /** Format: date-time */
             created_at: string;
             /** Format: date-time */
@@ -2555,6 +2673,7 @@ export interface components {
             /** @enum {string} */
             tier: "low" | "medium" | "high" | "critical";
             resolved_by: string | null;
+            resolved_by_kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
             reason: string | null;
             verdict: components["schemas"]["Verdict"] | null;
             /** Format: date-time */
@@ -2587,6 +2706,9 @@ export interface components {
             inputs: {
                 [key: string]: unknown;
             } | null;
+            /** @enum {string} */
+            by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            on_behalf_of: string | null;
         };
         /**
          * Webhook
@@ -2620,7 +2742,7 @@ export interface components {
         WebhookDefinition: {
             url: string;
             /** @default null */
-            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "run_ended")[] | null;
+            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "run_ended")[] | null;
             /** @default null */
             description: string | null;
         };
@@ -2894,6 +3016,8 @@ export type PlannedCall = components['schemas']['PlannedCall'];
 export type Policy = components['schemas']['Policy'];
 export type PolicyChange = components['schemas']['PolicyChange'];
 export type ProblemDetails = components['schemas']['ProblemDetails'];
+export type Proposal = components['schemas']['Proposal'];
+export type ProposeDecision = components['schemas']['ProposeDecision'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
 export type Registration = components['schemas']['Registration'];
 export type ResumeRun = components['schemas']['ResumeRun'];
@@ -4418,7 +4542,8 @@ export interface operations {
                      *                 "connector_version": 1
                      *               }
                      *             }
-                     *           ]
+                     *           ],
+                     *           "proposals": []
                      *         },
                      *         "parked_gates": [
                      *           "signoff"
@@ -4470,7 +4595,8 @@ export interface operations {
                      *                   "connector_version": 1
                      *                 }
                      *               }
-                     *             ]
+                     *             ],
+                     *             "proposals": []
                      *           }
                      *         ],
                      *         "auto_resolve": true,
@@ -4523,7 +4649,8 @@ export interface operations {
                      *               "documents": 4
                      *             },
                      *             "attempts": 0,
-                     *             "error": null
+                     *             "error": null,
+                     *             "resolved_by_kind": "autopilot"
                      *           },
                      *           {
                      *             "step_id": "signoff",
@@ -4540,7 +4667,8 @@ export interface operations {
                      *             "request": null,
                      *             "output": null,
                      *             "attempts": 0,
-                     *             "error": null
+                     *             "error": null,
+                     *             "resolved_by_kind": null
                      *           }
                      *         ],
                      *         "version": 13,
@@ -4548,7 +4676,8 @@ export interface operations {
                      *         "created_at": "2026-01-01T09:00:00Z",
                      *         "updated_at": "2026-01-01T09:00:00Z",
                      *         "completed_at": null,
-                     *         "ended": null
+                     *         "ended": null,
+                     *         "created_by_kind": "person"
                      *       }
                      *     ]
                      */
@@ -4624,6 +4753,66 @@ export interface operations {
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
             507: components["responses"]["Problem507"];
+        };
+    };
+    propose_decision: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "comment": "meets criteria 2 and 3",
+                 *       "confidence": 0.86,
+                 *       "decision": "approved",
+                 *       "gate": "signoff"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ProposeDecision"];
+            };
+        };
+        responses: {
+            /** @description Propose a decision */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "at": "2026-03-02T09:02:00Z",
+                     *       "by": "triage agent",
+                     *       "by_kind": "agent",
+                     *       "comment": "meets criteria 2 and 3",
+                     *       "confidence": 0.86,
+                     *       "decision": "approved",
+                     *       "form": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Proposal"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
         };
     };
     cancel_run: {
@@ -4803,7 +4992,10 @@ export interface operations {
                      *         "role": "manager",
                      *         "signals": [],
                      *         "step_id": "signoff",
-                     *         "visit": 1
+                     *         "visit": 1,
+                     *         "by": "autopilot",
+                     *         "by_kind": "autopilot",
+                     *         "on_behalf_of": null
                      *       }
                      *     ]
                      */
@@ -5027,7 +5219,8 @@ export interface operations {
                      *           "when": "2026-01-01T09:00:00Z",
                      *           "who": {
                      *             "token": "session",
-                     *             "user": "ada@example.test"
+                     *             "user": "ada@example.test",
+                     *             "kind": "person"
                      *           },
                      *           "why": null
                      *         },
@@ -5062,7 +5255,10 @@ export interface operations {
                      *         },
                      *         "hash": "sha256:90540ca130dac7a9d5b575e6fcb9afcfbc8c79926ca875c0cfe7c2659b5a1b1d",
                      *         "previous": "sha256:ce416399566a29c53c6951c4d6222b8ab5377256a173085982918850831f38ed",
-                     *         "seq": 3
+                     *         "seq": 3,
+                     *         "by": "ada@example.test",
+                     *         "by_kind": "person",
+                     *         "on_behalf_of": null
                      *       }
                      *     ]
                      */
@@ -5403,7 +5599,9 @@ export interface operations {
                      *           },
                      *           "signal": null,
                      *           "step_id": "pull-chart",
-                     *           "visit": 1
+                     *           "visit": 1,
+                     *           "by_kind": "autopilot",
+                     *           "on_behalf_of": null
                      *         }
                      *       }
                      *     ]
@@ -5697,7 +5895,10 @@ export interface operations {
                      *         "error": null,
                      *         "created_at": "2026-01-01T09:00:00Z",
                      *         "last_attempt_at": "2026-01-01T09:00:00Z",
-                     *         "next_attempt_at": null
+                     *         "next_attempt_at": null,
+                     *         "by": "autopilot",
+                     *         "by_kind": "autopilot",
+                     *         "on_behalf_of": null
                      *       }
                      *     ]
                      */
@@ -5934,7 +6135,9 @@ export interface operations {
                  *           "template_version": 2,
                  *           "traceparent": null,
                  *           "vertical": "prior-auth",
-                 *           "via": "session"
+                 *           "via": "session",
+                 *           "by_kind": "person",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -5991,14 +6194,16 @@ export interface operations {
                  *           "seq": 2,
                  *           "type": "step_entered",
                  *           "at": "2026-01-01T09:00:00Z",
-                 *           "by": null,
+                 *           "by": "autopilot",
                  *           "kind": "task",
                  *           "source": null,
                  *           "step_id": "pull-chart",
                  *           "tier": "low",
                  *           "via": null,
                  *           "visit": 1,
-                 *           "waiting": false
+                 *           "waiting": false,
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -6060,7 +6265,9 @@ export interface operations {
                  *           "reason": "facts[\"match-criteria\"].met == true holds",
                  *           "request": null,
                  *           "step_id": "criteria",
-                 *           "visit": 1
+                 *           "visit": 1,
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -6135,7 +6342,9 @@ export interface operations {
                  *           },
                  *           "signal": null,
                  *           "step_id": "pull-chart",
-                 *           "visit": 1
+                 *           "visit": 1,
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -6234,7 +6443,10 @@ export interface operations {
                  *           "role": "manager",
                  *           "signals": [],
                  *           "step_id": "signoff",
-                 *           "visit": 1
+                 *           "visit": 1,
+                 *           "by": "autopilot",
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -6299,7 +6511,76 @@ export interface operations {
                  *           "step_id": "signoff",
                  *           "traceparent": null,
                  *           "via": "session",
-                 *           "visit": 1
+                 *           "visit": 1,
+                 *           "by_kind": "person",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_proposal_made: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "proposal_made",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 13,
+                 *           "type": "proposal_made",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "triage agent",
+                 *           "comment": "meets criteria 2 and 3",
+                 *           "confidence": 0.86,
+                 *           "decision": "approved",
+                 *           "digest": null,
+                 *           "form": null,
+                 *           "step_id": "signoff",
+                 *           "via": "api_key",
+                 *           "visit": 1,
+                 *           "by_kind": "agent",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
@@ -6356,13 +6637,15 @@ export interface operations {
                  *           "seq": 21,
                  *           "type": "run_ended",
                  *           "at": "2026-01-01T09:00:00Z",
-                 *           "by": null,
+                 *           "by": "autopilot",
                  *           "error": null,
                  *           "outcome": "authorized",
                  *           "reason": null,
                  *           "status": "completed",
                  *           "via": null,
-                 *           "was": null
+                 *           "was": null,
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
                  *         }
                  *       }
                  *     }
