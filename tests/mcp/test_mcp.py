@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import re
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,6 +21,7 @@ from tests.programs import announced
 from tests.web.operators import Operator
 from tests.web.support import House, Person
 
+GUIDE = Path("docs/agents.md").absolute()
 TOOLS = {"list_templates", "get_canvas", "list_gates", "get_run", "get_run_events", "start_run", "propose"}
 AGENT = {"name": "triage agent", "role": "member", "kind": "agent"}
 
@@ -133,8 +136,10 @@ async def test_a_proposal_goes_to_the_service_and_decides_nothing(house: House, 
     async with over_stdio(house, key) as agent:
         unknown = {"run_id": "01900000-0000-7000-8000-000000000000", "gate": "signoff", "decision": "approved"}
         assert "not_found" in await refused(agent, "propose", **unknown)
-        await agent.call_tool("propose", {**unknown, "run_id": run["id"], "confidence": 0.9})
-    assert (await ann.run(run))["status"] == "parked"
+        made = await said(agent, "propose", **{**unknown, "run_id": run["id"]}, confidence=0.9, comment="It fits.")
+        assert (made["by"], made["by_kind"]) == ("triage agent", "agent")
+    (proposal,) = (now := await ann.run(run))["gate"]["proposals"]
+    assert (now["status"], proposal["by"], proposal["confidence"]) == ("parked", "triage agent", 0.9)
 
 
 @pytest.mark.parametrize(
@@ -160,3 +165,18 @@ async def test_without_the_sdk_the_command_says_what_to_install(
     result = await Operator("http://127.0.0.1:1", tmp_path).says("mcp")
     assert result.exit_code != 0
     assert "penstock[mcp]" in result.output
+
+
+async def test_the_agent_of_the_guide_reads_explains_and_proposes(
+    house: House, key: str, ann: Person, tmp_path: Path
+) -> None:
+    run = await ann.start("prior-auth")
+    script = tmp_path / "agent.py"
+    script.write_text(re.findall(r"```python\n(.*?)```", GUIDE.read_text(encoding="utf-8"), re.DOTALL)[0])
+    env = {**environment(house, key), "PYTHONPATH": str(Path.cwd())}
+    agent = await asyncio.create_subprocess_exec(sys.executable, script, stdout=asyncio.subprocess.PIPE, env=env)
+    printed = (await agent.communicate())[0].decode()
+    assert agent.returncode == 0
+    assert printed.strip() in GUIDE.read_text(encoding="utf-8")
+    now = await ann.run(run)
+    assert (now["status"], now["gate"]["proposals"][0]["by"]) == ("parked", "triage agent")
