@@ -20,7 +20,9 @@ from daemon.commands.backup import backup, restore
 from daemon.commands.base import AsJson, DataDir, error_exit, print_result, settings_of, without_password
 from daemon.commands.doctor import doctor
 from daemon.commands.migrate import migrate
+from daemon.commands.people import members as people
 from daemon.commands.people.api_keys import api_keys
+from daemon.commands.people.groups import groups
 from daemon.keys.keyring import KeyFileRefused
 from daemon.mcp.command import mcp
 from daemon.model import SchemaMismatch
@@ -52,6 +54,9 @@ app.add_typer(audit.audit, name="audit")
 app.command("register")(session.register_company)
 app.command()(session.login)
 app.command()(session.logout)
+app.command()(people.whoami)
+app.add_typer(people.members, name="members")
+app.add_typer(groups, name="groups")
 app.add_typer(sessions.sessions, name="sessions")
 app.add_typer(runs.runs, name="runs")
 app.add_typer(templates.templates, name="templates")

@@ -3,11 +3,12 @@
 from daemon.client.api import Penstock
 from daemon.client.errors import Problem, Unreachable
 from daemon.client.transport import Patience
-from daemon.contract.accounts import Account, ActiveSession, Session
+from daemon.contract.accounts import Account, ActiveSession, Membership, OwnAccount, Session
 from daemon.contract.api_keys import ApiKey, NewApiKey
 from daemon.contract.audit import Checkpoint
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
+from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
 from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Proposal, Run, TraceEntry, Verdict
 from daemon.contract.service import Health
@@ -31,10 +32,16 @@ __all__ = [
     "Failure",
     "Gate",
     "GateChanged",
+    "Group",
     "Health",
+    "InvitationDetails",
+    "InvitedMember",
+    "Member",
+    "Membership",
     "NewApiKey",
     "NewWebhook",
     "Node",
+    "OwnAccount",
     "Patience",
     "Penstock",
     "PlannedCall",

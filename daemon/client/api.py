@@ -9,11 +9,11 @@ from typing import Any, Self
 
 from pydantic import RootModel, TypeAdapter
 
-from daemon.client.base import BaseClient
 from daemon.client.errors import Problem
+from daemon.client.people import PeopleClient
 from daemon.client.streams import follow_company, follow_run
 from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, lines, path
-from daemon.contract.accounts import Account, ActiveSession, Session
+from daemon.contract.accounts import ActiveSession, OwnAccount, Session
 from daemon.contract.api_keys import ApiKey, NewApiKey
 from daemon.contract.audit import Checkpoint
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
@@ -38,7 +38,7 @@ WEBHOOKS = TypeAdapter(list[Webhook])
 DELIVERIES = TypeAdapter(list[Delivery])
 
 
-class Penstock(BaseClient):
+class Penstock(PeopleClient):
     """A service, as the holder of a token sees it: `async with Penstock(address, token) as api: …`.
 
     A request that changes something carries an Idempotency-Key. It is repeated under that key when
@@ -59,18 +59,28 @@ class Penstock(BaseClient):
         return self._transport.token
 
     async def register(
-        self, email: str, password: str, company_name: str, name: str | None = None, *, key: str | None = None
+        self,
+        email: str,
+        password: str,
+        company_name: str | None = None,
+        name: str | None = None,
+        *,
+        invitation: str | None = None,
+        key: str | None = None,
     ) -> Session:
-        """Make a company and its first user, and go on as that user."""
-        body = _given(email=email, password=password, company_name=company_name, name=name)
-        return await self._log_in("/auth/register", body, keyed(key))
+        """Make a company, or join the one of an `invitation`'s token, and go on there."""
+        body = _given(email=email, password=password, company_name=company_name, name=name, invitation=invitation)
+        return await self._enter(ApiRequest("POST", "/auth/register", body=body, headers=keyed(key)))
 
-    async def login(self, email: str, password: str, *, code: str | None = None) -> Session:
-        """Log in, and go on with the token.
+    async def login(
+        self, email: str, password: str, *, code: str | None = None, company_id: str | None = None
+    ) -> Session:
+        """Log in to that company, or to the one used last, and go on with the token.
 
         Where a code of a second factor is needed, too, the Problem has `second_factor` in `more`.
         """
-        return await self._log_in("/auth/login", _given(email=email, password=password, code=code), {})
+        body = _given(email=email, password=password, code=code, company_id=company_id)
+        return await self._enter(ApiRequest("POST", "/auth/login", body=body))
 
     async def logout(self) -> None:
         """Revoke the token, at once and for good."""
@@ -81,8 +91,9 @@ class Penstock(BaseClient):
                 raise  # else it counts no longer, perhaps since a response was lost
         self._transport.token = ""
 
-    async def me(self) -> Account:
-        return await self._get(Account, "auth", "me")
+    async def me(self) -> OwnAccount:
+        """Who makes the requests, and the companies to switch to."""
+        return await self._get(OwnAccount, "auth", "me")
 
     async def change_password(self, current: str, new: str) -> None:
         """Replace the password; all other sessions of the account end."""
@@ -328,11 +339,6 @@ class Penstock(BaseClient):
         return await self._post(
             Delivery, path("webhooks", webhook_id, "deliveries", delivery_id, "redeliver"), {}, key=key
         )
-
-    async def _log_in(self, address: str, body: Mapping[str, str], headers: Mapping[str, str]) -> Session:
-        session = (await self._transport.send(ApiRequest("POST", address, body=body, headers=headers))).read(Session)
-        self._transport.token = session.token
-        return session
 
 
 def _given(**members: Any) -> dict[str, Any]:

@@ -21,6 +21,8 @@ from daemon.client import (
     Event,
     Gate,
     GateChanged,
+    Member,
+    OwnAccount,
     PlannedCall,
     Proposal,
     Run,
@@ -29,6 +31,7 @@ from daemon.client import (
     TraceEntry,
     Webhook,
 )
+from daemon.client import Group as People
 from daemon.commands.ahead import Ahead, ahead
 from daemon.commands.base import echo
 from daemon.runtime.terminal import clean
@@ -236,6 +239,28 @@ def api_keys(found: Iterable[ApiKey]) -> Table:
         expires, used = (None if at is None else time(at) for at in (one.expires_at, one.last_used_at))
         _row(table, one.id, one.name, one.kind, one.role, one.prefix, expires or "never", used or "never")
     return table
+
+
+def members(found: Iterable[Member]) -> Table:
+    table = _table("member", "email", "name", "role", "status", "invited by")
+    for one in found:
+        _row(table, one.id, one.email, one.name, one.role, one.status, one.invited_by)
+    return table
+
+
+def groups(found: Iterable[People]) -> Table:
+    table = _table("group", "members")
+    for one in found:
+        _row(table, one.name, ", ".join(one.members))
+    return table
+
+
+def account(one: OwnAccount) -> Group:
+    """Who somebody is, and the companies of that person."""
+    table = _table("company", "name", "role", "current")
+    for each in one.companies:
+        _row(table, each.id, each.name, each.role, "yes" if each.id == one.company.id else "")
+    return Group(text(f"{one.user.email}  {one.kind}  {one.role} of {one.company.name}"), table)
 
 
 def deliveries(found: Iterable[Delivery]) -> Table:

@@ -1,0 +1,71 @@
+"""The API of people: members, invitations, groups and companies, as methods."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from pydantic import TypeAdapter
+
+from daemon.client.base import BaseClient
+from daemon.client.transport import ApiRequest, keyed, path
+from daemon.contract.accounts import Session
+from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
+
+MEMBERS = TypeAdapter(list[Member])
+GROUPS = TypeAdapter(list[Group])
+
+
+class PeopleClient(BaseClient):
+    """The people of companies."""
+
+    def members(self, company_id: str) -> AsyncIterator[Member]:
+        """The people of the company, and those invited to it."""
+        return self._all(path("companies", company_id, "members"), MEMBERS)
+
+    async def invite(self, company_id: str, email: str, role: str, *, key: str | None = None) -> InvitedMember:
+        """Invite a person, or replace an invitation; this response alone has the token."""
+        body = {"email": email, "role": role}
+        return await self._post(InvitedMember, path("companies", company_id, "members"), body, key=key)
+
+    async def change_role(self, company_id: str, member_id: str, role: str) -> Member:
+        """Give a member another role, which counts from the answer on."""
+        request = ApiRequest("PATCH", path("companies", company_id, "members", member_id), body={"role": role})
+        return (await self._transport.send(request)).read(Member)
+
+    async def remove_member(self, company_id: str, member_id: str) -> None:
+        """End a membership or withdraw an invitation; no error when there is none."""
+        await self._delete("companies", company_id, "members", member_id)
+
+    async def hand_over(self, company_id: str, member_id: str, *, key: str | None = None) -> Member:
+        """Make another member the owner; the caller becomes an admin."""
+        return await self._post(Member, path("companies", company_id, "owner"), {"member_id": member_id}, key=key)
+
+    async def invitation(self, token: str) -> InvitationDetails:
+        """What an invitation is for."""
+        return await self._post_once(InvitationDetails, "auth", "invitation", body={"token": token})
+
+    async def accept_invitation(self, token: str, *, key: str | None = None) -> Session:
+        """Join a company, and go on there."""
+        request = ApiRequest("POST", "/invitations/accept", body={"token": token}, headers=keyed(key))
+        return await self._enter(request)
+
+    async def switch(self, company_id: str) -> Session:
+        """Go on in another company of the same person."""
+        return await self._enter(ApiRequest("POST", "/auth/switch", body={"company_id": company_id}, repeatable=False))
+
+    def groups(self, company_id: str) -> AsyncIterator[Group]:
+        return self._all(path("companies", company_id, "groups"), GROUPS)
+
+    async def put_group(self, company_id: str, name: str, members: Sequence[str]) -> Group:
+        """Create a group, or replace its members, given by their ids."""
+        return await self._put(Group, "companies", company_id, "groups", name, body={"members": list(members)})
+
+    async def delete_group(self, company_id: str, name: str) -> None:
+        """Delete a group; no error when there is none."""
+        await self._delete("companies", company_id, "groups", name)
+
+    async def _enter(self, request: ApiRequest) -> Session:
+        """Send what gives a session, and go on with its token."""
+        session = (await self._transport.send(request)).read(Session)
+        self._transport.token = session.token
+        return session

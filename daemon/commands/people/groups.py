@@ -1,0 +1,63 @@
+"""`penstock groups`: list, write, delete."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from daemon.client import Group, Penstock
+from daemon.commands import display
+from daemon.commands.base import AsJson, error_exit, print_result
+from daemon.commands.people.members import LISTED_MAX, member_named
+from daemon.commands.remote import Token, Url, perform, taken
+from daemon.runtime import exit_codes
+
+Name = Annotated[str, typer.Argument(help="Name of the group.")]
+groups = typer.Typer(help="Groups of members.", no_args_is_help=True)
+
+
+@groups.command("ls")
+def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """List the groups with the ids of their members."""
+
+    async def work(api: Penstock) -> list[Group]:
+        return await taken(api.groups((await api.me()).company.id), LISTED_MAX)
+
+    display.show_result(perform(url, token, work), display.groups, as_json=as_json)
+
+
+@groups.command("put")
+def put(
+    name: Name,
+    who: Annotated[list[str] | None, typer.Argument(help="E-mail addresses or ids of all its members.")] = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Create a group, or replace its members."""
+
+    async def work(api: Penstock) -> Group:
+        company_id = (await api.me()).company.id
+        return await api.put_group(company_id, name, [await member_named(api, company_id, one) for one in who or ()])
+
+    display.show_result(perform(url, token, work), lambda one: display.groups([one]), as_json=as_json)
+
+
+@groups.command("rm")
+def rm(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Delete a group; its members stay in the company."""
+    if not yes and not typer.confirm(f"Delete {name}?", err=True):
+        raise error_exit("Nothing was deleted.", exit_codes.REFUSED)
+
+    async def work(api: Penstock) -> None:
+        await api.delete_group((await api.me()).company.id, name)
+
+    perform(url, token, work)
+    print_result({"deleted": name}, f"{name} was deleted", as_json=as_json)

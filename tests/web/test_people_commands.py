@@ -1,0 +1,92 @@
+"""The commands about people, as an operator gives them to the real service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from structlog.testing import capture_logs
+
+from daemon.client import Penstock, Problem
+from tests.web.operators import Operator
+from tests.web.support import PASSWORD, Person
+
+REFUSED = 1
+GRACE = "grace@grace.test"
+
+
+@pytest.fixture(autouse=True)
+def _silent() -> Iterator[None]:
+    """The service runs beside the commands, whose output is theirs alone."""
+    with capture_logs():
+        yield
+
+
+async def test_a_person_is_invited_promoted_put_into_a_group_and_removed(operator: Operator, ann: Person) -> None:
+    token = (await operator.reads("members", "invite", GRACE, "--role", "viewer"))["invitation"]["token"]
+    listed = {one["email"]: one["status"] for one in await operator.reads("members", "ls")}
+    assert listed == {ann.email: "active", GRACE: "pending"}
+    async with Penstock(operator.url) as grace:
+        assert (await grace.invitation(token)).role == "viewer"
+        await grace.register(GRACE, PASSWORD, invitation=token)
+        assert (await operator.reads("members", "role", GRACE.upper(), "manager"))["role"] == "manager"
+        me = await grace.me()
+        assert (me.role, me.company.id) == ("manager", ann.session["company"]["id"])
+        assert (await operator.reads("groups", "put", "nurses", GRACE))["members"] == [me.member_id]
+        assert [one["name"] for one in await operator.reads("groups", "ls")] == ["nurses"]
+        assert (await operator.says("members", "rm", GRACE, "--yes")).exit_code == 0
+        with pytest.raises(Problem) as refused:
+            await grace.me()
+        assert refused.value.status == 401
+    assert (await operator.reads("groups", "ls"))[0]["members"] == []
+    assert (await operator.says("groups", "rm", "nurses", "--yes")).exit_code == 0
+    assert await operator.reads("groups", "ls") == []
+
+
+async def test_a_person_of_two_companies_goes_from_one_to_the_other(operator: Operator, ann: Person) -> None:
+    token = (await operator.reads("members", "invite", GRACE))["invitation"]["token"]
+    there = ann.session["company"]["id"]
+    async with Penstock(operator.url) as grace:
+        here = (await grace.register(GRACE, PASSWORD, "Grace inc")).company.id
+        assert (await grace.accept_invitation(token)).company.id == there
+        assert (await grace.switch(here)).company.id == here
+        assert (await grace.login(GRACE, PASSWORD, company_id=there)).role == "member"
+        assert {one.id for one in (await grace.me()).companies} == {here, there}
+
+
+async def test_a_company_is_handed_over(operator: Operator, ann: Person) -> None:
+    token = (await operator.reads("members", "invite", GRACE))["invitation"]["token"]
+    company_id = ann.session["company"]["id"]
+    async with Penstock(operator.url) as grace, Penstock(operator.url, ann.token) as api:
+        await grace.register(GRACE, PASSWORD, invitation=token)
+        heir = (await grace.me()).member_id
+        assert heir is not None
+        assert (await api.hand_over(company_id, heir)).role == "owner"
+        assert ((await grace.me()).role, (await api.me()).role) == ("owner", "admin")
+
+
+async def test_somebody_is_told_who_they_are(operator: Operator, ann: Person) -> None:
+    said = await operator.says("whoami")
+    assert said.exit_code == 0, said.output
+    assert f"{ann.email}  person  owner" in said.stdout
+    assert (await operator.reads("whoami"))["kind"] == "person"
+
+
+async def test_tables_and_the_token_of_an_invitation_are_printed(operator: Operator) -> None:
+    invited = await operator.says("members", "invite", GRACE)
+    assert "invitation, until " in invited.stdout
+    for words in (
+        ("members", "ls"),
+        ("members", "role", GRACE, "admin"),
+        ("groups", "put", "nobody"),
+        ("groups", "ls"),
+    ):
+        said = await operator.says(*words)
+        assert said.exit_code == 0, said.output
+
+
+async def test_nobody_is_removed_unasked_nor_a_stranger_changed(operator: Operator, ann: Person) -> None:
+    assert (await operator.says("members", "rm", ann.email, types="n\n")).exit_code == REFUSED
+    assert (await operator.says("groups", "rm", "nurses", types="n\n")).exit_code == REFUSED
+    stranger = await operator.says("members", "role", "who@who.test", "admin")
+    assert (stranger.exit_code, "no member" in stranger.output) == (REFUSED, True)
