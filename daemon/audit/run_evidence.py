@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from actors.core.canonical import canonical
-from daemon.audit.changes import attribution_of, change_of
+from daemon.audit.changes import attribution_of, change_of, without_kind
 from daemon.model.chain import ChainWalk, hash_of_text, hashes, text_of_hash
 from daemon.model.evidence import Checkpoint, Proof, SealedCommit, checkpoint, leaf
 
@@ -62,12 +62,14 @@ def walked(walk: ChainWalk, commits: Iterable[SealedCommit]) -> Iterator[bytes]:
             previous = digest
 
 
-def chained(seq: int, line: bytes, previous: bytes, digest: bytes) -> bytes:
-    """An event with its place in the chain, as stored."""
+def chained(seq: int, line: bytes, previous: bytes, digest: bytes, *, earlier: bool = False) -> bytes:
+    """An event with its place in the chain, as stored; perhaps in the form of earlier versions."""
     event = json.loads(line)
-    change, who = canonical(change_of(event)), canonical(attribution_of(event))
-    place = canonical({"hash": text_of_hash(digest), "previous": text_of_hash(previous), "seq": seq})
-    return b'{%s,"change":%s,"event":%s,%s' % (who[1:-1].encode(), change.encode(), line, place[1:].encode())
+    change, place = change_of(event), {"hash": text_of_hash(digest), "previous": text_of_hash(previous), "seq": seq}
+    who = {"change": without_kind(change)} if earlier else {"change": change, **attribution_of(event)}
+    if "on_behalf_of" in who:
+        place["on_behalf_of"] = who.pop("on_behalf_of")
+    return b'%s,"event":%s,%s' % (canonical(who)[:-1].encode(), line, canonical(place)[1:].encode())
 
 
 def read(document: Any) -> RunEvidence:

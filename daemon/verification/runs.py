@@ -88,7 +88,7 @@ class _Chain:
                 line = canonical(one["event"]).encode()
                 head = extended(before, [line])
                 yield from self._event(seq, one, before, head)
-                self.written.append(chained(seq, line, before, head))
+                self.written.append(chained(seq, line, before, head, earlier=ATTRIBUTION.isdisjoint(one)))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             yield Finding("chain", f"{where}, event {len(self.written) + 1}", f"it is no event of a run: {error!r}")
             return
@@ -116,7 +116,7 @@ class _Chain:
         if who and who != attribution_of(one["event"]):
             yield Finding("changes", where, "it is not by the one whom its event names")
         change = change_of(one["event"])
-        if one["change"] not in (change, without_kind(change)):
+        if one["change"] != (change if who else without_kind(change)):
             yield Finding("changes", where, "the change is not that of its event")
 
 

@@ -83,23 +83,23 @@ def proof_of_another(raw: bytes, rng: Rng, other: bytes) -> bytes:
     document, theirs = json.loads(raw), json.loads(other)
     for name in rng.choice([["proof"], ["leaf"], ["checkpoint"], ["proof", "leaf"], ["head"], ["proof", "checkpoint"]]):
         document[name] = theirs[name]
-    return _form(document)
+    return form(document)
 
 
 def number_moved(raw: bytes, rng: Rng, _: bytes) -> bytes:
     document = json.loads(raw)
     document["leaf"]["number"] += rng.choice([-1, 1, 2, 64])
-    return _form(document)
+    return form(document)
 
 
 def rewritten(document: Document, events: list[Any]) -> bytes:
     try:
         return written(document, events)
     except (KeyError, TypeError):  # what people did cannot be told of such an event
-        return _form({**document, "events": [{**one, "event": {}} for one in document["events"]]})
+        return form({**document, "events": [{**one, "event": {}} for one in document["events"]]})
 
 
-def _form(document: Document) -> bytes:
+def form(document: Document) -> bytes:
     hash_of_text(document["head"])
     rest = canonical({name: value for name, value in document.items() if name != "events"})
     return f'{{"events":{canonical(document["events"])},{rest[1:]}'.encode()
