@@ -29,11 +29,10 @@ from actors.core.messages import (
     Wake,
     kept_kind,
 )
-from actors.core.proposals import make_proposal
 from actors.core.run import Run, Visit
 from actors.core.template import Template
 from actors.core.turn import Turn
-from actors.core.verdicts import give_verdict
+from actors.core.verdicts import give_verdict, make_proposal
 
 STEPS_MAX = 10_000
 

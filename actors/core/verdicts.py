@@ -1,4 +1,4 @@
-"""What a human's verdict does: whether it counts, and where each decision leads."""
+"""What a human's verdict does, and what is proposed to the human who decides."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from actors.core.approvals import Standing, differs
 from actors.core.authority import ACTIONS, refusal
 from actors.core.calls import Missing, Request, sendable
 from actors.core.kinds import end_run, enter, leave, perform
-from actors.core.messages import CallSettled, Rejected, Resume, VerdictGiven
+from actors.core.messages import CallSettled, ProposalMade, Propose, Rejected, Resume, VerdictGiven, kept_kind
 from actors.core.run import DONE, RETRY, Gate, Run, Visit
 from actors.core.supplied import completed, unseen
 from actors.core.template import APPROVED, DENIED, Kind
 from actors.core.turn import COMPLETE, Turn
 
 Follow = Callable[[Turn, Visit, Resume, Request | Missing | None], None]
+PROPOSALS_MAX = 20
+"""Proposals that a gate shows at a visit: one of each proposer."""
+
+PROPOSED_MAX = 100
+"""Proposals that are made at a visit, with those that newer ones have replaced."""
 
 
 def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
@@ -23,7 +28,7 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
     run = turn.run
     visit = next((v for v in run.parked if v.step_id == message.gate), None)
     if visit is None or visit.gate is None:
-        return not_here(run, message.gate)
+        return _not_here(run, message.gate)
     gate, now = visit.gate, turn.stands(visit)
     if (refused := refusal(message.role, message.by_kind, ACTIONS["decide"], gate.role)) is not None:
         more = {"required": refused.required, "reason": refused.reason}
@@ -33,7 +38,7 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
     if (stale := _stale(turn, message, visit, now)) is not None:
         return stale
     if message.decision not in gate.decisions:
-        return no_such_decision(visit.step_id, gate)
+        return _no_such_decision(visit.step_id, gate)
     wrong, request = completed(turn, visit, message, now.request)
     if wrong is not None:
         return wrong
@@ -62,12 +67,12 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
     return None
 
 
-def no_such_decision(step_id: str, gate: Gate) -> Rejected:
+def _no_such_decision(step_id: str, gate: Gate) -> Rejected:
     detail = f"At {step_id} the decision is one of: {', '.join(gate.decisions)}."
     return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
 
 
-def not_here(run: Run, gate: str) -> Rejected:
+def _not_here(run: Run, gate: str) -> Rejected:
     """Why nothing is decided at that gate: the run is not parked, or parked elsewhere."""
     more: dict[str, Any] = {"run_status": run.status, "parked_at": None, "decided": None}
     closed = run.decided(gate)
@@ -140,3 +145,49 @@ VERDICTS: dict[tuple[Kind, str], Follow] = {
     ("end", DENIED): _end,
 }
 """Where a decision at a node of a kind leads, if not over the edges of that branch."""
+
+
+def make_proposal(turn: Turn, message: Propose) -> Rejected | None:
+    """Add a proposal to an open gate, or say why it is refused; nothing else changes."""
+    if (refused := refusal(message.role, message.by_kind, ACTIONS["propose"])) is not None:
+        more = {"required": refused.required, "reason": refused.reason}
+        return Rejected("forbidden", f"A proposal needs the role {refused.required}.", more)
+    visit = next((one for one in turn.run.parked if one.step_id == message.gate), None)
+    if visit is None or visit.gate is None:
+        return _not_here(turn.run, message.gate)
+    gate = visit.gate
+    if message.digest not in (None, turn.stands(visit).digest):
+        detail = "What was proposed on is not what stands at this gate now; read the run and propose again."
+        return Rejected("stale", detail, {"parked_at": turn.run.parked[0].step_id, "tag": turn.tag()})
+    if message.decision not in gate.decisions:
+        return _no_such_decision(visit.step_id, gate)
+    if (full := _full(gate, message)) is not None:
+        return full
+    turn.emit(
+        ProposalMade(
+            at=turn.at,
+            step_id=visit.step_id,
+            visit=visit.visit,
+            decision=message.decision,
+            by=message.by,
+            by_kind=kept_kind(message.by_kind),
+            via=message.via,
+            comment=message.comment,
+            confidence=message.confidence,
+            digest=message.digest,
+            form=message.form,
+        )
+    )
+    return None
+
+
+def _full(gate: Gate, message: Propose) -> Rejected | None:
+    """Whether the gate has as many proposals as it takes."""
+    replaces = any((one.by, one.by_kind) == (message.by, message.by_kind) for one in gate.proposals)
+    if not replaces and len(gate.proposals) >= PROPOSALS_MAX:
+        limit, detail = PROPOSALS_MAX, f"The gate shows {PROPOSALS_MAX} proposals already, which is all it takes."
+    elif gate.proposed >= PROPOSED_MAX:
+        limit, detail = PROPOSED_MAX, f"{PROPOSED_MAX} proposals were made at this gate, which is all it takes."
+    else:
+        return None
+    return Rejected("quota_exceeded", detail, {"budget": "proposals", "limit": limit})

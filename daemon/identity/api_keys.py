@@ -17,8 +17,8 @@ from daemon.keys.vault import API_KEY, SealBroken, Vault
 from daemon.model import Store
 from daemon.model.audit_events import Logged
 from daemon.model.chain import digest
+from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.people.api_keys import API_KEYS_MAX, ApiKey, KeyKind
-from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
 from daemon.runtime.ids import new_id
 
 PREFIX = "psk_"

@@ -13,7 +13,7 @@ from daemon.identity.passwords import Busy
 from daemon.mail.mails import Mails
 from daemon.model import Account, PasswordReset, Store
 from daemon.model.audit_events import SERVICE, Logged
-from daemon.model.people.password_events import PasswordResetRequested
+from daemon.model.events.passwords import PasswordResetRequested
 
 WAITING_MAX = 1_000
 LIFETIME = timedelta(hours=1)

@@ -12,8 +12,8 @@ from msgspec import structs
 from actors.core.authority import rank
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged, PolicyChanged
-from daemon.model.people.policies import Policy, StoredPolicy
-from daemon.model.sessions import PolicyRepository
+from daemon.model.events.policies import Policy, StoredPolicy
+from daemon.model.people.sessions import PolicyRepository
 
 
 class Policies:

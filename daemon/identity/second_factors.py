@@ -24,7 +24,7 @@ from daemon.model import SESSION, User
 from daemon.model.audit_events import Logged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
 from daemon.model.people.second_factors import Enrolment, SecondFactor
-from daemon.model.sessions import SecondFactorRepository
+from daemon.model.people.sessions import SecondFactorRepository
 
 ISSUER = "Penstock"
 FIELD = "second_factor"

@@ -1,6 +1,5 @@
 """Records and protocols that several packages share."""
 
-from daemon.model.accounts import Account, Accounts, Company, EmailTaken, Following, Joining, PasswordReset, User
 from daemon.model.connectors import (
     SESSION,
     CompanyKey,
@@ -10,7 +9,8 @@ from daemon.model.connectors import (
     StoredConnector,
 )
 from daemon.model.errors import DiskFull, FolderInUse, SchemaMismatch, StoreBroken
-from daemon.model.members import (
+from daemon.model.people.accounts import Account, Accounts, Company, EmailTaken, Following, Joining, PasswordReset, User
+from daemon.model.people.members import (
     AlreadyMember,
     Group,
     GroupEdit,
@@ -21,6 +21,16 @@ from daemon.model.members import (
     MemberRepository,
     Membership,
     PeopleChange,
+)
+from daemon.model.people.sessions import (
+    EpochChange,
+    RefreshHashes,
+    SessionEnd,
+    SessionKind,
+    SessionQuery,
+    SessionRepository,
+    TokenEpoch,
+    UserSession,
 )
 from daemon.model.repositories import (
     Ownership,
@@ -33,16 +43,6 @@ from daemon.model.repositories import (
     TemplateRepository,
 )
 from daemon.model.runs import ParkedRun, RecordedEvent, RunQuery, Runs
-from daemon.model.sessions import (
-    EpochChange,
-    RefreshHashes,
-    SessionEnd,
-    SessionKind,
-    SessionQuery,
-    SessionRepository,
-    TokenEpoch,
-    UserSession,
-)
 
 __all__ = [
     "SESSION",

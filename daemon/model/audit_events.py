@@ -10,10 +10,10 @@ from msgspec import Struct
 from actors.core.calls import Connector
 from actors.core.messages import EventBase
 from daemon.model.chain import digest
-from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
-from daemon.model.people.password_events import PasswordResetRequested
-from daemon.model.people.policies import Policy
-from daemon.model.people.subject_events import SubjectLinked
+from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.events.passwords import PasswordResetRequested
+from daemon.model.events.policies import Policy
+from daemon.model.events.subjects import SubjectLinked
 
 KeyPurpose = Literal["tokens", "secrets", "audit", "commits"]
 

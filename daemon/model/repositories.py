@@ -9,17 +9,17 @@ from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 from actors.core.run import Run
 from actors.ports import Commit, Journal, Receipt
-from daemon.model.accounts import Accounts
 from daemon.model.connectors import CompanyKeys, ConnectorRepository
 from daemon.model.event_log import EventLog
+from daemon.model.events.policies import StoredPolicy
 from daemon.model.evidence import Evidence
-from daemon.model.members import MemberRepository
+from daemon.model.people.accounts import Accounts
 from daemon.model.people.api_keys import ApiKeyRepository
-from daemon.model.people.policies import StoredPolicy
+from daemon.model.people.members import MemberRepository
 from daemon.model.people.second_factors import Enrolment
+from daemon.model.people.sessions import PolicyRepository, SecondFactorRepository, SessionRepository, TokenEpoch
 from daemon.model.people.subjects import SubjectRepository
 from daemon.model.runs import Runs
-from daemon.model.sessions import PolicyRepository, SecondFactorRepository, SessionRepository, TokenEpoch
 from daemon.model.usage import UsageRepository
 from daemon.model.webhooks import WebhookRepository
 

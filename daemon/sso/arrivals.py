@@ -11,7 +11,7 @@ from daemon.identity.people import member_changed
 from daemon.identity.sessions import Sessions
 from daemon.model import Account, EmailTaken, Member, MemberChanged, MemberEdit, PeopleChange, Store, User
 from daemon.model.audit_events import Logged
-from daemon.model.people.subject_events import SubjectLinked
+from daemon.model.events.subjects import SubjectLinked
 from daemon.model.people.subjects import Arrival, Subject
 from daemon.runtime.ids import new_id
 from daemon.sso.mapping import Mapped, domain_of

@@ -25,8 +25,8 @@ from daemon.model import (
 from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds
+from daemon.model.events.policies import StoredPolicy
 from daemon.model.people.api_keys import API_KEYS_MAX, ApiKey
-from daemon.model.people.policies import StoredPolicy
 from daemon.model.people.second_factors import SecondFactor
 from daemon.model.people.subjects import Arrival, Subject
 from daemon.model.webhooks import WEBHOOKS_MAX, Webhook

@@ -32,9 +32,9 @@ from daemon.model.audit_events import (
     UserForm,
     WebhookChanged,
 )
-from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
-from daemon.model.people.password_events import PasswordResetRequested
-from daemon.model.people.subject_events import SubjectLinked
+from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.events.passwords import PasswordResetRequested
+from daemon.model.events.subjects import SubjectLinked
 from daemon.stores import codec
 from daemon.stores.rows import text, text_or_null
 from daemon.stores.tables.people.policies import written

@@ -8,7 +8,6 @@ from itertools import groupby
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Middleware
 
-from actors.core.authority import ACTIONS
 from daemon.runtime.fair_semaphore import FairSemaphore
 from daemon.web import page
 from daemon.web.clients import CLIENTS, Clients
@@ -18,14 +17,14 @@ from daemon.web.middleware.access_log import access_log
 from daemon.web.middleware.admission import ADMISSION, Admission, admitting
 from daemon.web.middleware.answers import ANSWERS, Answers
 from daemon.web.middleware.auth import auth
-from daemon.web.middleware.authority import ACTION, permit
+from daemon.web.middleware.authority import AUTHORITY, needed_by
 from daemon.web.middleware.errors import errors
 from daemon.web.middleware.in_flight import IN_FLIGHT, InFlight
 from daemon.web.middleware.occupancy import OCCUPANCY, Occupancy
 from daemon.web.middleware.request_id import name_response, request_id
 from daemon.web.middleware.tracing import tracing
 from daemon.web.openapi import docs_page
-from daemon.web.operations import KEYED, Endpoint, Handler
+from daemon.web.operations import Handler
 from daemon.web.problems import invalid, pointer
 from daemon.web.rate_limits import RATE_LIMITS, RateLimits
 from daemon.web.resources.pages import LISTS_AT_ONCE, LISTS_IN_TURN
@@ -72,6 +71,7 @@ def application(services: Services) -> web.Application:
     app[ADMISSION] = admission
     app[IDEMPOTENCY] = IdempotencyStore(services.store)
     app[RESPONSE_CACHE] = ResponseCache(services.offload)
+    app[AUTHORITY] = {one.handler: needed_by(one) for _, _, one in ROUTES if not one.operation.public}
     app[RATE_LIMITS] = RateLimits(app[CLIENTS], settings, services.rates)
     _add_routes(app.router)
     return app
@@ -86,29 +86,9 @@ def _add_routes(router: web.UrlDispatcher) -> None:
         for address in (f"{bare}/", bare) if is_list else (path,):
             resource = router.add_resource(address)
             for method, _, endpoint in routes:
-                _add(resource, method, authorized(endpoint))
+                _add(resource, method, endpoint.handler)
     for path, handler in PAGES:
         _add(router.add_resource(path), "GET", handler)
-
-
-def authorized(endpoint: Endpoint) -> Handler:
-    """The handler of an endpoint for those who may do its action.
-
-    A repeated request is answered as it was at first, whatever roles have become: where there is a
-    key, `idempotent` asks after it has looked.
-    """
-    operation, handler = endpoint.operation, endpoint.handler
-    if operation.public:
-        return handler
-    action, keyed = ACTIONS[operation.action], operation.headers and KEYED[0] in operation.headers
-
-    async def authorize(request: web.Request) -> web.StreamResponse:
-        request[ACTION] = action
-        if not (keyed and KEYED[0] in request.headers):
-            await permit(request)
-        return await handler(request)
-
-    return authorize
 
 
 def _add(resource: web.Resource, method: str, handler: Handler) -> None:

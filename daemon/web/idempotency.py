@@ -23,7 +23,7 @@ from daemon.web.bodies import idempotency_key, read_object
 from daemon.web.incoming import beside_loop
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
-from daemon.web.middleware.authority import permit
+from daemon.web.middleware.authority import permit_new
 from daemon.web.problems import Problem
 from daemon.web.responses import StoredResponse, replayed
 
@@ -54,6 +54,7 @@ class IdempotencyKey:
 
 
 Execute: TypeAlias = Callable[[], Awaitable[StoredResponse]]
+Permit: TypeAlias = Callable[[], Awaitable[None]]
 Finish: TypeAlias = Callable[[Receipt], Awaitable[StoredResponse]]
 
 
@@ -62,9 +63,12 @@ class IdempotencyStore:
         self._receipts = receipts
         self._locks: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def answer(self, key: IdempotencyKey, execute: Execute, finish: Finish) -> StoredResponse:
+    async def answer(
+        self, key: IdempotencyKey, execute: Execute, finish: Finish, permit: Permit | None = None
+    ) -> StoredResponse:
         """The response kept under this key, or that of `execute`, which keeps the receipt itself.
 
+        `permit` refuses who may not have a new request executed; a repeat is answered all the same.
         `finish` answers a request that was applied before a restart and never answered.
         """
         lock = self._locks.setdefault(key.scope, asyncio.Lock())
@@ -76,6 +80,8 @@ class IdempotencyStore:
         try:
             receipt = await self._receipts.receipt(*key.scope)
             if receipt is None:
+                if permit is not None:
+                    await permit()
                 try:
                     return await execute()
                 except ReceiptTaken:  # by another process
@@ -116,10 +122,6 @@ def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[Ex
     """
 
     def around(execute: ExecuteRequest) -> Handler:
-        async def permitted(request: web.Request, body: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
-            await permit(request)
-            return await execute(request, body, key)
-
         @wraps(execute)
         async def handler(request: web.Request) -> web.StreamResponse:
             body = await read_object(request, optional=optional)
@@ -129,8 +131,8 @@ def idempotent(finish: FinishRequest, *, optional: bool = False) -> Callable[[Ex
             digest = await beside_loop(request, partial(fingerprint, body))
             key = IdempotencyKey(principal_of(request).company_id, request.path.rstrip("/"), text, digest)
             store = request.app[IDEMPOTENCY]
-            executing, finishing = partial(permitted, request, body, key), partial(finish, request, key)
-            return (await store.answer(key, executing, finishing)).response()
+            executing, finishing = partial(execute, request, body, key), partial(finish, request, key)
+            return (await store.answer(key, executing, finishing, partial(permit_new, request))).response()
 
         return handler
 

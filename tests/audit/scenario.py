@@ -40,9 +40,9 @@ from daemon.model.audit_events import (
 )
 from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, Position
+from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
+from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.people.api_keys import ApiKey, KeyKind
-from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
-from daemon.model.people.password_events import PasswordResetRequested
 from daemon.model.webhooks import Webhook
 from daemon.templates.catalog import shipped
 from daemon.webhooks.changes import changed

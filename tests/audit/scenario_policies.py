@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from daemon.model.audit_events import Logged, PolicyChanged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
-from daemon.model.people.policies import Policy, StoredPolicy
+from daemon.model.events.policies import Policy, StoredPolicy
+from daemon.model.events.subjects import SubjectLinked
 from daemon.model.people.second_factors import SecondFactor
-from daemon.model.people.subject_events import SubjectLinked
 from daemon.model.people.subjects import Subject
 from tests.histories import NOON
 

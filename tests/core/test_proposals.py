@@ -9,7 +9,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from actors.core.messages import Cancel, Resume, Retry, Start, attribution
-from actors.core.proposals import PROPOSALS_MAX, PROPOSED_MAX
+from actors.core.verdicts import PROPOSALS_MAX, PROPOSED_MAX
 from tests.conversations import DOWN, MORNING, Conversation, fold
 from tests.processes import connector, end, gate, parallel, process, task
 

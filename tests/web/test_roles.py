@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from actors.core.authority import ACTIONS, ROLES, rank
-from daemon.web.app import authorized
+from daemon.web.middleware.authority import needed_by
 from daemon.web.openapi.document import document
 from daemon.web.operations import Operation
 from tests.web.people import colleague, company, give, member_id
@@ -97,7 +97,7 @@ def test_a_route_without_an_action_of_the_table_does_not_start(action: str) -> N
     else:
         with pytest.raises(TypeError):
             Operation("Do")  # type: ignore[call-arg]
-    assert authorized(Operation("Do", "read")(handler)) is not handler
+    assert needed_by(Operation("Do", "read")(handler)).action is ACTIONS["read"]
 
 
 def test_each_action_that_is_in_use_is_in_the_table() -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Protocol
 
-from daemon.model.accounts import Account
 from daemon.model.audit_events import Logged
-from daemon.model.members import MemberEdit
+from daemon.model.people.accounts import Account
+from daemon.model.people.members import MemberEdit
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from daemon.model import TokenEpoch
-    from daemon.model.people.policies import StoredPolicy
+    from daemon.model.events.policies import StoredPolicy
     from daemon.model.people.second_factors import Enrolment
     from daemon.stores.database import Database, Key
     from daemon.stores.postgres.database import PostgresDatabase

@@ -2,24 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
 from aiohttp import web
 
-from actors.core.authority import Action, Refusal, refusal
+from actors.core.authority import ACTIONS, Action, Refusal, refusal
 from daemon.web.middleware.auth import authenticate_again, principal_of
+from daemon.web.operations import KEYED, Endpoint
 from daemon.web.problems import Problem
 
-ACTION = web.RequestKey("action", Action)
 MACHINE = "machine"
 
 
+class Needed(NamedTuple):
+    """The action of an endpoint, and whether a repeat is answered whatever roles have become."""
+
+    action: Action
+    keyed: bool
+
+
+AUTHORITY = web.AppKey("authority", Mapping[Any, Needed])
+"""What each handler needs; those without an entry need no token."""
+
+
+def needed_by(endpoint: Endpoint) -> Needed:
+    operation = endpoint.operation
+    return Needed(ACTIONS[operation.action], KEYED[0] in operation.headers)
+
+
 async def permit(request: web.Request) -> None:
+    """As `permit_new`, but for a request under a key, which may be a repeat."""
+    needed = request.app[AUTHORITY].get(request.match_info.handler)
+    if needed is not None and not (needed.keyed and KEYED[0] in request.headers):
+        await _check(request, needed.action)
+
+
+async def permit_new(request: web.Request) -> None:
     """403 for a role or kind of principal that may not do this; 401 where the right has ended.
 
     It is asked after a request has waited: what changed meanwhile counts.
     """
-    action = request.get(ACTION)
-    if action is None:
-        return
+    needed = request.app[AUTHORITY].get(request.match_info.handler)
+    if needed is not None:
+        await _check(request, needed.action)
+
+
+async def _check(request: web.Request, action: Action) -> None:
     await authenticate_again(request)
     principal = principal_of(request)
     refused = refusal(principal.role, principal.kind, action)

@@ -27,7 +27,7 @@ from daemon.web.middleware.request_id import request_id_of
 from daemon.web.operations import KEYED, PUBLIC, Operation
 from daemon.web.problems import Problem, email_taken, existing, invalid
 from daemon.web.rate_limits import RATE_LIMITS
-from daemon.web.resources.people.members import refusing
+from daemon.web.resources.refusals import refusing
 from daemon.web.responses import JSON, StoredResponse, json_response, problem_response
 from daemon.web.services import SERVICES
 

@@ -21,7 +21,7 @@ from daemon.web.bodies import prefer
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
-from daemon.web.middleware.authority import permit
+from daemon.web.middleware.authority import permit_new
 from daemon.web.middleware.request_id import request_id_of
 from daemon.web.problems import Problem, existing, problem_of
 from daemon.web.resources.response_cache import RESPONSE_CACHE
@@ -120,7 +120,7 @@ async def _dispatch(
 async def _renewed(request: web.Request, message: Command) -> Command | Exception:
     """The command with its sender's present role, or why the sender may not send it any more."""
     try:
-        await permit(request)
+        await permit_new(request)
     except (Problem, NotAuthenticated) as refused:
         return refused
     if not isinstance(message, Resume):

@@ -10,8 +10,8 @@ import pytest
 
 from actors.ports import ReceiptTaken
 from daemon.model.audit_events import Logged
+from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.people.api_keys import ApiKey, KeyNameTaken, TooManyApiKeys
-from daemon.model.people.key_events import ApiKeyCreated, ApiKeyDeleted
 from tests.histories import ACME, NOON, OTHER, receipt
 
 if TYPE_CHECKING:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from aiohttp import web
@@ -13,28 +11,22 @@ from aiohttp import web
 from actors.ports import Receipt
 from daemon.contract import people as contract
 from daemon.identity.people import (
-    InvitationEnded,
     Invited,
-    LastOwner,
-    NotPermitted,
-    TooMany,
-    UnknownGroup,
-    UnknownInvitation,
     UnknownMember,
 )
 from daemon.identity.tokens import Principal
 from daemon.mail.texts import InvitationMail
-from daemon.model import AlreadyMember, Group, Member, MemberChanged
-from daemon.model.budgets import BudgetExceeded
+from daemon.model import Group, Member
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web.bodies import page_limit, parse, read
 from daemon.web.idempotency import IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, PUBLIC, Operation
 from daemon.web.parameters import GROUP_NAME, ID
-from daemon.web.problems import Problem, existing, invalid, not_found, pointer
+from daemon.web.problems import existing, invalid, not_found, pointer
 from daemon.web.rate_limits import RATE_LIMITS
 from daemon.web.resources.pages import page_response
+from daemon.web.resources.refusals import refusing
 from daemon.web.responses import JSON, StoredResponse, from_cursor, json_response, replayed
 from daemon.web.services import SERVICES, Services
 
@@ -209,39 +201,8 @@ def company_at(request: web.Request) -> str:
     return company_id
 
 
-@contextmanager
-def refusing() -> Iterator[None]:
-    """Turn refusals of what concerns people into problems."""
-    try:
-        yield
-    except (UnknownMember, UnknownGroup, UnknownInvitation):
-        raise not_found() from None
-    except InvitationEnded:
-        detail = "The invitation was used, replaced or withdrawn, or has expired: ask for another."
-        raise Problem("invitation_expired", detail) from None
-    except AlreadyMember:
-        raise Problem("already_member", "The person is a member of the company.") from None
-    except LastOwner:
-        detail = "A company has one owner, who stays until the company is handed over."
-        raise Problem("last_owner", detail) from None
-    except MemberChanged:
-        raise Problem("conflict", "The member was changed in the same moment; look again.") from None
-    except NotPermitted as refused:
-        raise _forbidden(refused) from None
-    except TooMany as refused:
-        detail = f"A company has at most {refused.limit} {refused.what}."
-        raise BudgetExceeded(f"company_{refused.what}", refused.limit, detail) from None
-
-
 def member_json(one: Member) -> dict[str, Any]:
     return contract.Member.view(one, kind="person")
-
-
-def _forbidden(refused: NotPermitted) -> Problem:
-    if refused.reason == "email":
-        return Problem("forbidden", "The invitation is for another e-mail address.", {"reason": "email"})
-    more = {"required": refused.required, "reason": "role"}
-    return Problem("forbidden", f"This needs the role {refused.required}.", more)
 
 
 def _group_json(one: Group) -> dict[str, Any]:

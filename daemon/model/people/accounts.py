@@ -9,8 +9,8 @@ from typing import Protocol
 
 from actors.ports import Receipt
 from daemon.model.audit_events import LogEvent, Logged
-from daemon.model.members import Invitation, Member, MemberEdit
-from daemon.model.sessions import UserSession
+from daemon.model.people.members import Invitation, Member, MemberEdit
+from daemon.model.people.sessions import UserSession
 
 
 class EmailTaken(Exception):

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple, Protocol
 
 from daemon.model.audit_events import PASSWORD, Logged
-from daemon.model.people.policies import StoredPolicy
+from daemon.model.events.policies import StoredPolicy
 from daemon.model.people.second_factors import Enrolment, SecondFactor
 
 SessionKind = Literal["page", "api"]

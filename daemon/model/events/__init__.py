@@ -1,0 +1,1 @@
+"""Events of a company's log that concern people and keys."""
