@@ -25,7 +25,7 @@ PATH = "/process-runs"
 TRIES_MAX = 4
 RUNS_MAX = 6
 PATIENCE_S = (0.0, 0.005, 0.5, 30.0, 30.0, 30.0)
-ROLES = ("owner", "owner", "owner", "manager", "manager", "member")
+ROLES = ("owner", "owner", "owner", "owner", "owner", "manager", "manager", "member")
 WORDS = ("approved", "denied", "retry", "done", "on", "again", "?")
 
 
