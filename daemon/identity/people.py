@@ -234,7 +234,7 @@ class People:
             await self._store.join(joining, receipt(session), (joined, entered), session.record)
         except MemberChanged:
             raise InvitationEnded from None
-        self._sessions.standings.update({edit.after.id: edit.after.role})
+        self._sessions.standings.update({edit.after.id: edit.after.standing})
         return session
 
     async def switch(self, principal: Principal, company_id: str, client: ClientInfo) -> Session:
@@ -316,9 +316,7 @@ class People:
     async def _change(self, change: PeopleChange) -> None:
         """Write a change; the roles count here at once, and elsewhere when the store returns."""
         await self._store.change_people(change)
-        self._sessions.standings.update(
-            {one.id: one.role if one.status == "active" else None for _, one in change.edits}
-        )
+        self._sessions.standings.update({edit.after.id: edit.after.standing for edit in change.edits})
 
     def _joined(self, before: Member, user: User) -> Member:
         at = self._after(before)

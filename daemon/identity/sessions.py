@@ -21,6 +21,7 @@ from daemon.model import (
     SessionEnd,
     SessionKind,
     SessionQuery,
+    Standing,
     Store,
     TokenEpoch,
     UserSession,
@@ -109,7 +110,7 @@ class Sessions:
         self.apply(await self._store.revoked(), await self._store.epochs(now), changed)
 
     def apply(
-        self, revoked: Mapping[str, datetime], epochs: Mapping[str, TokenEpoch], standings: Mapping[str, str | None]
+        self, revoked: Mapping[str, datetime], epochs: Mapping[str, TokenEpoch], standings: Mapping[str, Standing]
     ) -> None:
         """Add what was ended and which roles were changed by other daemons."""
         self.standings.update(standings)

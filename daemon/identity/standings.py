@@ -6,26 +6,30 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from daemon.identity.tokens import NotAuthenticated, Principal
+from daemon.model import Standing
 
 
 class Standings:
-    """The roles of members that were changed within the longest lifetime of a token.
+    """How members stand that were changed within the longest lifetime of a token.
 
-    Kept in memory for all of them until the daemon ends: each is two words.
+    Kept in memory for all of them until the daemon ends: each is a few words.
     """
 
     def __init__(self) -> None:
-        self._roles: dict[str, str | None] = {}
+        self._known: dict[str, Standing] = {}
 
-    def update(self, roles: Mapping[str, str | None]) -> None:
-        """Add roles as they stand now, None for members who were removed."""
-        self._roles.update(roles)
+    def update(self, standings: Mapping[str, Standing]) -> None:
+        """Add what is not older than what is known: changes of two daemons arrive in any order."""
+        for member_id, standing in standings.items():
+            known = self._known.get(member_id)
+            if known is None or known.changed_at < standing.changed_at:
+                self._known[member_id] = standing
 
     def of(self, principal: Principal) -> Principal:
         """The holder of a token with the present role; NotAuthenticated once removed."""
-        if principal.member_id not in self._roles:
+        known = self._known.get(principal.member_id)
+        if known is None or known.role == principal.role:
             return principal
-        role = self._roles[principal.member_id]
-        if role is None:
+        if known.role is None:
             raise NotAuthenticated
-        return principal if role == principal.role else replace(principal, role=role)
+        return replace(principal, role=known.role)

@@ -21,6 +21,7 @@ from daemon.model.people.members import (
     MemberRepository,
     Membership,
     PeopleChange,
+    Standing,
 )
 from daemon.model.people.sessions import (
     EpochChange,
@@ -84,6 +85,7 @@ __all__ = [
     "SessionQuery",
     "SessionRepository",
     "SharedStore",
+    "Standing",
     "Store",
     "StoreBroken",
     "StoreState",

@@ -15,7 +15,7 @@ from daemon.model.events.policies import StoredPolicy
 from daemon.model.evidence import Evidence
 from daemon.model.people.accounts import Accounts
 from daemon.model.people.api_keys import ApiKeyRepository
-from daemon.model.people.members import MemberRepository
+from daemon.model.people.members import MemberRepository, Standing
 from daemon.model.people.second_factors import Enrolment
 from daemon.model.people.sessions import PolicyRepository, SecondFactorRepository, SessionRepository, TokenEpoch
 from daemon.model.people.subjects import SubjectRepository
@@ -166,8 +166,8 @@ class SharedStore(Store, Rates, Protocol):
     async def recent_epochs(self) -> dict[str, TokenEpoch]:
         """The epochs by user that began within the last seconds."""
 
-    async def recent_standings(self) -> Mapping[str, str | None]:
-        """The roles of members that were changed within the last seconds, None if removed."""
+    async def recent_standings(self) -> Mapping[str, Standing]:
+        """How the members stand that were changed within the last seconds."""
 
     async def recent_key_deletions(self) -> Sequence[bytes]:
         """The hashes of the API keys that were deleted within the last seconds."""

@@ -13,6 +13,13 @@ from daemon.model.audit_events import Logged
 MemberStatus = Literal["pending", "active", "removed"]
 
 
+class Standing(NamedTuple):
+    """The role of a member since a change, None for one who is not active."""
+
+    role: str | None
+    changed_at: datetime
+
+
 class AlreadyMember(Exception):
     """The e-mail address belongs to a member of the company."""
 
@@ -39,6 +46,10 @@ class Member:
     invited_at: datetime | None = None
     joined_at: datetime | None = None
     name: str | None = None
+
+    @property
+    def standing(self) -> Standing:
+        return Standing(self.role if self.status == "active" else None, self.changed_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +136,8 @@ class MemberRepository(Protocol):
         No daemon goes by the earlier roles when this returns.
         """
 
-    async def standings(self, after: datetime) -> Mapping[str, str | None]:
-        """The roles of members that were changed since, None for those removed."""
+    async def standings(self, after: datetime) -> Mapping[str, Standing]:
+        """How the members stand that were changed since."""
 
     async def groups(self, company_id: str) -> Sequence[Group]: ...
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from daemon.stores.tables.members import standings_of
 from daemon.stores.tables.people.policies import OF_POLICIES, policies_of
 from daemon.stores.tables.people.second_factors import ENROLMENT, enrolments_of
 from daemon.stores.tables.sessions import epochs_of
@@ -12,7 +13,7 @@ from daemon.stores.tables.sessions import epochs_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from daemon.model import TokenEpoch
+    from daemon.model import Standing, TokenEpoch
     from daemon.model.events.policies import StoredPolicy
     from daemon.model.people.second_factors import Enrolment
     from daemon.stores.database import Database, Key
@@ -36,7 +37,7 @@ _EPOCHS = (
     "WHERE epoch_noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
 _STANDINGS = (
-    "SELECT id, CASE status WHEN 'active' THEN role END FROM members "
+    "SELECT id, CASE status WHEN 'active' THEN role END, changed_at FROM members "
     "WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
 _DELETED_KEYS = "SELECT key_hash FROM api_keys WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
@@ -85,8 +86,8 @@ async def recent_epochs(db: PostgresDatabase) -> dict[str, TokenEpoch]:
     return epochs_of(await db.rows(_EPOCHS, LATELY_S))
 
 
-async def recent_standings(db: PostgresDatabase) -> dict[str, str | None]:
-    return dict(await db.rows(_STANDINGS, LATELY_S))
+async def recent_standings(db: PostgresDatabase) -> dict[str, Standing]:
+    return standings_of(await db.rows(_STANDINGS, LATELY_S))
 
 
 async def recent_key_deletions(db: PostgresDatabase) -> Sequence[bytes]:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.model import Group, Invitation, Member, MemberChanged, Membership
+from daemon.model import Group, Invitation, Member, MemberChanged, Membership, Standing
 from daemon.stores.rows import bounded, text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import log
 from daemon.stores.tables.receipts import add_receipt
@@ -38,7 +38,7 @@ _MEMBERSHIPS = (
     "JOIN companies ON companies.id = members.company_id WHERE members.user_id = $1 AND members.status = 'active' "
     "ORDER BY companies.name, companies.id"
 )
-_STANDINGS = "SELECT id, CASE status WHEN 'active' THEN role END FROM members WHERE changed_at > $1"
+_STANDINGS = "SELECT id, CASE status WHEN 'active' THEN role END, changed_at FROM members WHERE changed_at > $1"
 
 
 async def add_member(db: Database, member: Member) -> None:
@@ -98,8 +98,12 @@ async def change_people(db: Database, change: PeopleChange) -> None:
         await log(db, logged)
 
 
-async def standings(db: Database, after: datetime) -> dict[str, str | None]:
-    return dict(await db.rows(_STANDINGS, text(after)))
+async def standings(db: Database, after: datetime) -> dict[str, Standing]:
+    return standings_of(await db.rows(_STANDINGS, text(after)))
+
+
+def standings_of(rows: Sequence[Row]) -> dict[str, Standing]:
+    return {member_id: Standing(role, datetime.fromisoformat(at)) for member_id, role, at in rows}
 
 
 async def groups(db: Database, company_id: str) -> Sequence[Group]:

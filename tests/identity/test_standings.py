@@ -1,0 +1,42 @@
+"""Standings: the present roles of members, whatever their tokens say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from daemon.identity.standings import Standings
+from daemon.identity.tokens import NotAuthenticated, Principal
+from daemon.model import Standing
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+LATER = NOON + timedelta(microseconds=1)
+MANAGER = Principal(
+    "user", "company", "manager", "m@clinic.example", "token", LATER, "password", "session", member_id="m"
+)
+
+
+def test_a_token_without_a_change_says_what_it_said() -> None:
+    assert Standings().of(MANAGER) is MANAGER
+
+
+def test_a_changed_role_takes_the_place_of_that_of_the_token() -> None:
+    standings = Standings()
+    standings.update({"m": Standing("viewer", NOON)})
+    assert standings.of(MANAGER) == replace(MANAGER, role="viewer")
+
+
+def test_a_removed_member_is_not_authenticated() -> None:
+    standings = Standings()
+    standings.update({"m": Standing(None, NOON)})
+    with pytest.raises(NotAuthenticated):
+        standings.of(MANAGER)
+
+
+def test_a_change_that_is_heard_of_late_does_not_undo_a_newer_one() -> None:
+    standings = Standings()
+    standings.update({"m": Standing("viewer", LATER)})
+    standings.update({"m": Standing("manager", NOON)})
+    assert standings.of(MANAGER).role == "viewer"
