@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, NoReturn
 
 from actors.core.authority import rank
 from actors.ports import Receipt
+from daemon.identity.invitations import Newcomer
 from daemon.identity.passwords import InvalidCredentials, Passwords
-from daemon.identity.people import Newcomer, NotPermitted, UnknownMember
+from daemon.identity.people import NotPermitted, UnknownMember
 from daemon.identity.policies import Policies
 from daemon.identity.second_factors import Change, SecondFactors, WrongCode
 from daemon.identity.sessions import API_CLIENT, ClientInfo, Lifetimes, Session, Sessions

@@ -30,6 +30,7 @@ from daemon.model.people.sessions import (
     SessionKind,
     SessionQuery,
     SessionRepository,
+    SessionStart,
     TokenEpoch,
     UserSession,
 )
@@ -84,6 +85,7 @@ __all__ = [
     "SessionKind",
     "SessionQuery",
     "SessionRepository",
+    "SessionStart",
     "SharedStore",
     "Standing",
     "Store",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from daemon.identity.accounts import NoCompany
-from daemon.identity.people import member_changed
+from daemon.identity.member_events import member_changed
 from daemon.identity.sessions import Sessions
 from daemon.model import Account, EmailTaken, Member, MemberChanged, MemberEdit, PeopleChange, Store, User
 from daemon.model.audit_events import Logged

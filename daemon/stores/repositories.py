@@ -16,8 +16,10 @@ from daemon.model import (
     ConnectorChange,
     EpochChange,
     Joining,
+    MemberChanged,
     PeopleChange,
     SessionEnd,
+    SessionStart,
     StoredConnector,
     TemplateDocument,
     UserSession,
@@ -235,6 +237,15 @@ class Repositories:
 
     async def change_people(self, change: PeopleChange) -> None:
         await self._write(change.company_id, lambda db: members_table.change_people(db, change))
+        await self._await_peers()
+
+    async def enter(self, change: PeopleChange, start: SessionStart) -> None:
+        async def work(db: Any) -> None:
+            await members_table.change_people(db, change)
+            if not await sessions.begin_session(db, *start):
+                raise MemberChanged
+
+        await self._write(change.company_id, work)
         await self._await_peers()
 
     # policies, second factors

@@ -18,6 +18,7 @@ from daemon.engine.feed import Feed
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
+from daemon.identity.invitations import Invitations
 from daemon.identity.password_resets import PasswordResets
 from daemon.identity.people import People
 from daemon.mail.mails import Mails
@@ -50,6 +51,7 @@ class Services:
     identity: Identity
     api_keys: ApiKeys
     people: People
+    invitations: Invitations
     feed: Feed
     sealer: Sealer
     background: Background

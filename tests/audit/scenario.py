@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from daemon.audit.sealer import Sealer
-from daemon.identity.people import member_changed
+from daemon.identity.member_events import member_changed
 from daemon.model import (
     CompanyKey,
     EpochChange,

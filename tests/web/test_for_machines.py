@@ -18,24 +18,29 @@ from structlog.testing import capture_logs
 from daemon.cli import app
 from tests.postgres import Server
 from tests.web.operators import Operator
+from tests.web.people import company, invited
 from tests.web.support import PASSWORD, FarSide, Person
 
+GRACE = "grace@grace.test"
 LINE = Path(__file__).parent / "templates" / "line.yaml"
 # They have nothing to say: what they do is seen, or is JSON as it is.
-SILENT = {"serve", "demo", "audit checkpoint", "audit export"}
+SILENT = {"serve", "demo", "audit checkpoint", "audit export", "mcp"}
 # They need more than the rest, and have a test of their own.
 APART = {"migrate", "sessions end"}
 
 
 @dataclass(frozen=True)
 class World:
-    """What commands are about: runs, a webhook and its delivery, a data folder that nobody uses."""
+    """What commands are about: runs, a webhook and its delivery, a key, a data folder that nobody
+    uses.
+    """
 
     parked: str
     over: str
     failed: str
     webhook: str
     delivery: str
+    key: str
     folder: Path
     backup: Path
 
@@ -46,15 +51,25 @@ class World:
 
 Words = Callable[[World], Sequence[object]]
 COMMANDS: dict[str, Words] = {
+    "api-keys create": lambda _: ("triage",),
+    "api-keys ls": lambda _: (),
+    "api-keys rm": lambda it: (it.key, "--yes"),
     "audit rotate": lambda it: it.data,
     "backup": lambda it: (it.folder.parent / "new.db", *it.data),
     "commits adopt": lambda it: it.data,
     "commits rotate": lambda it: it.data,
     "doctor": lambda it: it.data,
+    "groups ls": lambda _: (),
+    "groups put": lambda _: ("physicians",),
+    "groups rm": lambda _: ("nurses", "--yes"),
     "keys prune": lambda it: it.data,
     "keys rotate": lambda it: it.data,
     "login": lambda _: ("ann@ann.test", "--password-stdin"),
     "logout": lambda _: (),
+    "members invite": lambda _: ("bob@bob.test",),
+    "members ls": lambda _: (),
+    "members rm": lambda _: (GRACE, "--yes"),
+    "members role": lambda _: (GRACE, "manager"),
     "register": lambda _: ("bob@bob.test", "Bob inc", "--password-stdin"),
     "restore": lambda it: (it.backup, "--replace", *it.data),
     "runs cancel": lambda it: (it.parked, "--yes"),
@@ -76,6 +91,7 @@ COMMANDS: dict[str, Words] = {
     "webhooks ls": lambda _: (),
     "webhooks redeliver": lambda it: (it.webhook, it.delivery),
     "webhooks rm": lambda it: (it.webhook, "--yes"),
+    "whoami": lambda _: (),
 }
 
 
@@ -95,10 +111,13 @@ async def world(operator: Operator, ann: Person, far: FarSide, tmp_path: Path, b
     far.status = 422
     await ann.connect("answers", far.url)
     failed, parked = await ann.start("quick"), await ann.start("line", {"amount": 1})
+    await invited(ann, GRACE)
+    await ann.send("PUT", f"{company(ann)}/groups/nurses", {"members": []})
+    key = (await ann.post("/api-keys/", {"name": "intake", "role": "member", "kind": "agent"})).json["id"]
     folder, backup = tmp_path / "stopped", tmp_path / "kept.db"
     shutil.copytree(blank, folder)
     assert (await operator.says("backup", backup, "--data-dir", folder)).exit_code == 0
-    return World(parked["id"], over["id"], failed["id"], hook, delivery, folder, backup)
+    return World(parked["id"], over["id"], failed["id"], hook, delivery, key, folder, backup)
 
 
 def leaves(command: Any, path: str = "") -> Iterator[str]:

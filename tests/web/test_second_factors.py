@@ -12,11 +12,10 @@ import pytest
 from pyotp import TOTP
 
 from daemon.identity.second_factors import RECOVERY_CODES, STEP_S
-from daemon.identity.sessions import API_CLIENT
 from daemon.settings import Settings
 from daemon.web.rate_limits import CODES
 from tests.web.operators import Operator
-from tests.web.people import colleague
+from tests.web.people import colleague, invited
 from tests.web.support import PASSWORD, Answer, EventStream, House, Person, assert_problem
 from tests.web.test_policy import policy_of
 
@@ -50,9 +49,8 @@ def factor_of(person: Person) -> str:
 
 async def joined(owner: Person, person: Person, role: str) -> None:
     """Somebody of another company joins this one, too."""
-    people, identity = owner.house.services.people, owner.house.services.identity
-    token = (await people.invite(identity.principal(owner.token), person.email, role)).token
-    await people.accept(identity.principal(person.token), token, API_CLIENT)
+    token = (await invited(owner, person.email, role))["invitation"]["token"]
+    assert (await person.post("/invitations/accept", {"token": token})).status == 200
 
 
 async def logged(person: Person) -> list[tuple[str, str]]:
@@ -184,6 +182,18 @@ async def test_a_repeated_registration_gives_no_token_once_a_second_factor_count
     await enrolled(Person(house, made.json))
     again = await house.send("POST", "/auth/register", body, headers={"Idempotency-Key": "once"})
     assert_problem(again, 422, "idempotency_key_reused")
+
+
+async def test_an_invitation_and_the_password_alone_give_no_session_to_who_has_a_second_factor(
+    ann: Person, eve: Person
+) -> None:
+    await enrolled(eve)
+    token = (await invited(ann, eve.email))["invitation"]["token"]
+    refused = await ann.house.send(
+        "POST", "/auth/register", {"email": eve.email, "password": PASSWORD, "invitation": token}
+    )
+    assert_problem(refused, 409, "email_taken")
+    assert (await eve.post("/auth/invitation", {"token": token})).status == 200
 
 
 async def test_the_command_asks_for_the_code_that_a_log_in_needs(stranger: Operator, ann: Person) -> None:

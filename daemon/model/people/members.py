@@ -9,6 +9,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from actors.ports import Receipt
 from daemon.model.audit_events import Logged
+from daemon.model.people.sessions import SessionStart
 
 MemberStatus = Literal["pending", "active", "removed"]
 
@@ -135,6 +136,9 @@ class MemberRepository(Protocol):
 
         No daemon goes by the earlier roles when this returns.
         """
+
+    async def enter(self, change: PeopleChange, start: SessionStart) -> None:
+        """Make a person a member and begin a session, or neither: MemberChanged as above."""
 
     async def standings(self, after: datetime) -> Mapping[str, Standing]:
         """How the members stand that were changed since."""

@@ -82,6 +82,14 @@ class SessionEnd(NamedTuple):
     logged: Logged
 
 
+class SessionStart(NamedTuple):
+    """A new session, the user's epoch when it was made, and its event."""
+
+    session: UserSession
+    epoch: int
+    logged: Logged
+
+
 class SessionRepository(Protocol):
     async def begin_session(self, session: UserSession, epoch: int, logged: Logged) -> bool:
         """Keep a new session; False when the user's epoch is another one by now, or no member."""

@@ -172,15 +172,7 @@ async def _register_once(request: web.Request, body: contract.Registration, text
 async def _register(request: web.Request, body: contract.Registration, key: IdempotencyKey | None) -> Session:
     identity = request.app[SERVICES].identity
     check_strength("/password", body.password, body.email, body.company_name or "")
-
-    def receipt(session: Session) -> Receipt | None:
-        """Keeps all of the session but the token, which is signed again from its claims."""
-        if key is None:
-            return None
-        claims, key_id = identity.claims(session.token)
-        kept = {"claims": claims, "key_id": key_id, "session": {**session_json(session), "token": None}}
-        return key.sealed_receipt(dumps(kept))
-
+    receipt = partial(session_receipt, request, key)
     if body.invitation is not None:
         return await _join(request, body, body.invitation, receipt)
     owner = NewOwner(body.company_name or "", body.email, body.password, body.name)
@@ -194,17 +186,19 @@ async def _join(
     """Joins the company of an invitation; who has an account proves it by the password."""
     services, limits = request.app[SERVICES], request.app[RATE_LIMITS]
     with refusing():
-        await services.people.look(token)
+        await services.invitations.look(token)
         if await services.identity.known(body.email):
             try:
                 async with limits.password(request, body.email):
                     user = await services.identity.confirm(body.email, body.password)
             except InvalidCredentials:
                 raise EmailTaken from None
-            return await services.people.enter(user, token, client_of(request))
+            if services.identity.second_factors.counts(user.id):
+                raise EmailTaken  # the password alone gives no session: sign in, and accept
+            return await services.invitations.enter(user, token, client_of(request), receipt)
         async with limits.hashing(request):
             newcomer = await services.identity.newcomer(body.email, body.password, body.name)
-        return await services.people.join(newcomer, token, client_of(request), receipt)
+        return await services.invitations.join(newcomer, token, client_of(request), receipt)
 
 
 async def _replay_registration(request: web.Request, body: contract.Registration, receipt: Receipt) -> StoredResponse:
@@ -223,6 +217,16 @@ async def _replay_registration(request: web.Request, body: contract.Registration
         raise key_reused()  # the password alone gives no token any more
     session = {**kept["session"], "token": identity.signed(kept["claims"], kept["key_id"])}
     return _registered(session).as_replay()
+
+
+def session_receipt(request: web.Request, key: IdempotencyKey | None, session: Session) -> Receipt | None:
+    """Keeps all of a session but its token, which is signed again from its claims."""
+    if key is None:
+        return None
+    claims, key_id = request.app[SERVICES].identity.claims(session.token)
+    return key.sealed_receipt(
+        dumps({"claims": claims, "key_id": key_id, "session": {**session_json(session), "token": None}})
+    )
 
 
 def check_strength(where: str, password: str, *own_names: str) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from daemon.identity.invitations import InvitationEnded, UnknownInvitation
 from daemon.identity.people import (
-    InvitationEnded,
     LastOwner,
     NotPermitted,
     TooMany,
     UnknownGroup,
-    UnknownInvitation,
     UnknownMember,
 )
 from daemon.model import AlreadyMember, MemberChanged

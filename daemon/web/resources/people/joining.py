@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -13,11 +14,11 @@ from daemon.identity.accounts import Session
 from daemon.runtime.json_codec import dumps, loads
 from daemon.web import cookies
 from daemon.web.bodies import parse, read
-from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, idempotent
+from daemon.web.idempotency import IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, Operation
 from daemon.web.rate_limits import RATE_LIMITS
-from daemon.web.resources.accounts import client_of, granted, session_json
+from daemon.web.resources.accounts import client_of, granted, session_json, session_receipt
 from daemon.web.resources.refusals import refusing
 from daemon.web.responses import JSON, StoredResponse, json_response
 from daemon.web.services import SERVICES
@@ -32,14 +33,8 @@ async def _replay(request: web.Request, _: IdempotencyKey, receipt: Receipt) -> 
 
 @idempotent(_replay)
 async def _accept(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
-    body, identity = await parse(request, people.InvitationToken, raw), request.app[SERVICES].identity
-    session = await _entered(request, body.token)
-    shown = session_json(session)
-    if key is not None:
-        claims, key_id = identity.claims(session.token)
-        kept = {"claims": claims, "key_id": key_id, "session": {**shown, "token": None}}
-        await request.app[IDEMPOTENCY].keep(key.sealed_receipt(dumps(kept)))
-    return _accepted(shown)
+    body = await parse(request, people.InvitationToken, raw)
+    return _accepted(session_json(await _entered(request, body.token, key)))
 
 
 @Operation(
@@ -56,7 +51,7 @@ async def accept_invitation(request: web.Request) -> web.StreamResponse:
     if not cookies.of_page(request):
         return await _accept(request)
     body = await read(request, people.InvitationToken)
-    return granted(request, await _entered(request, body.token), 200)
+    return granted(request, await _entered(request, body.token, None), 200)
 
 
 @Operation("Switch the company", "account", contract.Session, request=people.CompanySwitch, problems=(404,))
@@ -68,9 +63,10 @@ async def switch_company(request: web.Request) -> web.Response:
     return granted(request, session, 200) if cookies.of_page(request) else json_response(session_json(session))
 
 
-async def _entered(request: web.Request, token: str) -> Session:
+async def _entered(request: web.Request, token: str, key: IdempotencyKey | None) -> Session:
+    invitations, receipt = request.app[SERVICES].invitations, partial(session_receipt, request, key)
     with refusing():
-        return await request.app[SERVICES].people.accept(principal_of(request), token, client_of(request))
+        return await invitations.accept(principal_of(request), token, client_of(request), receipt)
 
 
 def _accepted(session: dict[str, Any]) -> StoredResponse:

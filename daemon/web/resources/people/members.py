@@ -10,10 +10,8 @@ from aiohttp import web
 
 from actors.ports import Receipt
 from daemon.contract import people as contract
-from daemon.identity.people import (
-    Invited,
-    UnknownMember,
-)
+from daemon.identity.invitations import Invited
+from daemon.identity.people import UnknownMember
 from daemon.identity.tokens import Principal
 from daemon.mail.texts import InvitationMail
 from daemon.model import Group, Member
@@ -46,7 +44,7 @@ async def _replay_invitation(request: web.Request, _: IdempotencyKey, receipt: R
     """The response of an earlier request, byte for byte."""
     kept: dict[str, Any] = loads(receipt.body)
     sealed = base64.b64decode(kept.pop("sealed"))
-    token = await request.app[SERVICES].people.open(receipt.company_id, kept["id"], sealed)
+    token = await request.app[SERVICES].invitations.open(receipt.company_id, kept["id"], sealed)
     kept["invitation"] = {"token": token, **kept["invitation"]}
     return _created(kept).as_replay()
 
@@ -79,7 +77,7 @@ async def invite_member(request: web.Request, raw: dict[str, Any], key: Idempote
     if services.mails is not None:
         await request.app[RATE_LIMITS].mailed_invitation(principal.company_id)
     with refusing():
-        invited = await services.people.invite(principal, body.email, body.role, receipt)
+        invited = await services.invitations.invite(principal, body.email, body.role, receipt)
     await _mail(services, principal, invited)
     invitation = {"token": invited.token, "expires_at": invited.expires_at}
     return _created({**member_json(invited.member), "invitation": invitation})
@@ -152,7 +150,7 @@ async def look_at_invitation(request: web.Request) -> web.Response:
     await request.app[RATE_LIMITS].network(request)
     body = await read(request, contract.InvitationToken)
     with refusing():
-        found = await request.app[SERVICES].people.look(body.token)
+        found = await request.app[SERVICES].invitations.look(body.token)
     shown = {"company": found.company, "email": found.member.email, "role": found.member.role}
     return json_response({**shown, "has_account": found.has_account, "expires_at": found.expires_at})
 
