@@ -13,6 +13,8 @@ Reason = Literal["role", "machine"]
 ROLES = ("viewer", "member", "manager", "admin", "owner")
 """Each may do all that the one before it may."""
 
+_RANKS = {role: number for number, role in enumerate(ROLES)}
+
 GATE_ROLES = ROLES[ROLES.index("manager") :]
 """The least roles that a gate may ask for."""
 
@@ -69,11 +71,11 @@ def refusal(role: str, kind: str, action: Action, needed: str | None = None) -> 
     required = action.role if needed is None or rank(action.role) > rank(needed) >= 0 else needed
     if kind not in action.kinds:
         return Refusal(required, "machine")
-    if rank(role) < 0 or rank(required) < 0 or rank(role) < rank(required):
+    if not 0 <= rank(required) <= rank(role):
         return Refusal(required, "role")
     return None
 
 
 def rank(role: str) -> int:
     """The place of a role among all, -1 for one that is not known."""
-    return ROLES.index(role) if role in ROLES else -1
+    return _RANKS.get(role, -1)

@@ -21,6 +21,7 @@ from actors.core.messages import (
     StepEntered,
     VerdictGiven,
     attribution,
+    kind_of,
 )
 from actors.core.run import DONE, RETRY, Gate, Proposal, Run, Verdict, Visit, VisitStatus
 from actors.core.template import APPROVED, DENIED, TRAITS
@@ -83,7 +84,7 @@ def _started(event: RunStarted) -> Run:
         auto_resolve=event.auto_resolve,
         traceparent=event.traceparent,
         created_by=event.by,
-        created_by_kind=attribution(event).by_kind,
+        created_by_kind=kind_of(event),
         created_at=event.at,
         updated_at=event.at,
         carried=weigh(event.inputs),
@@ -146,8 +147,7 @@ def _outcome(visit: Visit, event: CallSettled) -> Visit:
 
 
 def _resolved(event: StepCleared | CallSettled | VerdictGiven) -> Changes:
-    who = attribution(event)
-    return {"resolved_by": who.by, "resolved_by_kind": who.by_kind}
+    return {"resolved_by": event.by, "resolved_by_kind": kind_of(event)}
 
 
 def _fact(event: CallSettled) -> Any:

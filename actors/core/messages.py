@@ -299,10 +299,14 @@ class Attribution(Struct, frozen=True):
 def attribution(event: EventBase) -> Attribution:
     """Who an event is by; one without a kind is by a person, if it names anybody."""
     by = getattr(event, "by", None) or AUTOPILOT
-    kind = event.by_kind
-    if isinstance(kind, UnsetType):
-        kind = "autopilot" if by == AUTOPILOT else "person"
-    return Attribution(by, kind, None if isinstance(event.on_behalf_of, UnsetType) else event.on_behalf_of)
+    return Attribution(by, kind_of(event), None if event.on_behalf_of is UNSET else event.on_behalf_of)
+
+
+def kind_of(event: EventBase) -> ByKind:
+    """What an event is by."""
+    if event.by_kind is not UNSET:
+        return event.by_kind
+    return "autopilot" if getattr(event, "by", None) in (None, "", AUTOPILOT) else "person"
 
 
 def kept_kind(kind: ByKind) -> ByKind | UnsetType:

@@ -15,7 +15,7 @@ from aiohttp.typedefs import Handler, Middleware
 from actors.actor import Overloaded
 from daemon.observability.logs import ThrottledLog
 from daemon.web.middleware.answers import in_pieces
-from daemon.web.middleware.auth import HEALTH, company_of
+from daemon.web.middleware.auth import HEALTH, authenticate_again, company_of
 from daemon.web.middleware.authority import permit
 from daemon.web.problems import OVERLOADED, Problem, quota_exceeded
 
@@ -45,11 +45,14 @@ class Admission:
         self._queued_since = 0.0
         self._log = ThrottledLog("overloaded")
 
-    async def enter(self, company_id: str) -> None:
-        """Take a slot; Overloaded when the queue is full or there is no turn in time."""
+    async def enter(self, company_id: str) -> bool:
+        """Take a slot; whether that took a wait.
+
+        Overloaded when the queue is full or there is no turn in time.
+        """
         if self._free > 0 and not self._queues:
             self._free -= 1
-            return
+            return False
         turn = self._line_up(company_id)
         try:
             async with asyncio.timeout(self._patience_s()):
@@ -63,6 +66,7 @@ class Admission:
                 self._log.warn(waiting=self.waiting)
                 raise Overloaded from None
             raise
+        return True
 
     def leave(self) -> None:
         """Give a slot back: to the next company in turn, if any waits."""
@@ -129,7 +133,7 @@ def admitting(admission: Admission) -> Middleware:
         if request.path == HEALTH:
             return await handler(request)
         try:
-            await admission.enter(company_of(request))
+            waited = await admission.enter(company_of(request))
         except (Overloaded, Problem):
             request[REFUSED] = True
             raise
@@ -137,7 +141,9 @@ def admitting(admission: Admission) -> Middleware:
         try:
             if request.transport is None:
                 raise ConnectionResetError("the caller has gone while waiting")
-            await permit(request)
+            if waited:
+                await authenticate_again(request)
+            permit(request)
             response = await handler(request)
         finally:
             admission.leave()

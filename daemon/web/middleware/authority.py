@@ -31,25 +31,25 @@ def needed_by(endpoint: Endpoint) -> Needed:
     return Needed(ACTIONS[operation.action], KEYED[0] in operation.headers)
 
 
-async def permit(request: web.Request) -> None:
-    """As `permit_new`, but for a request under a key, which may be a repeat."""
+def permit(request: web.Request) -> None:
+    """403 for a role or kind of principal that may not do this, unless it may be a repeat."""
     needed = request.app[AUTHORITY].get(request.match_info.handler)
     if needed is not None and not (needed.keyed and KEYED[0] in request.headers):
-        await _check(request, needed.action)
+        _check(request, needed.action)
 
 
 async def permit_new(request: web.Request) -> None:
-    """403 for a role or kind of principal that may not do this; 401 where the right has ended.
+    """403 as `permit`, for what is no repeat; 401 where the right has ended.
 
     It is asked after a request has waited: what changed meanwhile counts.
     """
     needed = request.app[AUTHORITY].get(request.match_info.handler)
     if needed is not None:
-        await _check(request, needed.action)
+        await authenticate_again(request)
+        _check(request, needed.action)
 
 
-async def _check(request: web.Request, action: Action) -> None:
-    await authenticate_again(request)
+def _check(request: web.Request, action: Action) -> None:
     principal = principal_of(request)
     refused = refusal(principal.role, principal.kind, action)
     if refused is not None:
