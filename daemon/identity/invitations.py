@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from actors.ports import Receipt
 from daemon.identity.member_events import changed_after, member_changed
-from daemon.identity.people import MEMBERS_MAX, NotPermitted, TooMany, check_rank
+from daemon.identity.people import NotPermitted, TooMany, check_rank
 from daemon.identity.sessions import ClientInfo, Session, Sessions
 from daemon.identity.tokens import NotAuthenticated, Principal
 from daemon.keys.vault import INVITATION, Vault
@@ -73,11 +73,14 @@ class Newcomer:
 class Invitations:
     """Invites people and lets them join; each joining counts on every daemon when it returns."""
 
-    def __init__(self, store: Store, sessions: Sessions, vault: Vault, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, store: Store, sessions: Sessions, vault: Vault, now: Callable[[], datetime], members_max: int
+    ) -> None:
         self._store = store
         self._sessions = sessions
         self._vault = vault
         self._now = now
+        self._members_max = members_max
 
     async def invite(
         self,
@@ -90,8 +93,8 @@ class Invitations:
         check_rank(principal, role)
         company_id = principal.company_id
         before = await self._store.member_by_email(company_id, email)
-        if before is None and await self._store.count_members(company_id) >= MEMBERS_MAX:
-            raise TooMany("members", MEMBERS_MAX)
+        if before is None and await self._store.count_members(company_id) >= self._members_max:
+            raise TooMany("members", self._members_max)
         if before is not None:
             if before.status == "active":
                 raise AlreadyMember

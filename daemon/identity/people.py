@@ -16,8 +16,6 @@ from daemon.model import Group, GroupEdit, Member, MemberChanged, MemberEdit, Pe
 from daemon.model import audit_events as log
 from daemon.model.audit_events import Logged
 
-MEMBERS_MAX = 10_000
-GROUPS_MAX = 500
 ATTEMPTS_MAX = 5
 OWNER, ADMIN = "owner", "admin"
 SWITCHED = "switch"
@@ -57,10 +55,11 @@ class NotPermitted(Exception):
 class People:
     """Changes of members and groups; each counts on every daemon when it returns."""
 
-    def __init__(self, store: Store, sessions: Sessions, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, sessions: Sessions, now: Callable[[], datetime], groups_max: int) -> None:
         self._store = store
         self._sessions = sessions
         self._now = now
+        self._groups_max = groups_max
 
     async def change_role(self, principal: Principal, member_id: str, role: str) -> Member:
         """Give a member another role, nobody one above the caller's own."""
@@ -114,8 +113,8 @@ class People:
         for _ in range(ATTEMPTS_MAX):
             groups = await self._store.groups(principal.company_id)
             before = next((one.members for one in groups if one.name == name), None)
-            if before is None and len(groups) >= GROUPS_MAX:
-                raise TooMany("groups", GROUPS_MAX)
+            if before is None and len(groups) >= self._groups_max:
+                raise TooMany("groups", self._groups_max)
             after = tuple(sorted(set(members)))
             for member_id in after:
                 if (await self._member(principal, member_id)).status != "active":

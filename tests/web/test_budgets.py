@@ -8,6 +8,7 @@ import pytest
 
 from daemon.model.budgets import Budgets, table
 from daemon.settings import Settings
+from tests.web.people import company, member_id
 from tests.web.support import Answer, CompanyStream, FarSide, House, Person, assert_problem
 
 BUDGETS = {
@@ -15,6 +16,8 @@ BUDGETS = {
     "company_runs_max": 3,
     "company_connectors_max": 2,
     "company_webhooks_max": 1,
+    "company_members_max": 2,
+    "company_groups_max": 1,
     "company_tests_per_minute_max": 2,
 }
 STREAM = {"Accept": "text/event-stream"}
@@ -105,6 +108,23 @@ async def test_a_company_has_so_many_webhooks(ann: Person, eve: Person) -> None:
     refused = await ann.post("/webhooks/", {"url": "http://127.0.0.1:9"})
     assert_problem(refused, 507, "quota_exceeded", limit=1, budget="company_webhooks")
     assert (await eve.post("/webhooks/", {"url": "http://127.0.0.1:9"})).status == 201
+
+
+async def test_a_company_has_so_many_members_with_those_invited(ann: Person, eve: Person) -> None:
+    bob, kim = ({"email": f"{name}@{name}.test", "role": "viewer"} for name in ("bob", "kim"))
+    assert (await ann.post(f"{company(ann)}/members", bob)).status == 201
+    refused = await ann.post(f"{company(ann)}/members", kim)
+    assert_problem(refused, 507, "quota_exceeded", limit=2, budget="company_members")
+    assert (await ann.post(f"{company(ann)}/members", bob)).status == 201
+    assert (await eve.post(f"{company(eve)}/members", kim)).status == 201
+
+
+async def test_a_company_has_so_many_groups_and_may_change_them(ann: Person) -> None:
+    everybody = {"members": [await member_id(ann)]}
+    assert (await ann.put(f"{company(ann)}/groups/nurses", {"members": []})).status == 200
+    refused = await ann.put(f"{company(ann)}/groups/physicians", {"members": []})
+    assert_problem(refused, 507, "quota_exceeded", limit=1, budget="company_groups")
+    assert (await ann.put(f"{company(ann)}/groups/nurses", everybody)).status == 200
 
 
 async def test_a_company_makes_so_many_tests_a_minute(ann: Person, eve: Person, far: FarSide) -> None:

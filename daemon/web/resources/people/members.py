@@ -74,6 +74,7 @@ async def invite_member(request: web.Request, raw: dict[str, Any], key: Idempote
         return key.sealed_receipt(dumps({**kept, "sealed": base64.b64encode(sealed).decode()}))
 
     services, principal = request.app[SERVICES], principal_of(request)
+    await services.stored.store_more(principal.company_id)
     if services.mails is not None:
         await request.app[RATE_LIMITS].mailed_invitation(principal.company_id)
     with refusing():
@@ -168,14 +169,14 @@ async def list_groups(request: web.Request) -> web.Response:
 @Operation("Write a group", "people", contract.Group, request=contract.GroupDefinition, problems=(403, 404, 409, 507))
 async def put_group(request: web.Request) -> web.Response:
     """Creates a group or replaces its members, who have to be active members."""
-    company_at(request)
-    name = request.match_info["name"]
+    company_id, name, services = company_at(request), request.match_info["name"], request.app[SERVICES]
     if not _GROUP.fullmatch(name):
         raise not_found()
     body = await read(request, contract.GroupDefinition)
+    await services.stored.store_more(company_id)
     with refusing():
         try:
-            group = await request.app[SERVICES].people.put_group(principal_of(request), name, body.members)
+            group = await services.people.put_group(principal_of(request), name, body.members)
         except UnknownMember as unknown:
             where = pointer("members", body.members.index(str(unknown)))
             raise invalid((where, "is no active member of the company")) from None
