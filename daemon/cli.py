@@ -22,6 +22,7 @@ from daemon.commands.doctor import doctor
 from daemon.commands.migrate import migrate
 from daemon.commands.people import members as people
 from daemon.commands.people.api_keys import api_keys
+from daemon.commands.people.companies import companies
 from daemon.commands.people.groups import groups
 from daemon.keys.keyring import KeyFileRefused
 from daemon.mcp.command import mcp
@@ -57,6 +58,7 @@ app.command()(session.logout)
 app.command()(people.whoami)
 app.add_typer(people.members, name="members")
 app.add_typer(groups, name="groups")
+app.add_typer(companies, name="companies")
 app.add_typer(sessions.sessions, name="sessions")
 app.add_typer(runs.runs, name="runs")
 app.add_typer(templates.templates, name="templates")

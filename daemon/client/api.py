@@ -82,6 +82,12 @@ class Penstock(PeopleClient):
         body = _given(email=email, password=password, code=code, company_id=company_id)
         return await self._enter(ApiRequest("POST", "/auth/login", body=body))
 
+    async def sign_on(self, code: str, verifier: str) -> Session:
+        """Go on with the session of a code of single sign-on, which counts once."""
+        return await self._enter(
+            ApiRequest("POST", "/auth/sso/token", body={"code": code, "verifier": verifier}, repeatable=False)
+        )
+
     async def logout(self) -> None:
         """Revoke the token, at once and for good."""
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -248,10 +248,10 @@ def members(found: Iterable[Member]) -> Table:
     return table
 
 
-def groups(found: Iterable[People]) -> Table:
+def groups(found: Iterable[People], addresses: Mapping[str, str]) -> Table:
     table = _table("group", "members")
     for one in found:
-        _row(table, one.name, ", ".join(one.members))
+        _row(table, one.name, ", ".join(addresses.get(each, each) for each in one.members))
     return table
 
 

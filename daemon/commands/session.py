@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Annotated
 
 import typer
 
 from daemon.client import Penstock, Problem, Session
 from daemon.commands import tokens
-from daemon.commands.base import AsJson, echo
+from daemon.commands.base import AsJson, echo, error_exit
+from daemon.commands.people.sign_on import SignOnFailed, signed_on
 from daemon.commands.remote import Token, Url, address, answered, perform
+from daemon.runtime import exit_codes
 from daemon.settings import Remote
 
 Email = Annotated[str, typer.Argument(help="E-mail address.")]
@@ -22,19 +25,43 @@ FromStdin = Annotated[
 
 def register_company(
     email: Email,
-    company_name: Annotated[str, typer.Argument(help="Name of the company.")],
+    company_name: Annotated[str | None, typer.Argument(help="Name of the company; none with --invitation.")] = None,
+    invitation: Annotated[str | None, typer.Option(help="Token or link of an invitation to join by.")] = None,
     password_stdin: FromStdin = False,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Register a company and its first user, and store the token for later commands."""
+    """Register a company, or join one by an invitation, and store the token for later commands."""
+    if (company_name is None) == (invitation is None):
+        raise typer.BadParameter("Give the name of a company, or --invitation.")
+    held = None if invitation is None else token_of_invitation(invitation)
     password = _password(password_stdin, again=True)
-    session = perform(url, None, lambda api: api.register(email, password, company_name))
-    _keep(url, session, as_json)
+    session = perform(url, None, lambda api: api.register(email, password, company_name, invitation=held))
+    keep_session(url, session, as_json)
 
 
-def login(email: Email, password_stdin: FromStdin = False, as_json: AsJson = False, url: Url = None) -> None:
+def login(
+    email: Annotated[str | None, typer.Argument(help="E-mail address; none with --sso.")] = None,
+    password_stdin: FromStdin = False,
+    sso: Annotated[bool, typer.Option("--sso", help="Sign in with a browser, by the company's provider.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="With --sso: where the browser comes back to.")] = 0,
+    as_json: AsJson = False,
+    url: Url = None,
+) -> None:
     """Log in, and store the token for later commands in a file that only you can read."""
+    if sso == (email is not None):
+        raise typer.BadParameter("Give an e-mail address, or --sso.")
+    if email is not None:
+        keep_session(url, perform(url, None, _by_password(email, password_stdin)), as_json)
+        return
+    try:
+        session = perform(url, None, lambda api: signed_on(api, address(url), port))
+    except SignOnFailed as failed:
+        raise error_exit(failed, exit_codes.NOT_AUTHENTICATED) from None
+    keep_session(url, session, as_json)
+
+
+def _by_password(email: str, password_stdin: bool) -> Callable[[Penstock], Awaitable[Session]]:
     password = _password(password_stdin, again=False)
 
     async def work(api: Penstock) -> Session:
@@ -45,7 +72,7 @@ def login(email: Email, password_stdin: FromStdin = False, as_json: AsJson = Fal
                 raise
         return await api.login(email, password, code=_code(password_stdin))
 
-    _keep(url, perform(url, None, work), as_json)
+    return work
 
 
 def logout(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
@@ -81,7 +108,7 @@ def _code(from_stdin: bool) -> str:
     return code
 
 
-def _keep(url: str | None, session: Session, as_json: bool) -> None:
+def keep_session(url: str | None, session: Session, as_json: bool) -> None:
     with answered(address(url)):
         tokens.keep(Remote().tokens_file, address(url), session.token)
     if as_json:
@@ -89,3 +116,8 @@ def _keep(url: str | None, session: Session, as_json: bool) -> None:
         return
     until = session.expires_at.strftime("%Y-%m-%d %H:%M UTC")
     echo(f"logged in at {address(url)} as {session.user.email} of {session.company.name}, until {until}")
+
+
+def token_of_invitation(text: str) -> str:
+    """The token of an invitation, which is the last part of its link."""
+    return text.strip().rpartition("/")[2]

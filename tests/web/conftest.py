@@ -18,8 +18,10 @@ from pydantic import SecretStr
 from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
 from daemon.templates.catalog import CatalogEntry, load_folder, shipped
+from tests.openid_provider import OpenIdProvider
 from tests.postgres import Server
 from tests.web.operators import Operator
+from tests.web.sign_on import BOB, Browser, browsing, configured
 from tests.web.support import Clients, FarSide, House, Person
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -130,3 +132,17 @@ def stranger(house: House, tmp_path: Path) -> Operator:
 def operator(stranger: Operator, ann: Person) -> Operator:
     """Somebody at a terminal with the token of ann."""
     return Operator(stranger.url, stranger.home, ann.token)
+
+
+@pytest.fixture
+async def provider() -> AsyncIterator[OpenIdProvider]:
+    async with OpenIdProvider() as one:
+        one.claims = dict(BOB)
+        yield one
+
+
+@pytest.fixture
+async def browser(house: House, ann: Person, provider: OpenIdProvider) -> AsyncIterator[Browser]:
+    await configured(house, provider.url, ann.session["company"]["id"])
+    async with browsing(house) as one:
+        yield one

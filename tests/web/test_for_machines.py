@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 from daemon.cli import app
 from tests.postgres import Server
 from tests.web.operators import Operator
-from tests.web.people import company, invited
+from tests.web.people import colleague, company, invited
 from tests.web.support import PASSWORD, FarSide, Person
 
 GRACE = "grace@grace.test"
@@ -41,6 +41,7 @@ class World:
     webhook: str
     delivery: str
     key: str
+    invitation: str
     folder: Path
     backup: Path
 
@@ -58,6 +59,10 @@ COMMANDS: dict[str, Words] = {
     "backup": lambda it: (it.folder.parent / "new.db", *it.data),
     "commits adopt": lambda it: it.data,
     "commits rotate": lambda it: it.data,
+    "companies hand-over": lambda _: ("kim@kim.test", "--yes"),
+    "companies join": lambda it: (it.invitation,),
+    "companies ls": lambda _: (),
+    "companies switch": lambda _: ("ann inc",),
     "doctor": lambda it: it.data,
     "groups ls": lambda _: (),
     "groups put": lambda _: ("physicians",),
@@ -103,7 +108,7 @@ def _silent() -> Iterator[None]:
 
 
 @pytest.fixture
-async def world(operator: Operator, ann: Person, far: FarSide, tmp_path: Path, blank: Path) -> World:
+async def world(operator: Operator, ann: Person, eve: Person, far: FarSide, tmp_path: Path, blank: Path) -> World:
     hook = (await ann.post("/webhooks/", {"url": far.url, "events": ["run_ended"]})).json["id"]
     over = await ann.start("quick")
     await far.arrived.wait()
@@ -112,12 +117,14 @@ async def world(operator: Operator, ann: Person, far: FarSide, tmp_path: Path, b
     await ann.connect("answers", far.url)
     failed, parked = await ann.start("quick"), await ann.start("line", {"amount": 1})
     await invited(ann, GRACE)
+    await colleague(ann, "kim")
+    invitation = (await invited(eve, ann.email))["invitation"]["token"]
     await ann.send("PUT", f"{company(ann)}/groups/nurses", {"members": []})
     key = (await ann.post("/api-keys/", {"name": "intake", "role": "member", "kind": "agent"})).json["id"]
     folder, backup = tmp_path / "stopped", tmp_path / "kept.db"
     shutil.copytree(blank, folder)
     assert (await operator.says("backup", backup, "--data-dir", folder)).exit_code == 0
-    return World(parked["id"], over["id"], failed["id"], hook, delivery, key, folder, backup)
+    return World(parked["id"], over["id"], failed["id"], hook, delivery, key, invitation, folder, backup)
 
 
 def leaves(command: Any, path: str = "") -> Iterator[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from daemon.client import Penstock, Problem
 from tests.web.operators import Operator
+from tests.web.people import colleague, invited
 from tests.web.support import PASSWORD, Person
 
 REFUSED = 1
@@ -72,9 +74,9 @@ async def test_somebody_is_told_who_they_are(operator: Operator, ann: Person) ->
     assert (await operator.reads("whoami"))["kind"] == "person"
 
 
-async def test_tables_and_the_token_of_an_invitation_are_printed(operator: Operator) -> None:
+async def test_tables_and_the_link_of_an_invitation_are_printed(operator: Operator) -> None:
     invited = await operator.says("members", "invite", GRACE)
-    assert "invitation, until " in invited.stdout
+    assert f"{operator.url}/#/invitations/" in invited.stdout
     for words in (
         ("members", "ls"),
         ("members", "role", GRACE, "admin"),
@@ -90,3 +92,32 @@ async def test_nobody_is_removed_unasked_nor_a_stranger_changed(operator: Operat
     assert (await operator.says("groups", "rm", "nurses", types="n\n")).exit_code == REFUSED
     stranger = await operator.says("members", "role", "who@who.test", "admin")
     assert (stranger.exit_code, "no member" in stranger.output) == (REFUSED, True)
+
+
+async def test_a_colleague_comes_by_the_link_joins_another_company_and_switches_back(
+    operator: Operator, eve: Person, ann: Person, tmp_path: Path
+) -> None:
+    grace = Operator(operator.url, tmp_path / "grace")
+    link = (await operator.says("members", "invite", GRACE)).stdout.split()[-1]
+    joined = await grace.says("register", GRACE, "--invitation", link, "--password-stdin", types=f"{PASSWORD}\n")
+    assert "of ann inc" in joined.stdout
+    token = (await invited(eve, GRACE, "manager"))["invitation"]["token"]
+    assert (await grace.reads("companies", "join", token))["company"]["name"] == "eve inc"
+    assert {one["name"] for one in (await grace.reads("companies", "ls"))["companies"]} == {"ann inc", "eve inc"}
+    assert "of ann inc" in (await grace.says("companies", "switch", "ann inc")).stdout
+    assert (await grace.reads("whoami"))["role"] == "member"
+    assert "you belong to no such company" in (await grace.says("companies", "switch", "bob inc")).output
+
+
+async def test_the_owner_hands_the_company_over_in_a_terminal(operator: Operator, ann: Person) -> None:
+    await colleague(ann, "kim")
+    refused = await operator.says("companies", "hand-over", "kim@kim.test", types="n\n")
+    assert refused.exit_code == REFUSED
+    assert (await operator.reads("companies", "hand-over", "kim@kim.test", "--yes"))["role"] == "owner"
+    assert (await operator.reads("whoami"))["role"] == "admin"
+
+
+async def test_a_registration_makes_a_company_or_joins_one(operator: Operator) -> None:
+    for words in ((), ("Grace inc", "--invitation", "token")):
+        said = await operator.says("register", GRACE, *words)
+        assert "Give the name of a company, or --invitation." in said.output

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
 from daemon.client import Group, Penstock
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit, print_result
-from daemon.commands.people.members import LISTED_MAX, member_named
+from daemon.commands.people.members import LISTED_MAX, addresses, member_named
 from daemon.commands.remote import Token, Url, perform, taken
 from daemon.runtime import exit_codes
 
 Name = Annotated[str, typer.Argument(help="Name of the group.")]
+Found: TypeAlias = tuple[list[Group], dict[str, str]]
 groups = typer.Typer(help="Groups of members.", no_args_is_help=True)
 
 
 @groups.command("ls")
 def ls(as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
-    """List the groups with the ids of their members."""
+    """List the groups with their members."""
 
-    async def work(api: Penstock) -> list[Group]:
-        return await taken(api.groups((await api.me()).company.id), LISTED_MAX)
+    async def work(api: Penstock) -> Found:
+        company_id = (await api.me()).company.id
+        return await taken(api.groups(company_id), LISTED_MAX), await addresses(api, company_id)
 
-    display.show_result(perform(url, token, work), display.groups, as_json=as_json)
+    found, known = perform(url, token, work)
+    display.show_result(found, lambda every: display.groups(every, known), as_json=as_json)
 
 
 @groups.command("put")
@@ -37,11 +40,13 @@ def put(
 ) -> None:
     """Create a group, or replace its members."""
 
-    async def work(api: Penstock) -> Group:
+    async def work(api: Penstock) -> Found:
         company_id = (await api.me()).company.id
-        return await api.put_group(company_id, name, [await member_named(api, company_id, one) for one in who or ()])
+        members = [await member_named(api, company_id, one) for one in who or ()]
+        return [await api.put_group(company_id, name, members)], await addresses(api, company_id)
 
-    display.show_result(perform(url, token, work), lambda one: display.groups([one]), as_json=as_json)
+    (group,), known = perform(url, token, work)
+    display.show_result(group, lambda one: display.groups([one], known), as_json=as_json)
 
 
 @groups.command("rm")

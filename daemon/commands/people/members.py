@@ -9,7 +9,7 @@ import typer
 from daemon.client import InvitedMember, Member, Penstock
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit, print_result
-from daemon.commands.remote import Token, Url, perform, taken
+from daemon.commands.remote import Token, Url, address, perform, taken
 from daemon.runtime import exit_codes
 
 LISTED_MAX = 10_000
@@ -40,7 +40,7 @@ def invite(
     url: Url = None,
     token: Token = None,
 ) -> None:
-    """Invite a person; prints the invitation's token once. A repeat replaces it."""
+    """Invite a person; prints the link once. A repeat replaces it."""
 
     async def work(api: Penstock) -> InvitedMember:
         return await api.invite((await api.me()).company.id, email, role)
@@ -51,7 +51,7 @@ def invite(
     else:
         display.show(display.members([made]))
         until = display.time(made.invitation.expires_at)
-        display.show(display.text(f"invitation, until {until}: {made.invitation.token}"))
+        display.show(display.text(f"link, until {until}: {address(url)}/#/invitations/{made.invitation.token}"))
 
 
 @members.command("role")
@@ -89,6 +89,11 @@ def rm(
 
     perform(url, token, work)
     print_result({"removed": who}, f"{who} was removed", as_json=as_json)
+
+
+async def addresses(api: Penstock, company_id: str) -> dict[str, str]:
+    """The e-mail addresses of the members, by their ids."""
+    return {one.id: one.email async for one in api.members(company_id)}
 
 
 async def member_named(api: Penstock, company_id: str, who: str) -> str:
