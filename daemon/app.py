@@ -28,9 +28,7 @@ from daemon.engine.stored_budgets import StoredBudgets
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
 from daemon.identity.accounts import open_identity
 from daemon.identity.api_keys import ApiKeys
-from daemon.identity.invitations import Invitations
 from daemon.identity.password_resets import PasswordResets
-from daemon.identity.people import People
 from daemon.identity.sessions import USED_S
 from daemon.keys.change_log import LOOKED_S, KeyFileWatcher
 from daemon.keys.opening import open_key_files
@@ -150,8 +148,6 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         webhooks=_webhooks(settings, store, vault, engine),
         api_keys=ApiKeys(store, vault, utc_now, settings.company_api_keys_max),
         identity=identity,
-        people=People(store, identity.sessions, utc_now, settings.company_groups_max),
-        invitations=Invitations(store, identity.sessions, vault, utc_now, settings.company_members_max),
         sso=await enter(open_single_sign_on(settings, guard, store, identity, utc_now)),
         feed=engine.feed,
         sealer=sealer,

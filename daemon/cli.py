@@ -15,12 +15,13 @@ import typer
 from actors.ports import StoreFailed
 from daemon import demo as demonstration
 from daemon.app import serve as serve_until_stopped
-from daemon.commands import audit, keys, runs, session, sessions, templates, webhooks
+from daemon.commands import audit, keys, runs, sessions, templates, webhooks
 from daemon.commands.backup import backup, restore
 from daemon.commands.base import AsJson, DataDir, error_exit, print_result, settings_of, without_password
 from daemon.commands.doctor import doctor
 from daemon.commands.migrate import migrate
 from daemon.commands.people import members as people
+from daemon.commands.people import session
 from daemon.commands.people.api_keys import api_keys
 from daemon.commands.people.companies import companies
 from daemon.commands.people.groups import groups

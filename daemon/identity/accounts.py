@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, NoReturn
 
 from actors.core.authority import rank
 from actors.ports import Receipt
-from daemon.identity.invitations import Newcomer
+from daemon.identity.invitations import Invitations, Newcomer
 from daemon.identity.passwords import InvalidCredentials, Passwords
-from daemon.identity.people import NotPermitted, UnknownMember
+from daemon.identity.people import NotPermitted, People, UnknownMember
 from daemon.identity.policies import Policies
 from daemon.identity.second_factors import Change, SecondFactors, WrongCode
 from daemon.identity.sessions import API_CLIENT, ClientInfo, Lifetimes, Session, Sessions
@@ -45,8 +45,10 @@ class NoCompany(Exception):
 
 
 class Identity:
-    """Registration, login and passwords; `sessions` says which tokens count."""
+    """Registration, login and passwords, and all else that says who somebody is and may do."""
 
+    people: People
+    invitations: Invitations
     policies: Policies
     second_factors: SecondFactors
 
@@ -224,6 +226,8 @@ async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vau
     await sessions.open()
     with closing(Passwords(settings.password_hashes_max)) as passwords:
         identity = Identity(store, passwords, tokens, sessions, utc_now)
+        identity.people = People(store, sessions, utc_now, settings.company_groups_max)
+        identity.invitations = Invitations(store, sessions, vault, utc_now, settings.company_members_max)
         identity.policies = Policies(store, utc_now)
         identity.second_factors = SecondFactors(store, vault, identity.policies, utc_now)
         await identity.policies.open()

@@ -18,9 +18,7 @@ from daemon.engine.feed import Feed
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
-from daemon.identity.invitations import Invitations
 from daemon.identity.password_resets import PasswordResets
-from daemon.identity.people import People
 from daemon.mail.mails import Mails
 from daemon.model import Rates, Store
 from daemon.model.tracing import Tracer
@@ -50,8 +48,6 @@ class Services:
     webhooks: WebhookService
     identity: Identity
     api_keys: ApiKeys
-    people: People
-    invitations: Invitations
     feed: Feed
     sealer: Sealer
     background: Background

@@ -53,8 +53,8 @@ async def test_an_invitation_counts_once_for_whom_it_is_for_and_for_seven_days(
     assert (again.status, again.json["code"]) == (410, "invitation_expired")
     assert (await eve.post("/invitations/accept", {"token": "never-issued"})).status == 404
     late = (await invited(ann, "bob@bob.test"))["invitation"]["token"]
-    now = house.services.invitations._now
-    monkeypatch.setattr(house.services.invitations, "_now", lambda: now() + timedelta(days=7))
+    now = house.services.identity.invitations._now
+    monkeypatch.setattr(house.services.identity.invitations, "_now", lambda: now() + timedelta(days=7))
     assert (await house.send("POST", "/auth/invitation", {"token": late})).status == 410
 
 

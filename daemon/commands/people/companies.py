@@ -10,8 +10,8 @@ from daemon.client import Member, Penstock, Session
 from daemon.commands import display
 from daemon.commands.base import AsJson, error_exit
 from daemon.commands.people.members import Who, member_named
+from daemon.commands.people.session import keep_session, token_of_invitation
 from daemon.commands.remote import Token, Url, perform
-from daemon.commands.session import keep_session, token_of_invitation
 from daemon.runtime import exit_codes
 
 companies = typer.Typer(help="The companies that you belong to.", no_args_is_help=True)

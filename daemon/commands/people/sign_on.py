@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import os
 import secrets
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 from typing import TypeAlias
 
 import typer
-from aiohttp import web
 from yarl import URL
 
 from daemon.client import Penstock, Problem, Session
@@ -21,6 +21,7 @@ from daemon.commands.base import echo
 
 VERIFIER_BYTES = 32
 WAIT_S = 300.0
+REQUEST_S = 10.0
 LOOPBACK = "127.0.0.1"
 BROUGHT_MAX = 16
 Brought: TypeAlias = asyncio.Queue[tuple[str, str]]
@@ -36,16 +37,18 @@ class SignOnFailed(Exception):
     """Nobody was signed in; the text says why."""
 
 
-async def signed_on(api: Penstock, where: str, port: int) -> Session:
+async def signed_on(api: Penstock, where: str, port: int, *, open_browser: bool) -> Session:
     """A session by single sign-on; SignOnFailed when no browser brings a code in time."""
     verifier, brought = secrets.token_urlsafe(VERIFIER_BYTES), Brought(BROUGHT_MAX)
     challenge = base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).rstrip(b"=").decode()
     try:
-        async with _listening(brought, port) as taken, asyncio.timeout(WAIT_S):
+        with _listening(brought, port) as taken:
             begin = str(URL(where).join(URL("/auth/sso/start")).update_query(cli=str(taken), challenge=challenge))
             echo(f"Sign in with a browser on this machine:\n{begin}", err=True)
-            _open(begin)
-            return await _swapped(api, brought, verifier)
+            if open_browser:
+                typer.launch(begin)
+            async with asyncio.timeout(WAIT_S):
+                return await _swapped(api, brought, verifier)
     except TimeoutError:
         raise SignOnFailed(f"Nobody signed in within {WAIT_S / 60:.0f} minutes.") from None
     except OSError as error:
@@ -65,28 +68,33 @@ async def _swapped(api: Penstock, brought: Brought, verifier: str) -> Session:
                 raise
 
 
-@asynccontextmanager
-async def _listening(brought: Brought, port: int) -> AsyncIterator[int]:
+@contextmanager
+def _listening(brought: Brought, port: int) -> Iterator[int]:
     """A server for the browser of this machine alone; its port."""
+    loop = asyncio.get_running_loop()
 
-    async def take(request: web.Request) -> web.Response:
-        with suppress(asyncio.QueueFull):
-            brought.put_nowait((request.query.get("code", ""), request.query.get("error", "")))
-        return web.Response(text="You can close this tab. The terminal says how it went.")
+    class Back(BaseHTTPRequestHandler):
+        timeout = REQUEST_S
 
-    app = web.Application()
-    app.router.add_get("/", take)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, LOOPBACK, port).start()
-        yield runner.addresses[0][1]
-    finally:
-        await runner.cleanup()
+        def do_GET(self) -> None:
+            query = URL(self.path, encoded=True).query
+            loop.call_soon_threadsafe(_put, brought, (query.get("code", ""), query.get("error", "")))
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", "text/plain; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(b"You can close this tab. The terminal says how it went.\n")
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """The code is in the address: it is not printed."""
+
+    with ThreadingHTTPServer((LOOPBACK, port), Back) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
 
 
-def _open(address: str) -> None:
-    """Open the browser of somebody who sits at this machine."""
-    seen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
-    if seen and sys.stderr.isatty():
-        typer.launch(address)
+def _put(brought: Brought, one: tuple[str, str]) -> None:
+    with suppress(asyncio.QueueFull):
+        brought.put_nowait(one)

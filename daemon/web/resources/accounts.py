@@ -186,7 +186,7 @@ async def _join(
     """Joins the company of an invitation; who has an account proves it by the password."""
     services, limits = request.app[SERVICES], request.app[RATE_LIMITS]
     with refusing():
-        await services.invitations.look(token)
+        await services.identity.invitations.look(token)
         if await services.identity.known(body.email):
             try:
                 async with limits.password(request, body.email):
@@ -195,10 +195,10 @@ async def _join(
                 raise EmailTaken from None
             if services.identity.second_factors.counts(user.id):
                 raise EmailTaken  # the password alone gives no session: sign in, and accept
-            return await services.invitations.enter(user, token, client_of(request), receipt)
+            return await services.identity.invitations.enter(user, token, client_of(request), receipt)
         async with limits.hashing(request):
             newcomer = await services.identity.newcomer(body.email, body.password, body.name)
-        return await services.invitations.join(newcomer, token, client_of(request), receipt)
+        return await services.identity.invitations.join(newcomer, token, client_of(request), receipt)
 
 
 async def _replay_registration(request: web.Request, body: contract.Registration, receipt: Receipt) -> StoredResponse:

@@ -59,12 +59,14 @@ async def switch_company(request: web.Request) -> web.Response:
     """Gives a session for another company of the caller."""
     body = await read(request, people.CompanySwitch)
     with refusing():
-        session = await request.app[SERVICES].people.switch(principal_of(request), body.company_id, client_of(request))
+        session = await request.app[SERVICES].identity.people.switch(
+            principal_of(request), body.company_id, client_of(request)
+        )
     return granted(request, session, 200) if cookies.of_page(request) else json_response(session_json(session))
 
 
 async def _entered(request: web.Request, token: str, key: IdempotencyKey | None) -> Session:
-    invitations, receipt = request.app[SERVICES].invitations, partial(session_receipt, request, key)
+    invitations, receipt = request.app[SERVICES].identity.invitations, partial(session_receipt, request, key)
     with refusing():
         return await invitations.accept(principal_of(request), token, client_of(request), receipt)
 

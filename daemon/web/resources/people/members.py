@@ -44,7 +44,7 @@ async def _replay_invitation(request: web.Request, _: IdempotencyKey, receipt: R
     """The response of an earlier request, byte for byte."""
     kept: dict[str, Any] = loads(receipt.body)
     sealed = base64.b64decode(kept.pop("sealed"))
-    token = await request.app[SERVICES].invitations.open(receipt.company_id, kept["id"], sealed)
+    token = await request.app[SERVICES].identity.invitations.open(receipt.company_id, kept["id"], sealed)
     kept["invitation"] = {"token": token, **kept["invitation"]}
     return _created(kept).as_replay()
 
@@ -78,7 +78,7 @@ async def invite_member(request: web.Request, raw: dict[str, Any], key: Idempote
     if services.mails is not None:
         await request.app[RATE_LIMITS].mailed_invitation(principal.company_id)
     with refusing():
-        invited = await services.invitations.invite(principal, body.email, body.role, receipt)
+        invited = await services.identity.invitations.invite(principal, body.email, body.role, receipt)
     await _mail(services, principal, invited)
     invitation = {"token": invited.token, "expires_at": invited.expires_at}
     return _created({**member_json(invited.member), "invitation": invitation})
@@ -99,7 +99,7 @@ async def change_member(request: web.Request) -> web.Response:
     company_at(request)
     body = await read(request, contract.RoleChange)
     with refusing():
-        member = await request.app[SERVICES].people.change_role(
+        member = await request.app[SERVICES].identity.people.change_role(
             principal_of(request), request.match_info["member_id"], body.role
         )
     return json_response(member_json(member))
@@ -110,7 +110,7 @@ async def remove_member(request: web.Request) -> web.Response:
     """Ends a membership or withdraws an invitation. All may leave but the owner."""
     company_at(request)
     with refusing():
-        await request.app[SERVICES].people.remove(principal_of(request), request.match_info["member_id"])
+        await request.app[SERVICES].identity.people.remove(principal_of(request), request.match_info["member_id"])
     return web.Response(status=204)
 
 
@@ -136,7 +136,9 @@ async def hand_over(request: web.Request, raw: dict[str, Any], key: IdempotencyK
         return None if key is None else key.receipt(_changed(heir))
 
     with refusing():
-        return _changed(await request.app[SERVICES].people.hand_over(principal_of(request), body.member_id, receipt))
+        return _changed(
+            await request.app[SERVICES].identity.people.hand_over(principal_of(request), body.member_id, receipt)
+        )
 
 
 @Operation(
@@ -151,7 +153,7 @@ async def look_at_invitation(request: web.Request) -> web.Response:
     await request.app[RATE_LIMITS].network(request)
     body = await read(request, contract.InvitationToken)
     with refusing():
-        found = await request.app[SERVICES].invitations.look(body.token)
+        found = await request.app[SERVICES].identity.invitations.look(body.token)
     shown = {"company": found.company, "email": found.member.email, "role": found.member.role}
     return json_response({**shown, "has_account": found.has_account, "expires_at": found.expires_at})
 
@@ -176,7 +178,7 @@ async def put_group(request: web.Request) -> web.Response:
     await services.stored.store_more(company_id)
     with refusing():
         try:
-            group = await services.people.put_group(principal_of(request), name, body.members)
+            group = await services.identity.people.put_group(principal_of(request), name, body.members)
         except UnknownMember as unknown:
             where = pointer("members", body.members.index(str(unknown)))
             raise invalid((where, "is no active member of the company")) from None
@@ -188,7 +190,7 @@ async def delete_group(request: web.Request) -> web.Response:
     """Forgets a group; its members stay."""
     company_at(request)
     with refusing():
-        await request.app[SERVICES].people.delete_group(principal_of(request), request.match_info["name"])
+        await request.app[SERVICES].identity.people.delete_group(principal_of(request), request.match_info["name"])
     return web.Response(status=204)
 
 

@@ -45,6 +45,7 @@ def login(
     password_stdin: FromStdin = False,
     sso: Annotated[bool, typer.Option("--sso", help="Sign in with a browser, by the company's provider.")] = False,
     port: Annotated[int, typer.Option(min=0, max=65_535, help="With --sso: where the browser comes back to.")] = 0,
+    open_browser: Annotated[bool, typer.Option("--open", help="With --sso: open the browser.")] = False,
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
@@ -55,7 +56,7 @@ def login(
         keep_session(url, perform(url, None, _by_password(email, password_stdin)), as_json)
         return
     try:
-        session = perform(url, None, lambda api: signed_on(api, address(url), port))
+        session = perform(url, None, lambda api: signed_on(api, address(url), port, open_browser=open_browser))
     except SignOnFailed as failed:
         raise error_exit(failed, exit_codes.NOT_AUTHENTICATED) from None
     keep_session(url, session, as_json)
