@@ -17,7 +17,7 @@ PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster throughput effects sim power startup linear tamper attack wheel sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion throughput effects sim power startup linear tamper attack wheel sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -77,6 +77,9 @@ linear: .venv/developed ## concurrent verdicts with kills in between, checked fo
 
 cluster: .venv/developed ## three daemons on one PostgreSQL, faults in turn, then 30 verdicts at each of GATES=5000: SECONDS=60 PROCESSES=1
 	@$(BIN)/python -m tests.cluster --seconds $(SECONDS) $(if $(GATES),--gates $(GATES)) $(if $(PROCESSES),--processes)
+
+demotion: .venv/developed ## requests that race with the end of a right, on one daemon and on three: REQUESTS=10000
+	@$(BIN)/python -m tests.cluster.demotion $(if $(REQUESTS),--requests $(REQUESTS))
 
 throughput: .venv/developed ## one daemon on SQLite beside one and two on PostgreSQL, in loops a second
 	@$(BIN)/python -m tests.cluster.throughput

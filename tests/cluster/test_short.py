@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.cluster.cluster import Play, clustered
 from tests.cluster.crowded import closed_once
+from tests.cluster.demotion import races
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,3 +24,10 @@ async def test_nothing_is_lost_nor_happens_twice_while_a_daemon_dies(postgres: S
         assert outcome.payments
         once = await closed_once(cluster, gates=10, callers=30)
         assert once.sound, str(once)
+
+
+async def test_no_request_that_began_after_the_end_of_a_right_succeeds_on_any_daemon(
+    postgres: Server, tmp_path: Path
+) -> None:
+    found = await races(tmp_path, postgres, requests=300, counts=(3,), ends=("removed",))
+    assert [str(race) for race in found if not race.sound] == []
