@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from itertools import count, cycle
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import uvloop
 
@@ -33,6 +34,7 @@ ENDS = {"demoted": 403, "removed": 401, "key deleted": 401}
 CONNECTIONS = 48
 STREAMS = 4
 HELD_SHARE = 10
+PLANTED = 200
 LONGEST_S = 120.0
 STREAM_ENDS_S = 20.0
 START = json.dumps({"vertical": "held"}).encode()
@@ -89,15 +91,19 @@ class Caller:
 
 
 class Race:
-    """Requests of one caller to all daemons, and the end of the caller's right among them."""
+    """Requests of one caller to all daemons, and the end of the caller's right among them.
 
-    def __init__(self, ports: Sequence[int], end: str, requests: int) -> None:
+    With a `planted` fault the requests are of somebody else, whose right does not end.
+    """
+
+    def __init__(self, ports: Sequence[int], end: str, requests: int, *, planted: bool = False) -> None:
+        self._planted = planted
         self._ports, self._requests = ports, requests
         self._after_end: asyncio.Task[None] | None = None
         self.found = Raced(len(ports), end)
 
     async def run(self) -> Raced:
-        self._owner = await registered(self._ports[0], f"owner-{self.found.end.replace(' ', '-')}@example.test")
+        self._owner = await registered(self._ports[0], f"owner-{uuid4()}@example.test")
         caller = await self._caller()
         held = await self._started(self._requests // HELD_SHARE)
         machine, reads = self.found.end == "key deleted", self.found.end != "demoted"
@@ -118,6 +124,7 @@ class Race:
         As many as were asked for, and until a third of that began after the end.
         """
         after, deadline = 0, time.perf_counter() + LONGEST_S
+        sender = bearer(self._owner if self._planted else caller.token)
         for number in count():
             at = time.perf_counter()
             after += at >= self.found.ended
@@ -128,10 +135,10 @@ class Race:
                 self._after_end = asyncio.get_running_loop().create_task(self._end(caller))
             run_id = next(held, None) if number % 3 == 0 else None
             if run_id is None:
-                order = wire("POST", "/process-runs/", START, bearer(caller.token))
+                order = wire("POST", "/process-runs/", START, sender)
             else:
                 verdict = json.dumps({"gate": "signoff", "decision": "approved"}).encode()
-                order = wire("POST", f"/process-runs/{run_id}/resume", verdict, bearer(caller.token))
+                order = wire("POST", f"/process-runs/{run_id}/resume", verdict, sender)
             yield Shot(at, order)
 
     async def _end(self, caller: Caller) -> None:
@@ -147,7 +154,7 @@ class Race:
         if self.found.end == "key deleted":
             made = await self._say("POST", "/api-keys/", {"name": "racer", "kind": "service", "role": "member"})
             return Caller(made["key"], wire("DELETE", f"/api-keys/{made['id']}", headers=bearer(self._owner)))
-        email = f"bob-{self.found.end}@example.test"
+        email = f"bob-{uuid4()}@example.test"
         made = await self._say("POST", people, {"email": email, "role": "manager"})
         joining = {"email": email, "password": "correct horse", "invitation": made["invitation"]["token"]}
         token = (await self._say("POST", "/auth/register", joining))["token"]
@@ -239,8 +246,10 @@ async def races(
     for number in counts:
         url = await database.made() if number > 1 else None
         async with serving(folder, number, url) as daemons:
+            ports = [port for port, _ in daemons]
+            assert not (await Race(ports, "demoted", PLANTED, planted=True).run()).sound
             for end in ends:
-                found.append(await Race([port for port, _ in daemons], end, requests).run())
+                found.append(await Race(ports, end, requests).run())
                 print(found[-1], flush=True)
     return found
 
