@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from playwright.sync_api import Page, expect
 
-from tests.ui.browser import Window
+from tests.ui.browser import Window, decide
 from tests.ui.conftest import Windows
 from tests.ui.service import PASSWORD, Company, Service
 
@@ -28,6 +30,16 @@ def join(windows: Windows, service: Service, link: str, name: str) -> Window:
     other.page.get_by_role("button", name="Create the account and join").click()
     expect(other.page.get_by_role("navigation", name="Main")).to_be_visible()
     return other
+
+
+def company_id(company: Company) -> str:
+    found: str = company.send("GET", "/auth/me")["company"]["id"]
+    return found
+
+
+def members(company: Company) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = company.send("GET", f"/companies/{company_id(company)}/members")
+    return found
 
 
 def test_who_is_invited_by_a_link_joins_and_is_listed(
@@ -57,7 +69,7 @@ def test_who_is_demoted_while_at_a_gate_decides_no_more(
     expect(page.get_by_label("Role of Grace Hopper")).to_have_value("viewer")
     other.page.get_by_role("radio", name="Approve").check()
     other.page.get_by_role("button", name="Confirm: Approve").click()
-    expect(other.page.get_by_text("Your role, viewer, can read but not decide.")).to_be_visible()
+    expect(other.page.get_by_text("A manager, admin or owner decides here. You are a viewer.")).to_be_visible()
     assert company.run(run)["status"] == "parked"
 
 
@@ -87,3 +99,109 @@ def test_a_key_is_shown_once_and_deleted(window: Window) -> None:
     expect(keys).to_contain_text("the watcher")
     page.get_by_role("button", name="Delete the watcher").click()
     expect(keys.get_by_role("listitem")).to_have_count(0)
+
+
+def test_a_proposal_is_shown_at_the_gate_while_somebody_looks(window: Window, company: Company) -> None:
+    run = company.start("prior-auth")
+    page = window.gate(run)
+    expect(page.get_by_role("radio", name="Approve")).to_be_visible()
+    expect(page.get_by_role("region", name="Proposals")).to_have_count(0)
+    key = company.send("POST", "/api-keys", {"name": "the triage agent", "role": "member", "kind": "agent"})["key"]
+    proposal = {"gate": run["parked_at"], "decision": "approved", "confidence": 0.86, "comment": "Meets criteria 2."}
+    company.service.send("POST", f"/process-runs/{run['id']}/proposals", proposal, key)
+    card = page.get_by_role("region", name="Proposals")
+    expect(card).to_contain_text("the triage agent (agent) proposes “Approve”")
+    expect(card).to_contain_text("Confidence 86 %")
+    expect(card).to_contain_text("Meets criteria 2.")
+    expect(card).to_contain_text("decides nothing")
+    page.get_by_role("radio", name="Deny").check()
+    page.get_by_role("button", name="Confirm: Deny").click()
+    expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+    page = window.open("runs", run["id"])
+    expect(page.locator(".history")).to_contain_text(
+        "the triage agent (agent) proposed “Approve” at “Medical director sign-off” with a confidence of 86 %"
+    )
+
+
+def test_a_gate_with_a_proposal_is_marked_in_the_inbox(window: Window, company: Company) -> None:
+    page = window.open()
+    run = company.start("prior-auth")
+    row = page.locator(".row")
+    expect(row).to_have_count(1)
+    expect(row).not_to_contain_text("proposal")
+    company.send("POST", f"/process-runs/{run['id']}/proposals", {"gate": run["parked_at"], "decision": "denied"})
+    expect(row).to_contain_text("1 proposal")
+
+
+def test_people_are_shown_by_name_and_who_left_by_address(
+    windows: Windows, window: Window, service: Service, company: Company
+) -> None:
+    page = window.open("people")
+    email = f"grace-{company.email}"
+    other = join(windows, service, invite(page, email, "manager"), "Grace Hopper")
+    run = company.start("prior-auth")
+    decide(other.gate(run), "Approve")
+    expect(other.page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+    page = window.gate(run)
+    page.reload()
+    expect(page.get_by_text("Grace Hopper approved it")).to_be_visible()
+    expect(page.get_by_title(email)).to_have_text("Grace Hopper")
+    page = window.open("runs", run["id"])
+    expect(page.locator(".history")).to_contain_text("Grace Hopper approved")
+    expect(page.locator(".history")).to_contain_text("Ada Marsh started the run")
+    member = next(one for one in members(company) if one["email"] == email)
+    company.send("DELETE", f"/companies/{company_id(company)}/members/{member['id']}")
+    page.reload()
+    expect(page.locator(".history")).to_contain_text(f"{email} approved")
+
+
+def test_who_may_decide_stands_at_the_gate(
+    windows: Windows, window: Window, service: Service, company: Company
+) -> None:
+    run = company.start("prior-auth")
+    page = window.open("people")
+    other = join(windows, service, invite(page, f"grace-{company.email}", "member"), "Grace Hopper")
+    there = other.gate(run)
+    expect(there.get_by_text("A manager, admin or owner decides here. You are a member.")).to_be_visible()
+    expect(there.get_by_text("Ask Ada Marsh.")).to_be_visible()
+    expect(there.get_by_role("heading", name="Inputs")).to_be_visible()
+    expect(there.get_by_role("radio")).to_have_count(0)
+    expect(window.gate(run).get_by_text("A manager, admin or owner decides here. You are the owner.")).to_be_visible()
+
+
+def test_a_second_tab_follows_into_another_company(windows: Windows, window: Window, service: Service) -> None:
+    second = service.company("Second Health")
+    link = invite(window.open("people"), second.email, "viewer")
+    other = windows(service.url).enter(second)
+    tab = other.tab()
+    other.open("runs", page=tab)
+    expect(tab.locator(".account-menu .company")).to_have_text("Second Health")
+    other.page.goto(link)
+    other.page.get_by_role("button", name="Accept the invitation").click()
+    for page in (other.page, tab):
+        expect(page.locator(".account-menu .company")).to_have_text("Example Health")
+    tab.locator(".account-menu summary").click()
+    tab.locator(".companies button").click()
+    for page in (other.page, tab):
+        expect(page.locator(".account-menu .company")).to_have_text("Second Health")
+
+
+def test_a_tab_that_waits_for_a_switch_goes_on_when_it_fails(
+    windows: Windows, window: Window, service: Service, company: Company
+) -> None:
+    second = service.company("Second Health")
+    link = invite(window.open("people"), second.email, "viewer")
+    other = windows(service.url).enter(second)
+    other.page.goto(link)
+    other.page.get_by_role("button", name="Accept the invitation").click()
+    expect(other.page.locator(".account-menu .company")).to_have_text("Example Health")
+    tab = other.tab()
+    other.open("runs", page=tab)
+    expect(tab.get_by_role("heading", name="There are no runs yet")).to_be_visible()
+    other.page.route("**/auth/switch", lambda route: route.abort())
+    other.page.locator(".account-menu summary").click()
+    other.page.locator(".companies button").click()
+    expect(other.page.get_by_role("alert")).to_contain_text("cannot be reached")
+    company.start("prior-auth")
+    expect(tab.locator(".row")).to_have_count(1)
+    expect(other.page.locator(".account-menu .company")).to_have_text("Example Health")

@@ -118,6 +118,59 @@ def test_counts_and_lists_are_spelled_out() -> None:
     ]
 
 
+def person(email: str, role: str, name: str | None = None, status: str = "active") -> dict[str, Any]:
+    return {"id": email, "email": email, "name": name, "role": role, "status": status}
+
+
+def test_who_decides_is_told_by_roles() -> None:
+    assert js(*(["decidersSentence", role] for role in (None, "manager", "admin", "owner"))) == [
+        "A manager, admin or owner decides here.",
+        "A manager, admin or owner decides here.",
+        "An admin or owner decides here.",
+        "The owner decides here.",
+    ]
+    assert js(*(["roleSentence", role] for role in ("viewer", "admin", "owner"))) == [
+        "You are a viewer.",
+        "You are an admin.",
+        "You are the owner.",
+    ]
+
+
+def test_those_who_may_decide_are_named() -> None:
+    ada, eve = person("ada@a.test", "owner", "Ada"), person("eve@a.test", "member", "Eve")
+    bob, pat = person("bob@a.test", "manager"), person("pat@a.test", "admin", "Pat", "pending")
+    many = [person(f"m{number}@a.test", "manager", f"M{number}") for number in range(7)]
+    assert js(
+        ["namedDeciders", [ada, eve, bob, pat], None, "eve@a.test"],
+        ["namedDeciders", [ada, eve, bob, pat], "admin", "eve@a.test"],
+        ["namedDeciders", [ada, eve, bob, pat], "owner", "ada@a.test"],
+        ["namedDeciders", many, None, None],
+        ["namedDeciders", many[:6], None, None],
+    ) == ["bob@a.test and Ada", "Ada", None, "M0, M1, M2, M3, M4 and 2 others", "M0, M1, M2, M3, M4 and 1 other"]
+
+
+def test_a_name_that_several_have_comes_with_the_address() -> None:
+    people = [person("A1@a.test", "member", "Ada"), person("a2@a.test", "member", "Ada"), person("b@a.test", "member")]
+    assert js(["memberNames", people]) == [
+        {"a1@a.test": "Ada (A1@a.test)", "a2@a.test": "Ada (a2@a.test)", "b@a.test": "b@a.test"}
+    ]
+
+
+def test_a_proposal_is_told_with_its_confidence() -> None:
+    told = js(
+        *(
+            ["describeEvent", event("proposal_made", step_id="pay", decision="approved", by="bot", **more), LABEL]
+            for more in ({}, {"confidence": 0.86}, {"confidence": 0.9999}, {"confidence": 1})
+        )
+    )
+    assert [one["text"] for one in told] == [
+        "proposed “Approve” at “Pay the vendor”",
+        "proposed “Approve” at “Pay the vendor” with a confidence of 86 %",
+        "proposed “Approve” at “Pay the vendor” with a confidence of 99.9 %",
+        "proposed “Approve” at “Pay the vendor” with a confidence of 100 %",
+    ]
+
+
 @pytest.mark.parametrize(
     ("seconds", "since", "duration"),
     [

@@ -46,7 +46,9 @@ export function App() {
   if (session.state === "out") return <SignInPage ended={session.ended} />;
   return (
     <Layout section={route.path[2] === "gates" ? "" : (route.path[0] ?? "")}>
-      <ErrorBoundary key={address}>{page(route.path)}</ErrorBoundary>
+      <ErrorBoundary key={address}>
+        {session.held && route.path[0] !== "account" ? <SecondFactorNeeded /> : page(route.path)}
+      </ErrorBoundary>
     </Layout>
   );
 }
@@ -68,6 +70,21 @@ function page(path: string[]): ReactNode {
   if (first === "people") return <PeoplePage />;
   if (first === "account") return <AccountPage />;
   return <NotFound />;
+}
+
+/** What people see whose company asks for a second factor that they have not. */
+function SecondFactorNeeded() {
+  return (
+    <>
+      <Heading title="A second factor is needed" />
+      <EmptyState icon="info" title="Your company asks for a second factor">
+        <p>Set one up before you go on. An app on your phone makes a code for each sign-in.</p>
+        <a className="button primary" href="#/account">
+          Set up a second factor
+        </a>
+      </EmptyState>
+    </>
+  );
 }
 
 function NotFound() {

@@ -18,6 +18,11 @@ export class Problem extends Error {
     return this.code === "offline" || this.body["outcome"] === "unknown";
   }
 
+  get reason(): string {
+    const reason = this.body["reason"];
+    return typeof reason === "string" ? reason : "";
+  }
+
   /** Validation errors by JSON pointer. */
   get fields(): Map<string, string> {
     const errors = this.body["errors"];
@@ -41,20 +46,23 @@ export interface ApiResponse<T> {
 }
 
 const TIMEOUT_MS = 30_000;
-let sessionLostListener: () => void = () => undefined;
+/** Why a request was refused, as the service says it; empty where it says nothing. */
+type Reason = string;
+let sessionLostListener: (reason: Reason) => void = () => undefined;
 
 /** Report that the session is no longer valid. */
-export function reportSessionLost(): void {
-  sessionLostListener();
+export async function reportSessionLost(response: Response): Promise<void> {
+  const body = parseOrUndefined(await response.text().catch(() => ""));
+  sessionLostListener(problemFrom(response.status, body, "/auth/me").reason);
 }
 
-export function onSessionLost(listener: () => void): void {
+export function onSessionLost(listener: (reason: Reason) => void): void {
   sessionLostListener = listener;
 }
 
-let rightsChangedListener: () => void = () => undefined;
+let rightsChangedListener: (reason: Reason) => void = () => undefined;
 
-export function onRightsChanged(listener: () => void): void {
+export function onRightsChanged(listener: (reason: Reason) => void): void {
   rightsChangedListener = listener;
 }
 
@@ -153,13 +161,14 @@ function problemFrom(status: number, value: unknown, path: string): Problem {
     unknown
   >;
   const code = typeof body["code"] === "string" ? body["code"] : "unknown";
-  if (code === "not_authenticated" && path !== "/auth/me") sessionLostListener();
-  if (code === "forbidden" && body["reason"] === "role") rightsChangedListener();
   const detail =
     typeof body["detail"] === "string"
       ? body["detail"]
       : `The service responded with status ${status}.`;
-  return new Problem(status, code, detail, body);
+  const problem = new Problem(status, code, detail, body);
+  if (code === "not_authenticated" && path !== "/auth/me") sessionLostListener(problem.reason);
+  if (code === "forbidden") rightsChangedListener(problem.reason);
+  return problem;
 }
 
 export function toProblem(error: unknown): Problem {

@@ -13,6 +13,7 @@ const SILENCE_MS = 40_000;
 const LASTING_MS = 1_000;
 const RETRY_MS = [500, 1_000, 2_000, 4_000];
 const listeners = new Set<Listener>();
+const peopleListeners = new Set<() => void>();
 const watchers = new Set<() => void>();
 let connection: ConnectionState = "connecting";
 let lastEventId: string | null = null;
@@ -62,6 +63,21 @@ export function useEvents(listener: Listener): void {
     listeners.add(forward);
     return () => {
       listeners.delete(forward);
+    };
+  }, []);
+}
+
+/** Subscribe to changes of members and their rights, also those that may have been missed. */
+export function usePeopleChanges(listener: () => void): void {
+  const latest = useRef(listener);
+  useEffect(() => {
+    latest.current = listener;
+  });
+  useEffect(() => {
+    const forward = () => latest.current();
+    peopleListeners.add(forward);
+    return () => {
+      peopleListeners.delete(forward);
     };
   }, []);
 }
@@ -127,13 +143,14 @@ async function readStream(own: AbortController): Promise<void> {
     cache: "no-store",
     signal: own.signal,
   });
-  if (response.status === 401) reportSessionLost();
+  if (response.status === 401) await reportSessionLost(response);
   if (!response.ok || response.body === null) throw new Error(String(response.status));
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   setConnection("live");
   failures = 0;
   // What was loaded before may lack what happened until now.
   notify([]);
+  notifyPeople();
   for (let rest = ""; ;) {
     const part = await withTimeout(reader.read(), own);
     if (part.done) return;
@@ -161,8 +178,17 @@ function parseFrame(frame: string): CompanyEvent[] {
     if (line.startsWith("data: ")) data += line.slice(6);
   }
   if (id !== "") lastEventId = id;
-  else if (data !== "") notify([]);
+  else if (data !== "") notifyOfChange(data);
   return id === "" || data === "" ? [] : [parse(data) as CompanyEvent];
+}
+
+function notifyOfChange(data: string): void {
+  if ((parse(data) as { type?: unknown }).type === "people_changed") notifyPeople();
+  else notify([]);
+}
+
+function notifyPeople(): void {
+  for (const listener of peopleListeners) listener();
 }
 
 function notify(events: CompanyEvent[]): void {

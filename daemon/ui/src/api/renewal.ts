@@ -1,11 +1,21 @@
 /** Renewal of the session: the page's token is short, and another one is had for a cookie. */
 
+import { sameCompany } from "../state/company";
+
 const TIMEOUT_MS = 30_000;
 export const PAGE_HEADERS = { "Penstock-Page": "1" };
 let renewing: Promise<boolean> | null = null;
 
-/** Fetch; if the token has expired, renew the session and fetch once more. */
+/** Fetch, for the company that the page shows alone. */
 export async function fetchRenewed(path: string, options: RequestInit): Promise<Response> {
+  await sameCompany();
+  const response = await fetchOnce(path, options);
+  await sameCompany();
+  return response;
+}
+
+/** Fetch; if the token has expired, renew the session and fetch once more. */
+async function fetchOnce(path: string, options: RequestInit): Promise<Response> {
   const response = await fetch(path, options);
   // A refused token is told by this header; a wrong password has none.
   if (response.status !== 401 || !response.headers.has("WWW-Authenticate")) return response;

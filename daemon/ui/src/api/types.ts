@@ -22,6 +22,8 @@ export type {
   Member,
   NewApiKey,
   PlannedCall,
+  Policy,
+  Proposal,
   Run,
   Template,
   TemplateDetail,

@@ -2,6 +2,7 @@
 
 import type { RunStatus, Tier } from "../api/types";
 import { RUN_STATUS_LABELS, STEP_STATE_LABELS, type StepState } from "../text/labels";
+import { countOf } from "../text/sentences";
 import { Icon } from "./Icon";
 
 export function TierBadge({ tier }: { tier: Tier }) {
@@ -40,6 +41,14 @@ export function StepBadge({ state }: { state: StepState }) {
   return (
     <span className={`badge state-${state}`}>
       <Icon name={state} size={14} /> {STEP_STATE_LABELS[state]}
+    </span>
+  );
+}
+
+export function ProposalBadge({ count }: { count: number }) {
+  return (
+    <span className="badge">
+      <Icon name="info" size={14} /> {countOf(count, "proposal")}
     </span>
   );
 }

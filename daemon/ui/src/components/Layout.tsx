@@ -2,9 +2,10 @@
 
 import { type ReactNode, useState } from "react";
 import { toProblem } from "../api/client";
-import { useConnectionState } from "../api/eventStream";
+import { useConnectionState, usePeopleChanges } from "../api/eventStream";
 import { useInboxUpdates, useOpenGates } from "../state/inbox";
-import { signOut, switchCompany, useAccount } from "../state/session";
+import { useMembersUpdates } from "../state/members";
+import { refreshAccount, signOut, switchCompany, useAccount } from "../state/session";
 import { setTheme, storedTheme, type Theme } from "../state/theme";
 import { Brand, Icon, type IconName } from "./Icon";
 import { Label } from "./Text";
@@ -26,6 +27,8 @@ const THEMES: { id: Theme; name: string; icon: IconName }[] = [
 export function Layout({ section, children }: { section: string; children: ReactNode }) {
   const connection = useConnectionState();
   useInboxUpdates();
+  useMembersUpdates();
+  usePeopleChanges(() => void refreshAccount());
   return (
     <>
       <a

@@ -2,7 +2,7 @@
 
 import { type KeyboardEvent, useMemo } from "react";
 import type { Gate } from "../api/types";
-import { ModeBadge, TierBadge } from "../components/Badges";
+import { ModeBadge, ProposalBadge, TierBadge } from "../components/Badges";
 import { EmptyState, LoadError, Loading } from "../components/Feedback";
 import { Filter, ShownCount } from "../components/Filter";
 import { Heading } from "../components/Heading";
@@ -180,6 +180,7 @@ function Row({ item, title }: { item: OpenGate; title: string }) {
       <p className="row-badges">
         <TierBadge tier={gate.tier} />
         {mode !== null && <ModeBadge mode={mode} />}
+        {gate.proposals.length > 0 && <ProposalBadge count={gate.proposals.length} />}
       </p>
       <p className="row-when">
         <TimeAgo at={gate.opened_at} />

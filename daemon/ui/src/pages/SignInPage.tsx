@@ -10,7 +10,7 @@ import { Brand } from "../components/Icon";
 import { register, signIn } from "../state/session";
 import { useLoad } from "../state/useLoad";
 
-export function SignInPage({ ended }: { ended: boolean }) {
+export function SignInPage({ ended }: { ended: string }) {
   const [fresh, setFresh] = useState(false);
   const options = useLoad("options", () => get<AuthOptions>("/auth/options"));
   return (
@@ -53,7 +53,7 @@ function OtherWays({ options }: { options: AuthOptions }) {
   );
 }
 
-function SignIn({ ended }: { ended: boolean }) {
+function SignIn({ ended }: { ended: string }) {
   const [email, setEmail] = useState("");
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
@@ -62,7 +62,7 @@ function SignIn({ ended }: { ended: boolean }) {
   return (
     <form onSubmit={form.submit} noValidate>
       <Heading title="Sign in" />
-      {ended && <Note kind="info" title="Your session has ended. Sign in again to continue." />}
+      {ended !== "" && <Note kind="info" title={ended} />}
       {form.problem !== null && <SignInError problem={form.problem} />}
       <EmailField value={email} onChange={setEmail} error={form.error("/email")} />
       <Field

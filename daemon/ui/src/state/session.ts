@@ -5,11 +5,14 @@ import { get, onRightsChanged, onSessionLost, post, Problem, send } from "../api
 import { startEventStream, stopEventStream } from "../api/eventStream";
 import { clearCache } from "../api/resources";
 import type { Account } from "../api/types";
+import { changeCompany, hideCompany, showCompany, startOver } from "./company";
 
 export type Session =
   | { state: "unknown"; problem: Problem | null }
-  | { state: "out"; ended: boolean }
-  | { state: "in"; account: Account };
+  /** `ended` says why the session is over, if it was not the person who ended it. */
+  | { state: "out"; ended: string }
+  /** `held` while the company asks for a second factor that the person has not. */
+  | { state: "in"; account: Account; held: boolean };
 
 let session: Session = { state: "unknown", problem: null };
 const watchers = new Set<() => void>();
@@ -36,6 +39,8 @@ function set(next: Session): void {
     stopEventStream();
     clearCache();
   }
+  if (next.state === "in") showCompany(next.account.user.id, next.account.company.id);
+  else hideCompany();
   session = next;
   for (const watcher of watchers) watcher();
 }
@@ -43,11 +48,42 @@ function set(next: Session): void {
 /** Load the account of the current session, if there is one. */
 export async function loadSession(): Promise<void> {
   try {
-    set({ state: "in", account: await get<Account>("/auth/me") });
+    enter(await get<Account>("/auth/me"));
   } catch (error) {
-    if (error instanceof Problem && error.status === 401) set({ state: "out", ended: false });
+    if (error instanceof Problem && error.status === 401) set({ state: "out", ended: "" });
     else set({ state: "unknown", problem: error as Problem });
   }
+}
+
+/** Look again at the account and its role. Without an answer the page keeps what it shows. */
+export async function refreshAccount(): Promise<void> {
+  try {
+    const account = await get<Account>("/auth/me");
+    if (session.state !== "in") return;
+    const { company, user } = session.account;
+    if (account.company.id === company.id && account.user.id === user.id) enter(account);
+    else startOver();
+  } catch (error) {
+    if (error instanceof Problem && error.status === 401) lose(error.reason);
+  }
+}
+
+function enter(account: Account): void {
+  const held = session.state === "in" && session.held && !account.second_factor;
+  set({ state: "in", account, held });
+}
+
+/** The session is over without the person's doing. */
+function lose(reason: string): void {
+  if (session.state !== "in") return;
+  const { company } = session.account;
+  const removed = reason === "membership_ended";
+  set({
+    state: "out",
+    ended: removed
+      ? `You are no longer a member of ${company.name}. What you did there stays in its record.`
+      : "Your session has ended. Sign in again to continue.",
+  });
 }
 
 export async function signIn(email: string, password: string, code: string): Promise<void> {
@@ -69,21 +105,17 @@ export async function joinWith(
 
 /** Accept an invitation with the account that is signed in. */
 export async function acceptInvitation(token: string): Promise<void> {
-  await post("/invitations/accept", { token });
-  location.assign("#/");
-  location.reload();
+  await changeCompany(() => post("/invitations/accept", { token }));
 }
 
 /** Go to another company. Everything is loaded anew. */
 export async function switchCompany(id: string): Promise<void> {
-  await post("/auth/switch", { company_id: id });
-  location.assign("#/");
-  location.reload();
+  await changeCompany(() => post("/auth/switch", { company_id: id }));
 }
 
 export async function changeName(name: string): Promise<void> {
   const body = { name: name.trim() === "" ? null : name };
-  set({ state: "in", account: (await send<Account>("PATCH", "/auth/me", { body })).value });
+  enter((await send<Account>("PATCH", "/auth/me", { body })).value);
 }
 
 export async function register(
@@ -109,14 +141,14 @@ export async function signOut(): Promise<void> {
   } catch (error) {
     if (!(error instanceof Problem && error.status === 401)) throw error;
   }
-  set({ state: "out", ended: false });
+  set({ state: "out", ended: "" });
 }
 
 // A right that is refused may have been taken away: the page shows what is left.
-onRightsChanged(() => {
-  if (session.state === "in") void loadSession();
+onRightsChanged((reason) => {
+  if (session.state !== "in") return;
+  if (reason === "role") void refreshAccount();
+  else if (reason === "second_factor") set({ ...session, held: true });
 });
 
-onSessionLost(() => {
-  if (session.state === "in") set({ state: "out", ended: true });
-});
+onSessionLost(lose);

@@ -62,6 +62,12 @@ export function mayDecide(role: string, needed: string | null): boolean {
   return isAtLeast(role, needed ?? "manager");
 }
 
+/** “86 %”. Less than all is never shown as 100 %. */
+export function formatConfidence(confidence: number): string {
+  const rounded = Math.round(confidence * 1_000) / 10;
+  return `${confidence < 1 ? Math.min(rounded, 99.9) : 100} %`;
+}
+
 export function nodeKindLabel(node: GraphNode): string {
   if (node.kind === "gateway")
     return node.flow === "parallel"

@@ -1,7 +1,7 @@
 /** Sentences about gates, decisions, events and calls. */
 
 import type { Gate, RunEvent, TraceEntry } from "../api/types";
-import { decisionLabel, humanize } from "./labels";
+import { decisionLabel, formatConfidence, humanize } from "./labels";
 
 export const OUTCOME_UNKNOWN = "outcome unknown";
 const CONNECTOR_CHANGED = "changed since approval";
@@ -24,11 +24,11 @@ export function withArticle(noun: string): string {
   return `${/^[aeiou]/i.test(noun) ? "an" : "a"} ${noun}`;
 }
 
-/** “A, B and C”. */
-export function joinNames(names: string[]): string {
+/** “A, B and C”, or with another word before the last. */
+export function joinNames(names: string[], word = "and"): string {
   return names.length < 2
     ? (names[0] ?? "")
-    : `${names.slice(0, -1).join(", ")} and ${names.at(-1) ?? ""}`;
+    : `${names.slice(0, -1).join(", ")} ${word} ${names.at(-1) ?? ""}`;
 }
 
 /** Capitalize a text and end it with one full stop. */
@@ -62,9 +62,13 @@ export function describeDecision(decision: string, what = "it"): string {
 }
 
 /** The actor at the beginning of a sentence. */
-export function actorName(by: string, me: string): string {
+export function actorName(
+  by: string,
+  me: string,
+  nameOf: (by: string) => string = (email) => email,
+): string {
   if (by === me) return "You";
-  return by === "autopilot" || by === "deadline" ? `The ${by}` : by;
+  return by === "autopilot" || by === "deadline" ? `The ${by}` : nameOf(by);
 }
 
 /** Why a gate waits. */
@@ -164,11 +168,20 @@ function personPhrase(event: RunEvent, step: string): string | null {
       return `cleared ${step} to run`;
     case "verdict_given":
       return describeDecision(event.decision ?? "", step);
+    case "proposal_made":
+      return proposalPhrase(event, step);
     case "run_ended":
       return event.status === "cancelled" ? "cancelled the run" : null;
     default:
       return null;
   }
+}
+
+/** “proposed “Approve” at “Sign-off” with a confidence of 86 %”. */
+function proposalPhrase(event: RunEvent, step: string): string {
+  const sure =
+    event.confidence == null ? "" : ` with a confidence of ${formatConfidence(event.confidence)}`;
+  return `proposed “${decisionLabel(event.decision ?? "")}” at ${step}${sure}`;
 }
 
 function systemPhrase(event: RunEvent, step: string): string {
@@ -189,6 +202,8 @@ function systemPhrase(event: RunEvent, step: string): string {
       return `${step} waits for a decision`;
     case "verdict_given":
       return `somebody ${describeDecision(event.decision ?? "", step)}`;
+    case "proposal_made":
+      return `somebody ${proposalPhrase(event, step)}`;
     case "run_ended":
       if (event.status === "completed")
         return `the run completed${event.outcome ? `: ${humanize(event.outcome)}` : ""}`;

@@ -4,7 +4,7 @@ import { type FormEvent, useState } from "react";
 import { post, type Problem, send, toProblem } from "../../api/client";
 import { Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
-import { loadSession, useAccount } from "../../state/session";
+import { refreshAccount, useAccount } from "../../state/session";
 
 interface Enrolment {
   secret: string;
@@ -37,14 +37,14 @@ export function SecondFactor() {
     setRecovery(found.recovery_codes);
     setEnrolment(null);
     setCode("");
-    await loadSession();
+    await refreshAccount();
   });
   const remove = act(async () => {
     await send("DELETE", "/auth/second-factor", { body: { password, code } });
     setPassword("");
     setCode("");
     setRecovery(null);
-    await loadSession();
+    await refreshAccount();
   });
   const codeField = (
     <Field

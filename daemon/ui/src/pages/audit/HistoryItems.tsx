@@ -3,8 +3,9 @@
 import { get } from "../../api/client";
 import { getCanvas } from "../../api/resources";
 import type { CompanyEvent, Run } from "../../api/types";
-import { EventEntry } from "../../components/EventEntry";
+import { EventEntry } from "../../components/record/EventEntry";
 import { Icon } from "../../components/Icon";
+import { PersonName } from "../../components/record/PersonName";
 import { Label } from "../../components/Text";
 import { linkTo } from "../../state/router";
 import { useLoad } from "../../state/useLoad";
@@ -17,7 +18,7 @@ export function LogEntryItem({ event }: { event: LogEvent }) {
       <p>
         <Icon name="gate" size={14} />{" "}
         <strong>
-          <Label text={event.by === "" ? "The service" : event.by} maxLength={60} />
+          {event.by === "" ? "The service" : <PersonName by={event.by} kind={event.by_kind} />}
         </strong>{" "}
         <Label text={describeLogEvent(event)} maxLength={400} />
       </p>

@@ -13,6 +13,7 @@ export interface LogEvent {
   type: string;
   at: string;
   by: string;
+  by_kind?: string;
   before?: Properties | null;
   after?: Properties | null;
   reason?: string;

@@ -1,7 +1,7 @@
 /** Entries of the company history: run events and log events, merged and filtered. */
 
 import type { CompanyEvent, RunEvent } from "../../api/types";
-import { isPersonEvent } from "../../components/EventEntry";
+import { isPersonEvent } from "../../components/record/EventEntry";
 import { formatTime } from "../../text/labels";
 import {
   type CompanyLog,

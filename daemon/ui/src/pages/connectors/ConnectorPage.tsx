@@ -7,6 +7,7 @@ import { ModeBadge } from "../../components/Badges";
 import { Dialog } from "../../components/Dialog";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Breadcrumbs, Heading } from "../../components/Heading";
+import { PersonName } from "../../components/record/PersonName";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { Value } from "../../components/ValueTable";
@@ -131,8 +132,7 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
               "Not connected: calls are recorded and not sent."
             ) : (
               <>
-                changed <TimeAgo at={stored.updated_at} /> by{" "}
-                <Label text={stored.updated_by} maxLength={60} />
+                changed <TimeAgo at={stored.updated_at} /> by <PersonName by={stored.updated_by} />
               </>
             )}
           </span>

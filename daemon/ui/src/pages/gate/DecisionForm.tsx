@@ -13,10 +13,11 @@ import { Field } from "../../components/Field";
 import { SchemaFields } from "../../components/SchemaFields";
 import type { FieldTexts } from "../../components/schemaValues";
 import { Label } from "../../components/Text";
+import { useNames } from "../../state/members";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { decisionLabel, formatTime, mayDecide } from "../../text/labels";
-import { actorName, describeDecision, toSentence, withArticle } from "../../text/sentences";
+import { actorName, describeDecision, toSentence } from "../../text/sentences";
 import { DecisionPreview } from "./DecisionPreview";
 import type { SentDecision } from "./DecisionResult";
 import type { GateSnapshot } from "./differences";
@@ -24,6 +25,7 @@ import { acceptsInputs, type MissingInputs, missingInputs } from "./missingInput
 import { previewDecision } from "./preview";
 import { parseToolOutput } from "./toolOutput";
 import { ToolOutputField } from "./ToolOutputField";
+import { WhoDecides } from "./WhoDecides";
 
 interface Props {
   shown: GateSnapshot;
@@ -102,17 +104,7 @@ export function DecisionForm({
     }
   }
 
-  if (!mayDecide(role, gate.role)) {
-    return (
-      <Note
-        kind="info"
-        title={toSentence(`${withArticle(gate.role ?? "person")} must decide here`)}
-      >
-        {" "}
-        Your role, {role}, can read but not decide.
-      </Note>
-    );
-  }
+  if (!mayDecide(role, gate.role)) return <WhoDecides gate={gate} comment={comment} />;
   const word = decision === "" ? "Choose a decision above" : decisionLabel(decision);
   return (
     <form
@@ -123,6 +115,7 @@ export function DecisionForm({
       aria-labelledby={`${name}-title`}
     >
       <h2 id={`${name}-title`}>Your decision</h2>
+      <WhoDecides gate={gate} comment={comment} />
       <fieldset disabled={blocked || busy} className="choices">
         <legend className="visually-hidden">Your decision</legend>
         {gate.decisions.map((text) => (
@@ -249,13 +242,14 @@ function extraFields(
 /** Why the service refused a decision. */
 function DecisionRefused({ problem }: { problem: Problem }) {
   const { user } = useAccount();
+  const nameOf = useNames();
   const before = problem.body["decided"] as
     { decision: string; by: string; at: string } | null | undefined;
   if (before !== null && before !== undefined) {
     return (
       <Note
         kind="warn"
-        title={`${actorName(before.by, user.email)} ${describeDecision(before.decision)} on ${formatTime(before.at)}. Your decision was not recorded.`}
+        title={`${actorName(before.by, user.email, nameOf)} ${describeDecision(before.decision)} on ${formatTime(before.at)}. Your decision was not recorded.`}
       />
     );
   }

@@ -9,6 +9,7 @@ import { CallDetail } from "../../components/CallDetail";
 import { Note } from "../../components/Feedback";
 import { Heading } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
+import { PersonName } from "../../components/record/PersonName";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { Value } from "../../components/ValueTable";
@@ -17,13 +18,7 @@ import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
 import { formatTime, humanize, mayDecide } from "../../text/labels";
-import {
-  actorName,
-  callState,
-  decisionPhrase,
-  describeDecision,
-  OUTCOME_UNKNOWN,
-} from "../../text/sentences";
+import { callState, decisionPhrase, describeDecision, OUTCOME_UNKNOWN } from "../../text/sentences";
 
 /** A decision sent from this window, confirmed or not. */
 export interface SentDecision {
@@ -136,8 +131,8 @@ export function GateClosed({
       ) : (
         <>
           <p className="lead">
-            <Label text={actorName(verdict.by, user.email)} /> {describeDecision(verdict.decision)}{" "}
-            on {formatTime(verdict.at)}.
+            {decidedByUser ? "You" : <PersonName by={verdict.by} kind={verdict.by_kind} />}{" "}
+            {describeDecision(verdict.decision)} on {formatTime(verdict.at)}.
           </p>
           {verdict.comment !== null && (
             <blockquote>

@@ -5,7 +5,7 @@ import { useEvents } from "../../api/eventStream";
 import { isObject } from "../../api/json";
 import type { JsonSchema } from "../../api/jsonSchema";
 import { getConnectors, getRunCanvas, getTemplate, getTemplates } from "../../api/resources";
-import type { Gate, GraphNode, Run } from "../../api/types";
+import type { Gate, GraphNode, Proposal, Run } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
 import { LoadError, Loading, Note } from "../../components/Feedback";
@@ -30,6 +30,7 @@ import { DecisionRecorded, GateClosed, type SentDecision, visitDecided } from ".
 import type { GateSnapshot } from "./differences";
 import { GateChanges } from "./GateChanges";
 import { PlannedCalls } from "./PlannedCalls";
+import { Proposals } from "./Proposals";
 
 export function GatePage({ run: id, step }: { run: string; step: string }) {
   const { value: run, problem, reload, set } = useRun(id);
@@ -71,6 +72,7 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
     <OpenGateView
       shown={shown}
       changed={now.digest === shown.gate.digest ? null : stands}
+      proposals={now.proposals}
       onRefresh={() => setShown(stands)}
       onSent={setSent}
       onAccepted={(next) => {
@@ -90,13 +92,22 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
 interface OpenGateProps {
   shown: GateSnapshot;
   changed: GateSnapshot | null;
+  proposals: Proposal[];
   onRefresh: () => void;
   onSent: (sent: SentDecision) => void;
   onAccepted: (run: Run) => void;
   onRefused: (unsure: boolean) => void;
 }
 
-function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused }: OpenGateProps) {
+function OpenGateView({
+  shown,
+  changed,
+  proposals,
+  onRefresh,
+  onSent,
+  onAccepted,
+  onRefused,
+}: OpenGateProps) {
   const { run, gate } = shown;
   const titles = useTemplateTitles();
   const { value: canvas, done } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
@@ -186,6 +197,7 @@ function OpenGateView({ shown, changed, onRefresh, onSent, onAccepted, onRefused
               <GateChanges before={shown} after={changed} onSeen={onRefresh} />
             </div>
           )}
+          <Proposals proposals={proposals} />
           <DecisionForm
             shown={shown}
             canvas={canvas}

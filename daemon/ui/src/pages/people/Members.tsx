@@ -8,7 +8,7 @@ import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { Label } from "../../components/Text";
 import { useMembers } from "../../state/members";
-import { loadSession, useAccount } from "../../state/session";
+import { refreshAccount, useAccount } from "../../state/session";
 import { isAtLeast, ROLES } from "../../text/labels";
 
 const ASSIGNABLE = ROLES.filter((role) => role !== "owner");
@@ -26,7 +26,7 @@ export function Members({ manages }: { manages: boolean }) {
       .catch((error: unknown) => setFailed(toProblem(error)))
       .finally(() => {
         reload();
-        void loadSession();
+        void refreshAccount();
       });
   };
   const invite = (email: string, role: string) =>

@@ -2,7 +2,7 @@
 
 import { useState } from "react";
 import type { RunEvent } from "../../api/types";
-import { EventEntry, isPersonEvent } from "../../components/EventEntry";
+import { EventEntry, isPersonEvent } from "../../components/record/EventEntry";
 import { countOf, repeatsVerdict } from "../../text/sentences";
 
 const EVENTS_SHOWN = 200;

@@ -12,11 +12,13 @@ import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { Breadcrumbs, Heading } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
+import { PersonName } from "../../components/record/PersonName";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { ValueTable } from "../../components/ValueTable";
 import { progress } from "../../graph/progress";
 import { updateRun } from "../../state/inbox";
+import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
 import { humanize } from "../../text/labels";
@@ -77,7 +79,7 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
           )}
           <span className="muted">
             started <TimeAgo at={run.created_at} /> by{" "}
-            <Label text={run.created_by} maxLength={60} />
+            <PersonName by={run.created_by} kind={run.created_by_kind} />
           </span>
         </p>
       </Heading>
@@ -158,6 +160,7 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
 
 /** A notice about the state of a run, if it needs one. */
 function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) {
+  const nameOf = useNames();
   if (run.status === "failed" && run.error !== null) {
     return (
       <Note
@@ -177,7 +180,7 @@ function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) 
   }
   if (run.ended?.reason) {
     return (
-      <Note kind="info" title={`Cancelled by ${run.ended.by ?? "somebody"}`}>
+      <Note kind="info" title={`Cancelled by ${run.ended.by ? nameOf(run.ended.by) : "somebody"}`}>
         <p>
           <Text text={run.ended.reason} />
         </p>

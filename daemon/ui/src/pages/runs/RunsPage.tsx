@@ -11,6 +11,7 @@ import { Heading } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
 import { Label } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
+import { useNames } from "../../state/members";
 import { linkTo, replaceQuery, useRoute } from "../../state/router";
 import { useLoad, useTemplateTitles } from "../../state/useLoad";
 import { humanize, keyInputs, RUN_STATUS_LABELS } from "../../text/labels";
@@ -89,6 +90,7 @@ export function RunsPage() {
 function RunList({ first, titles }: { first: ApiResponse<Run[]>; titles: Map<string, string> }) {
   const [rest, setRest] = useState<{ runs: Run[]; next: string | null } | null>(null);
   const [failed, setFailed] = useState("");
+  const nameOf = useNames();
   const next = rest === null ? first.next : rest.next;
   const known = new Set(first.value.map((run) => run.id));
   const runs = [...first.value, ...(rest?.runs ?? []).filter((run) => !known.has(run.id))];
@@ -110,7 +112,7 @@ function RunList({ first, titles }: { first: ApiResponse<Run[]>; titles: Map<str
               <Label text={titles.get(run.vertical) ?? run.vertical} />
             </a>
             <p className="row-sub">
-              <Label text={runHint(run)} maxLength={80} />
+              <Label text={runHint(run, nameOf)} maxLength={80} />
             </p>
             <p className="row-badges">
               <StatusBadge status={run.status} />
@@ -133,7 +135,10 @@ function RunList({ first, titles }: { first: ApiResponse<Run[]>; titles: Map<str
   );
 }
 
-function runHint(run: Run): string {
+function runHint(run: Run, nameOf: (by: string) => string): string {
   const found = keyInputs(run.inputs).map(([name, value]) => `${humanize(name)} ${value}`);
-  return found.join(" · ") || `started by ${run.created_by}`;
+  return (
+    found.join(" · ") ||
+    `started by ${run.created_by_kind === "person" ? nameOf(run.created_by) : run.created_by}`
+  );
 }

@@ -5,6 +5,8 @@ import type { Gate, GraphNode, Run, TraceEntry } from "../../api/types";
 import { StepBadge, TierBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
 import { Icon } from "../../components/Icon";
+import { PersonName } from "../../components/record/PersonName";
+import { ProposalList } from "../../components/record/ProposalList";
 import { Label, Text } from "../../components/Text";
 import { Value } from "../../components/ValueTable";
 import { EFFECT_LABELS, formatDuration, formatTime, nodeKindLabel } from "../../text/labels";
@@ -101,12 +103,20 @@ function VisitDetail({
             </dd>
           </div>
         )}
+        {gate !== undefined && gate.proposals.length > 0 && (
+          <div>
+            <dt>Proposals</dt>
+            <dd>
+              <ProposalList proposals={gate.proposals} />
+            </dd>
+          </div>
+        )}
         {visit.verdict !== null && (
           <div>
             <dt>Decision</dt>
             <dd>
-              <Label text={visit.verdict.by} /> {describeDecision(visit.verdict.decision)} on{" "}
-              {formatTime(visit.verdict.at)}
+              <PersonName by={visit.verdict.by} kind={visit.verdict.by_kind} />{" "}
+              {describeDecision(visit.verdict.decision)} on {formatTime(visit.verdict.at)}
               {visit.verdict.comment !== null && (
                 <blockquote>
                   <Text text={visit.verdict.comment} />

@@ -3,6 +3,7 @@
 import type { Run, TraceEntry } from "../../api/types";
 import { ModeBadge } from "../../components/Badges";
 import { Icon } from "../../components/Icon";
+import { PersonName } from "../../components/record/PersonName";
 import { Label } from "../../components/Text";
 import { formatDuration, STEP_STATE_LABELS } from "../../text/labels";
 import { ordinal, stepActor } from "../../text/sentences";
@@ -46,10 +47,11 @@ export function StepList({ run, label, chosen, onChoose }: Props) {
 
 function StepActor({ visit }: { visit: TraceEntry }) {
   const { by, before, after } = stepActor(visit, STEP_STATE_LABELS[visit.status]);
+  const kind = visit.verdict?.by_kind ?? visit.resolved_by_kind;
   return (
     <>
       {before}
-      {by !== null && <Label text={by} maxLength={60} />}
+      {by !== null && <PersonName by={by} kind={kind} />}
       {after}
     </>
   );

@@ -1,14 +1,23 @@
 /** One event of a history. */
 
-import type { RunEvent } from "../api/types";
-import { formatTime } from "../text/labels";
-import { describeEvent } from "../text/sentences";
-import { Icon } from "./Icon";
-import { Label, Text } from "./Text";
+import type { RunEvent } from "../../api/types";
+import { formatTime } from "../../text/labels";
+import { describeEvent } from "../../text/sentences";
+import { Icon } from "../Icon";
+import { PersonName } from "./PersonName";
+import { Label, Text } from "../Text";
+
+const PERSON_EVENTS = new Set([
+  "run_started",
+  "verdict_given",
+  "proposal_made",
+  "run_ended",
+  "gate_opened",
+]);
 
 export function isPersonEvent(event: RunEvent): boolean {
   return (
-    ["run_started", "verdict_given", "run_ended", "gate_opened"].includes(event.type) ||
+    PERSON_EVENTS.has(event.type) ||
     (event.type === "step_entered" && Boolean(event.by) && event.by !== "autopilot")
   );
 }
@@ -22,7 +31,7 @@ export function EventEntry({ event, label }: { event: RunEvent; label: (id: stri
           <>
             <Icon name="gate" size={14} />{" "}
             <strong>
-              <Label text={by} maxLength={60} />
+              <PersonName by={by} kind={event.by_kind} />
             </strong>{" "}
           </>
         )}

@@ -1,0 +1,49 @@
+/** Names and roles of people, in words. */
+
+import type { Member } from "../api/types";
+import { mayDecide, ROLES } from "./labels";
+import { joinNames, toSentence, withArticle } from "./sentences";
+
+const DECIDERS_NAMED = 5;
+
+/** The name of each member by e-mail address; a name that several have comes with the address. */
+export function memberNames(members: Member[]): Map<string, string> {
+  const counts = new Map<string, number>();
+  for (const { name } of members) if (name !== null) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return new Map(
+    members.map(({ email, name }) => [
+      email.toLowerCase(),
+      name === null ? email : (counts.get(name) ?? 0) > 1 ? `${name} (${email})` : name,
+    ]),
+  );
+}
+
+/** “A manager, admin or owner decides here.” */
+export function decidersSentence(needed: string | null): string {
+  const roles = ROLES.filter((role) => mayDecide(role, needed));
+  if (roles.length < 2) return "The owner decides here.";
+  return toSentence(`${withArticle(joinNames(roles, "or"))} decides here`);
+}
+
+/** “You are a member.” */
+export function roleSentence(role: string): string {
+  return role === "owner" ? "You are the owner." : `You are ${withArticle(role)}.`;
+}
+
+/** The members who may decide, those of the lowest role first: “Ada, Grace and 3 others”. */
+export function namedDeciders(
+  members: Member[],
+  needed: string | null,
+  me: string | null,
+): string | null {
+  const found = members
+    .filter((one) => one.status === "active" && one.id !== me && mayDecide(one.role, needed))
+    .sort((a, b) => ROLES.indexOf(a.role) - ROLES.indexOf(b.role));
+  if (found.length === 0) return null;
+  const names = memberNames(members);
+  const shown = found
+    .slice(0, DECIDERS_NAMED)
+    .map((one) => names.get(one.email.toLowerCase()) ?? one.email);
+  const rest = found.length - shown.length;
+  return joinNames(rest === 0 ? shown : [...shown, `${rest} other${rest === 1 ? "" : "s"}`]);
+}
