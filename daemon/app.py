@@ -162,6 +162,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         mails=mails,
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
+    identity.sessions.standings.subscribe(engine.feed.people_changed)
     rotation = KeyRotation(files["secrets"], vault)
     await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
     return services, engine

@@ -44,13 +44,14 @@ class RunSubscription:
 class CompanySubscription:
     """A signal that there is more to read from the journal, so that a slow reader queues nothing.
 
-    `connectors_changed` stays set until the reader resets it.
+    `connectors_changed` and `people_changed` stay set until the reader resets them.
     """
 
     def __init__(self) -> None:
         self._more = asyncio.Event()
         self._closed = False
         self.connectors_changed = False
+        self.people_changed = False
 
     def notify(self) -> None:
         self._more.set()
@@ -97,6 +98,12 @@ class Feed:
                 subscription.put(None)
         for company in self._by_company.get(company_id, ()):
             company.connectors_changed = True
+            company.notify()
+
+    def people_changed(self, company_id: str) -> None:
+        """Tell subscribers of a company: rights may have changed, or ended."""
+        for company in self._by_company.get(company_id, ()):
+            company.people_changed = True
             company.notify()
 
     def follow(self, company_id: str, run_id: str) -> AbstractContextManager[RunSubscription]:

@@ -38,6 +38,10 @@ class NotAuthenticated(Exception):
     """The token does not count."""
 
 
+class MembershipEnded(NotAuthenticated):
+    """The token is one of a member who was removed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Principal:
     """Who makes a request: a person with a session, or a machine with an API key.

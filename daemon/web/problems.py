@@ -14,6 +14,7 @@ from daemon.identity.accounts import InvalidCredentials, NoCompany, NotAuthentic
 from daemon.identity.password_resets import ResetExpired
 from daemon.identity.passwords import Busy
 from daemon.identity.second_factors import AlreadyEnrolled, CodeRequired, WrongCode
+from daemon.identity.tokens import MembershipEnded
 from daemon.model import DiskFull, EmailTaken
 from daemon.model.budgets import BudgetExceeded
 from daemon.runtime.json_codec import dumps
@@ -135,12 +136,14 @@ def unsupported_encoding() -> Problem:
     return Problem("unsupported_media_type", f"A body can be encoded as one of: {', '.join(ENCODINGS)}.")
 
 
-def not_authenticated(*, sent: bool) -> Problem:
+def not_authenticated(*, sent: bool, ended: bool = False) -> Problem:
+    """401, which tells the holder of a token that counted whether the membership has ended."""
     challenge, detail = "Bearer", "This needs a bearer token in the Authorization header."
     if sent:
         challenge = 'Bearer error="invalid_token"'
         detail = "The bearer token is not valid, or not any more: log in for another."
-    return Problem("not_authenticated", detail, headers={"WWW-Authenticate": challenge})
+    more = {"reason": "membership_ended"} if ended else {}
+    return Problem("not_authenticated", detail, more, {"WWW-Authenticate": challenge})
 
 
 def second_factor_needed() -> Problem:
@@ -201,7 +204,7 @@ def of(error: Exception) -> Problem | None:
         case Problem():
             return error
         case NotAuthenticated():
-            return not_authenticated(sent=True)
+            return not_authenticated(sent=True, ended=isinstance(error, MembershipEnded))
         case InvalidCredentials() | CodeRequired() | AlreadyEnrolled() | NoCompany() | ResetExpired():
             return _of_credentials(error)
         case EmailTaken():

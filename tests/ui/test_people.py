@@ -55,22 +55,58 @@ def test_who_is_invited_by_a_link_joins_and_is_listed(
     expect(other.page.get_by_role("button", name="Invite", exact=True)).to_have_count(0)
 
 
-def test_who_is_demoted_while_at_a_gate_decides_no_more(
+def test_who_is_demoted_while_at_a_gate_sees_it_without_a_click(
     windows: Windows, window: Window, service: Service, company: Company
 ) -> None:
     run = company.start("prior-auth")
     page = window.open("people")
-    email = f"grace-{company.email}"
-    other = join(windows, service, invite(page, email, "manager"), "Grace Hopper")
-    other.gate(run)
-    expect(other.page.get_by_role("radio", name="Approve")).to_be_visible()
-    window.page.reload()
+    other = join(windows, service, invite(page, f"grace-{company.email}", "manager"), "Grace Hopper")
+    there = other.gate(run)
+    there.get_by_role("radio", name="Approve").check()
+    there.get_by_label("Comment").fill("Meets all criteria.")
     page.get_by_label("Role of Grace Hopper").select_option("viewer")
     expect(page.get_by_label("Role of Grace Hopper")).to_have_value("viewer")
-    other.page.get_by_role("radio", name="Approve").check()
-    other.page.get_by_role("button", name="Confirm: Approve").click()
-    expect(other.page.get_by_text("A manager, admin or owner decides here. You are a viewer.")).to_be_visible()
+    expect(there.get_by_text("A manager, admin or owner decides here. You are a viewer.")).to_be_visible()
+    expect(there.get_by_text("Meets all criteria.")).to_be_visible()
+    expect(there.get_by_role("radio")).to_have_count(0)
+    page.get_by_label("Role of Grace Hopper").select_option("manager")
+    expect(there.get_by_label("Comment")).to_have_value("Meets all criteria.")
+    there.get_by_role("button", name="Confirm: Approve").click()
+    expect(there.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+    assert company.run(run)["status"] != "parked"
+
+
+def test_who_is_demoted_unheard_decides_no_more_and_loses_nothing(
+    windows: Windows, window: Window, service: Service, company: Company
+) -> None:
+    run = company.start("prior-auth")
+    page = window.open("people")
+    other = join(windows, service, invite(page, f"grace-{company.email}", "manager"), "Grace Hopper")
+    other.context.route("**/events", lambda route: route.abort())
+    there = other.gate(run)
+    there.reload()
+    there.get_by_role("radio", name="Approve").check()
+    there.get_by_label("Comment").fill("Meets all criteria.")
+    page.get_by_label("Role of Grace Hopper").select_option("viewer")
+    expect(page.get_by_label("Role of Grace Hopper")).to_have_value("viewer")
+    there.get_by_role("button", name="Confirm: Approve").click()
+    expect(there.get_by_text("A manager, admin or owner decides here. You are a viewer.")).to_be_visible()
+    expect(there.get_by_text("Meets all criteria.")).to_be_visible()
     assert company.run(run)["status"] == "parked"
+
+
+def test_who_is_removed_while_at_a_gate_comes_to_sign_in_and_is_told_why(
+    windows: Windows, window: Window, service: Service, company: Company
+) -> None:
+    run = company.start("prior-auth")
+    page = window.open("people")
+    other = join(windows, service, invite(page, f"grace-{company.email}", "manager"), "Grace Hopper")
+    there = other.gate(run)
+    expect(there.get_by_role("radio", name="Approve")).to_be_visible()
+    page.get_by_role("button", name="Remove Grace Hopper").click()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
+    expect(there.get_by_role("heading", name="Sign in")).to_be_visible()
+    expect(there.get_by_text("You are no longer a member of Example Health.")).to_be_visible()
 
 
 def test_a_person_of_two_companies_switches(windows: Windows, window: Window, service: Service) -> None:

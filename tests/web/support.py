@@ -176,7 +176,7 @@ class Person:
 
 
 class EventStream:
-    """A run's history as server-sent events, one dict each: `id`, `event`, `data`."""
+    """A run's history as server-sent events, one dict each: `id` or None, `event`, `data`."""
 
     def __init__(self, person: Person, run_id: str, **headers: str) -> None:
         self._person = person
@@ -212,7 +212,7 @@ class EventStream:
                     event[name] = value
                 elif "data" in event:
                     return {
-                        "id": self.place(event["id"]),
+                        "id": self.place(event["id"]) if "id" in event else None,
                         "event": event["event"],
                         "data": json.loads(event["data"]),
                     }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
 import pytest
 
+from daemon.web.sse import BEAT_S
 from tests.web.people import colleague, company, give, invited, member_id
-from tests.web.support import PASSWORD, EventStream, House, Person
+from tests.web.support import PASSWORD, CompanyStream, EventStream, House, Person
 
 
 async def test_who_is_invited_joins_with_a_new_account_and_is_listed(ann: Person) -> None:
@@ -118,6 +120,23 @@ async def test_a_removed_member_is_nobody_at_once_and_has_no_company_left(ann: P
     back = await house.send("POST", "/auth/register", body)
     assert (back.status, back.json["role"]) == (201, "member")
     assert (await bob.get("/auth/me")).status == 401
+
+
+async def test_streams_of_the_company_tell_that_people_changed_and_end_for_who_was_removed(ann: Person) -> None:
+    bob = await colleague(ann, "bob", "manager")
+    member = f"{company(ann)}/members/{await member_id(bob)}"
+    async with asyncio.timeout(BEAT_S / 2), CompanyStream(ann, "") as of_ann, CompanyStream(bob, "") as of_bob:
+        assert (await give(ann, bob, "viewer")).status == 200
+        assert [(await anext(one))["event"] for one in (of_ann, of_bob)] == ["people_changed"] * 2
+        assert (await ann.delete(member)).status == 204
+        assert (await anext(of_ann))["data"] == {"type": "people_changed"}
+        assert [event async for event in of_bob] == []
+    refused = await bob.get("/auth/me")
+    assert (refused.status, refused.json["code"], refused.json["reason"]) == (
+        401,
+        "not_authenticated",
+        "membership_ended",
+    )
 
 
 async def test_nobody_gives_a_role_above_their_own_or_touches_who_has_one(ann: Person) -> None:

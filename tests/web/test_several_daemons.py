@@ -18,9 +18,11 @@ from pydantic import SecretStr
 from daemon.settings import Settings
 from daemon.stores.postgres.store import ACKNOWLEDGED_MAX_S, PostgresStore
 from daemon.web.cookies import REFRESH_COOKIE
+from daemon.web.sse import BEAT_S
 from tests.postgres import Server
 from tests.web.conftest import TEMPLATES
 from tests.web.operators import Operator
+from tests.web.people import colleague, give
 from tests.web.support import PASSWORD, Answer, Clients, CompanyStream, EventStream, FarSide, House, Person
 from tests.web.test_page import cookies_of
 from tests.web.test_policy import policy_of
@@ -170,6 +172,17 @@ async def test_sessions_ended_at_one_count_no_more_at_the_other_once_that_is_ans
             await other.start("quick")
             assert [event async for event in stream] == []
         assert (await other.get("/auth/me")).status == 200
+
+
+async def test_a_role_changed_at_one_is_told_on_the_streams_of_the_other(pair: Pair) -> None:
+    one, other = pair
+    bob = await colleague(one, "bob", "manager")
+    there, role = Person(other.house, bob.session), "manager"
+    async with asyncio.timeout(BEAT_S / 2), CompanyStream(there, "") as stream:
+        assert (await give(one, bob, "viewer")).status == 200
+        while role != "viewer":  # that bob joined may be told first
+            assert (await anext(stream))["event"] == "people_changed"
+            role = (await there.get("/auth/me")).json["role"]
 
 
 async def test_a_policy_changed_at_one_confines_at_the_other_once_that_is_answered_until_one_is_enrolled(

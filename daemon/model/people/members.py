@@ -19,6 +19,7 @@ class Standing(NamedTuple):
 
     role: str | None
     changed_at: datetime
+    company_id: str
 
 
 class AlreadyMember(Exception):
@@ -50,7 +51,7 @@ class Member:
 
     @property
     def standing(self) -> Standing:
-        return Standing(self.role if self.status == "active" else None, self.changed_at)
+        return Standing(self.role if self.status == "active" else None, self.changed_at, self.company_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ _EPOCHS = (
     "WHERE epoch_noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
 _STANDINGS = (
-    "SELECT id, CASE status WHEN 'active' THEN role END, changed_at FROM members "
+    "SELECT id, CASE status WHEN 'active' THEN role END, changed_at, company_id FROM members "
     "WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
 _DELETED_KEYS = "SELECT key_hash FROM api_keys WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"

@@ -38,7 +38,9 @@ _MEMBERSHIPS = (
     "JOIN companies ON companies.id = members.company_id WHERE members.user_id = $1 AND members.status = 'active' "
     "ORDER BY companies.name, companies.id"
 )
-_STANDINGS = "SELECT id, CASE status WHEN 'active' THEN role END, changed_at FROM members WHERE changed_at > $1"
+_STANDINGS = (
+    "SELECT id, CASE status WHEN 'active' THEN role END, changed_at, company_id FROM members WHERE changed_at > $1"
+)
 
 
 async def add_member(db: Database, member: Member) -> None:
@@ -103,7 +105,7 @@ async def standings(db: Database, after: datetime) -> dict[str, Standing]:
 
 
 def standings_of(rows: Sequence[Row]) -> dict[str, Standing]:
-    return {member_id: Standing(role, datetime.fromisoformat(at)) for member_id, role, at in rows}
+    return {row[0]: Standing(row[1], datetime.fromisoformat(row[2]), row[3]) for row in rows}
 
 
 async def groups(db: Database, company_id: str) -> Sequence[Group]:

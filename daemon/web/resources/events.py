@@ -66,7 +66,8 @@ async def list_run_events(request: web.Request) -> web.StreamResponse:
 async def list_events(request: web.Request) -> web.StreamResponse:
     """The events of all runs of the company, oldest first; with `before` the newest first.
 
-    With `Accept: text/event-stream` they are streamed live.
+    With `Accept: text/event-stream` they are streamed live. There `connectors_changed` and
+    `people_changed`, which have no id, say that connectors, or members and their roles, changed.
     """
     services, company_id = request.app[SERVICES], principal_of(request).company_id
     ids, after = services.store.event_ids, _after(request, company_id)
@@ -107,6 +108,9 @@ async def _of_company(
         if subscription.connectors_changed:
             subscription.connectors_changed = False
             yield notice("connectors_changed", {"type": "connectors_changed"})
+        if subscription.people_changed:
+            subscription.people_changed = False
+            yield notice("people_changed", {"type": "people_changed"})
 
 
 class RunEventStream:

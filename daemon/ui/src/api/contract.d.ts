@@ -1047,7 +1047,8 @@ export interface paths {
          * List the events of all runs
          * @description The events of all runs of the company, oldest first; with `before` the newest first.
          *
-         *     With `Accept: text/event-stream` they are streamed live.
+         *     With `Accept: text/event-stream` they are streamed live. There `connectors_changed` and
+         *     `people_changed`, which have no id, say that connectors, or members and their roles, changed.
          *
          *     Needs the role `viewer`.
          */
