@@ -71,6 +71,11 @@ async def _forgotten(folder: Path, report: Report, _given: argparse.Namespace) -
         await logins.forgotten(target, report, 400)
 
 
+async def _invitations(folder: Path, report: Report, _given: argparse.Namespace) -> None:
+    async with attacked(folder) as target:
+        await logins.invitations(target, report, 400)
+
+
 ATTACKS: dict[str, Attack] = {
     "slow": _slow,
     "overload": _overload,
@@ -78,6 +83,7 @@ ATTACKS: dict[str, Attack] = {
     "tokens": _tokens,
     "logins": _logins,
     "forgotten": _forgotten,
+    "invitations": _invitations,
 }
 
 

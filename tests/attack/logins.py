@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import statistics
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from tests.attack.report import Report
 from tests.attack.service import Target
@@ -63,6 +65,34 @@ async def forgotten(target: Target, report: Report, pairs: int) -> None:
 
     await _told_apart(target, report, pairs, forget)
     await _told_apart(target, report, pairs, forget_and_look, "known-2")
+
+
+async def invitations(target: Target, report: Report, pairs: int) -> None:
+    """Addresses with an account and without, in turn: invited by somebody's company, and given with
+    the invitation of another address. Neither tells them apart.
+    """
+    owner = await target.register("owner", PASSWORD)
+    company = (await target.ask("GET", "/auth/me", token=owner)).json["company"]["id"]
+    members = f"/companies/{company}/members"
+    guest = await target.ask("POST", members, {"email": "guest@attack.test", "role": "viewer"}, owner)
+    token = guest.json["invitation"]["token"]
+
+    async def invite(email: str, _: int) -> Answer:
+        """Both were invited before: what is measured is the account."""
+        answer = await target.ask("POST", members, {"email": _always(email), "role": "viewer"}, owner)
+        return replace(answer, body=json.dumps({"members": sorted(answer.json)}).encode())
+
+    async def join(email: str, number: int) -> Answer:
+        body = {"email": _always(email), "password": f"wrong horse {number}", "invitation": token}
+        return await target.ask("POST", "/auth/register", body)
+
+    await _told_apart(target, report, pairs, invite, "person")
+    await _told_apart(target, report, pairs, join, "friend")
+
+
+def _always(email: str) -> str:
+    """The same address each time, where there is no account."""
+    return "nobody@attack.test" if email.startswith("nobody") else email
 
 
 async def _told_apart(

@@ -74,6 +74,11 @@ async def test_a_forgotten_password_does_not_tell_whether_there_is_an_account(tm
     assert report.missed == []
 
 
+async def test_an_invitation_does_not_tell_whether_there_is_an_account(target: Target, report: Report) -> None:
+    await logins.invitations(target, report, pairs=8)
+    assert report.missed == []
+
+
 async def test_a_login_does_not_tell_whether_there_is_an_account(target: Target, report: Report) -> None:
     await logins.enumeration(target, report, pairs=10)
     assert report.missed == []

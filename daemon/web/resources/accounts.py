@@ -13,6 +13,7 @@ from daemon.contract import accounts as contract
 from daemon.contract import people
 from daemon.contract.base import Empty
 from daemon.identity.accounts import InvalidCredentials, NewOwner, Session
+from daemon.identity.people import NotPermitted
 from daemon.identity.sessions import ClientInfo
 from daemon.identity.tokens import Principal
 from daemon.identity.weak_passwords import weakness
@@ -186,7 +187,9 @@ async def _join(
     """Joins the company of an invitation; who has an account proves it by the password."""
     services, limits = request.app[SERVICES], request.app[RATE_LIMITS]
     with refusing():
-        await services.identity.invitations.look(token)
+        invited = await services.identity.invitations.look(token)
+        if invited.member.email.casefold() != body.email.casefold():
+            raise NotPermitted("email")  # before anything depends on whether there is an account
         if await services.identity.known(body.email):
             try:
                 async with limits.password(request, body.email):
