@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daemon.identity.api_keys import hash_of
-from daemon.stores.sqlite.backups import back_up
-from daemon.stores.sqlite.connection import DATABASE
 from tests.web.operators import Operator
 from tests.web.support import (
     PATIENCE_S,
@@ -35,13 +32,6 @@ async def made(ann: Person, **members: Any) -> dict[str, Any]:
 def machine(house: House, key: dict[str, Any]) -> Person:
     """The holder of a key."""
     return Person(house, {"token": key["key"], "user": {"email": key["name"]}})
-
-
-def contents(folder: Path) -> list[bytes]:
-    """What is in all files of a service that runs, its write-ahead log among them."""
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    assert any(path.name.endswith("-wal") for path in files)
-    return [path.read_bytes() for path in files]
 
 
 async def test_a_key_is_shown_once_and_listed_without_its_secret(ann: Person) -> None:
@@ -238,23 +228,6 @@ async def test_a_key_that_is_deleted_while_it_is_read_does_not_count(
     monkeypatch.setattr(house.services.store, "api_key", late)
     assert_problem(await machine(house, key).get("/process-runs"), 401, "not_authenticated")
     assert len(keys._known) == 0
-
-
-@pytest.mark.sqlite
-async def test_a_key_is_found_nowhere_in_clear(
-    ann: Person, house: House, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    answer = await ann.post("/api-keys", AGENT, Idempotency_Key="once")
-    agent = machine(house, answer.json)
-    secret = answer.json["key"].removeprefix("psk_")
-    await agent.start("line", {"amount": 5})
-    await agent.get("/process-runs/not-an-id")
-    export = await ann.get("/audit/export")
-    log = await ann.get("/audit/log")
-    await asyncio.to_thread(back_up, house.settings.data_dir / DATABASE, tmp_path / "backup.db")
-    texts = [export.raw, log.raw, "".join(capfd.readouterr()).encode(), *contents(tmp_path)]
-    needles = (secret.encode(), secret.encode().hex().encode())
-    assert [needle for needle in needles for text in texts if needle in text] == []
 
 
 async def test_an_operator_creates_lists_and_deletes_keys(operator: Operator, house: House) -> None:

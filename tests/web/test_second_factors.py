@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 import time
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -298,19 +296,3 @@ async def test_a_stream_ends_when_a_policy_confines_its_reader(house: House, ann
             while not stream.response.content.at_eof():
                 house.services.feed.publish(found, ())
                 await stream.response.content.readline()
-
-
-@pytest.mark.sqlite
-async def test_nothing_of_a_second_factor_is_stored_or_logged_in_clear(
-    house: House, ann: Person, settings: Settings, capfd: pytest.CaptureFixture[str]
-) -> None:
-    secret, codes = await enrolled(ann)
-    assert (await log_in(ann, code=codes[0])).status == 200
-    plain = [secret, *codes, *(code.replace("-", "") for code in codes)]
-    shown = b"".join([(await ann.get(path)).raw for path in ("/audit/log", "/audit/export", "/auth/me")])
-    with closing(sqlite3.connect(settings.data_dir / "penstock.db")) as source:
-        source.execute("VACUUM INTO ?", (str(settings.data_dir / "copy.db"),))
-    kept = {path.name: path.read_bytes() for path in settings.data_dir.rglob("*") if path.is_file()}
-    texts = {**kept, "answers": shown, "output": "".join(capfd.readouterr()).encode()}
-    assert b"second_factor_changed" in texts["answers"]
-    assert [(name, one) for name, text in texts.items() for one in plain if one.encode() in text] == []
