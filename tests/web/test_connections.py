@@ -62,8 +62,14 @@ class Line:
         return answer
 
     async def ended(self) -> bool:
+        """Whether the service ends the connection, and says nothing before; it resets one that goes
+        on to be written to.
+        """
         async with asyncio.timeout(PATIENCE_S):
-            return await self.reader.read() == b""
+            try:
+                return await self.reader.read() == b""
+            except ConnectionResetError:
+                return True
 
 
 async def until(true: Callable[[], bool]) -> None:
