@@ -76,7 +76,7 @@ def test_deciding_is_accessible(window: Window, company: Company, place: str) ->
 
 @needs_axe
 @pytest.mark.parametrize(
-    "place", ["templates", "templates/prior-auth", "connectors", "connectors/loan-fund", "audit", "account"]
+    "place", ["templates", "templates/prior-auth", "connectors", "connectors/loan-fund", "audit", "people", "account"]
 )
 def test_the_rest_is_accessible(window: Window, company: Company, place: str) -> None:
     company.start("prior-auth")
@@ -108,8 +108,11 @@ def test_what_is_told_of_a_doubtful_call_is_accessible(window: Window, company: 
 @needs_axe
 def test_what_an_approval_can_send_and_what_is_missing_are_accessible(window: Window, company: Company) -> None:
     run = company.start("loan-underwriting")
+    proposal = {"gate": run["parked_at"], "decision": "approved", "confidence": 0.9, "comment": "Seen."}
+    company.send("POST", f"/process-runs/{run['id']}/proposals", proposal)
     patch_gates(window.page, run, lambda gate: gate.update(effects=[PLANNED_CALL], missing=["/amount"]))
     page = window.gate(run)
+    expect(page.get_by_role("region", name="Proposals")).to_be_visible()
     page.get_by_role("radio", name="Approve").check()
     expect(page.get_by_role("group", name="Missing inputs")).to_be_visible()
     assert_accessible(page)

@@ -2,44 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.ui.browser import Window, decide
 from tests.ui.conftest import Windows
-from tests.ui.service import PASSWORD, Company, Service
-
-
-def invite(page: Page, email: str, role: str) -> str:
-    """Invite somebody on the page of people; returns the link."""
-    page.get_by_label("E-mail address").fill(email)
-    page.get_by_label("Role", exact=True).select_option(role)
-    page.get_by_role("button", name="Invite", exact=True).click()
-    link = page.locator(".note-good code")
-    expect(link).to_contain_text("/#/invitations/")
-    return link.inner_text()
-
-
-def join(windows: Windows, service: Service, link: str, name: str) -> Window:
-    """Accept an invitation in a browser of one's own, with a new account."""
-    other = windows(service.url)
-    other.page.goto(link)
-    other.page.get_by_label("Your name").fill(name)
-    other.page.get_by_label("Password").fill(PASSWORD)
-    other.page.get_by_role("button", name="Create the account and join").click()
-    expect(other.page.get_by_role("navigation", name="Main")).to_be_visible()
-    return other
-
-
-def company_id(company: Company) -> str:
-    found: str = company.send("GET", "/auth/me")["company"]["id"]
-    return found
-
-
-def members(company: Company) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = company.send("GET", f"/companies/{company_id(company)}/members")
-    return found
+from tests.ui.people import invite, join, members_of, members_path
+from tests.ui.service import Company, Service
 
 
 def test_who_is_invited_by_a_link_joins_and_is_listed(
@@ -185,8 +153,8 @@ def test_people_are_shown_by_name_and_who_left_by_address(
     page = window.open("runs", run["id"])
     expect(page.locator(".history")).to_contain_text("Grace Hopper approved")
     expect(page.locator(".history")).to_contain_text("Ada Marsh started the run")
-    member = next(one for one in members(company) if one["email"] == email)
-    company.send("DELETE", f"/companies/{company_id(company)}/members/{member['id']}")
+    member = next(one for one in members_of(company) if one["email"] == email)
+    company.send("DELETE", f"{members_path(company)}/{member['id']}")
     page.reload()
     expect(page.locator(".history")).to_contain_text(f"{email} approved")
 

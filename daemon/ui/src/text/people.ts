@@ -1,7 +1,7 @@
 /** Names and roles of people, in words. */
 
 import type { Member } from "../api/types";
-import { mayDecide, ROLES } from "./labels";
+import { isAtLeast, mayDecide, ROLES } from "./labels";
 import { joinNames, toSentence, withArticle } from "./sentences";
 
 const DECIDERS_NAMED = 5;
@@ -20,9 +20,15 @@ export function memberNames(members: Member[]): Map<string, string> {
 
 /** “A manager, admin or owner decides here.” */
 export function decidersSentence(needed: string | null): string {
-  const roles = ROLES.filter((role) => mayDecide(role, needed));
-  if (roles.length < 2) return "The owner decides here.";
-  return toSentence(`${withArticle(joinNames(roles, "or"))} decides here`);
+  return rolesSentence(needed ?? "manager", "decides here");
+}
+
+/** “An admin or owner removes connectors.” */
+export function rolesSentence(needed: string, does: string): string {
+  const roles = ROLES.filter((role) => isAtLeast(role, needed));
+  return roles.length < 2
+    ? `The owner ${does}.`
+    : toSentence(`${withArticle(joinNames(roles, "or"))} ${does}`);
 }
 
 /** “You are a member.” */

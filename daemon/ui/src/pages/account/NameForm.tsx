@@ -4,6 +4,7 @@ import { type FormEvent, useState } from "react";
 import { type Problem, toProblem } from "../../api/client";
 import { Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
+import { loadMembers } from "../../state/members";
 import { changeName, useAccount } from "../../state/session";
 
 export function NameForm() {
@@ -16,7 +17,10 @@ export function NameForm() {
     if (state === "busy") return;
     setState("busy");
     changeName(name).then(
-      () => setState("done"),
+      () => {
+        setState("done");
+        void loadMembers();
+      },
       (error: unknown) => setState(toProblem(error)),
     );
   };

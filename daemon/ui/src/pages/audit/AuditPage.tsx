@@ -1,16 +1,15 @@
 /** The audit page: history of the company, checkpoints and export. */
 
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { type Problem, toProblem } from "../../api/client";
 import { useEvents } from "../../api/eventStream";
 import { DownloadButton } from "../../components/DownloadButton";
-import { EmptyState, LoadError, Loading, Note } from "../../components/Feedback";
+import { EmptyState, LoadError, Loading } from "../../components/Feedback";
 import { Filter, SearchField } from "../../components/Filter";
 import { Heading } from "../../components/Heading";
-import { useAccount } from "../../state/session";
-import { mayDecide } from "../../text/labels";
+import { useMembers, useNames } from "../../state/members";
 import { Evidence } from "./Checkpoints";
-import { type CompanyLog, loadEarlierLog, loadLaterLog } from "./companyLog";
+import { loadEarlierLog, loadLaterLog } from "./companyLog";
 import {
   coverageText,
   FILTERS,
@@ -22,11 +21,10 @@ import {
   searchText,
 } from "./entries";
 import { latestPosition, loadEarlierEvents } from "./eventHistory";
+import type { Names } from "./logSentences";
 import { LogEntryItem, RunEventItem } from "./HistoryItems";
 
 export function AuditPage() {
-  const { role } = useAccount();
-  const auditor = mayDecide(role, "manager");
   return (
     <>
       <Heading title="Audit">
@@ -35,13 +33,9 @@ export function AuditPage() {
         </p>
       </Heading>
       <div className="run-columns">
-        <History logged={auditor} />
+        <History />
         <section className="run-steps" aria-label="Evidence">
-          {auditor ? (
-            <Evidence />
-          ) : (
-            <Note kind="info" title="Managers and owners can see the checkpoints and the export." />
-          )}
+          <Evidence />
           <section className="card">
             <h2>Public keys</h2>
             <p>
@@ -56,41 +50,52 @@ export function AuditPage() {
   );
 }
 
-const POLL_MS = 15_000;
-const EMPTY_LOG: CompanyLog = { entries: [], next: null };
+/** What the log calls people; a member who left is known by the id alone. */
+function useLogNames(): Names {
+  const { value: members } = useMembers();
+  const byEmail = useNames();
+  const emails = useMemo(
+    () => new Map((members ?? []).map((member) => [member.id, member.email])),
+    [members],
+  );
+  const byId = (id: string) => {
+    const email = emails.get(id);
+    return email === undefined ? null : byEmail(email);
+  };
+  return { byEmail, byId };
+}
 
-function History({ logged }: { logged: boolean }) {
+const POLL_MS = 15_000;
+
+function History() {
+  const names = useLogNames();
   const [loaded, setLoaded] = useState<LoadedHistory | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [busy, setBusy] = useState(false);
   const [kind, setKind] = useState("people");
   const [text, setText] = useState("");
-  const load = useCallback(
-    async (before: LoadedHistory | null) => {
-      setBusy(true);
-      try {
-        const { runs, log } = before ?? { runs: null, log: null };
-        const reached = before === null ? null : oldestLoaded(before);
-        const moreRuns =
-          runs === null || (runs.from !== null && reached !== null && reached.runs >= reached.log);
-        const moreLog =
-          logged &&
-          (log === null || (log.next !== null && reached !== null && reached.log >= reached.runs));
-        const next = {
-          runs: moreRuns
-            ? await loadEarlierEvents(runs ?? { events: [], from: await latestPosition() })
-            : runs,
-          log: moreLog ? await loadEarlierLog(log) : (log ?? EMPTY_LOG),
-        };
-        setLoaded((now) => ({ runs: mergeEvents(next.runs, now?.runs), log: next.log }));
-        setProblem(null);
-      } catch (error) {
-        setProblem(toProblem(error));
-      }
-      setBusy(false);
-    },
-    [logged],
-  );
+  const load = useCallback(async (before: LoadedHistory | null) => {
+    setBusy(true);
+    try {
+      const { runs, log } = before ?? { runs: null, log: null };
+      const reached = before === null ? null : oldestLoaded(before);
+      const moreRuns =
+        runs === null || (runs.from !== null && reached !== null && reached.runs >= reached.log);
+      const moreLog =
+        log === null || (log.next !== null && reached !== null && reached.log >= reached.runs);
+      const next = {
+        runs: moreRuns
+          ? await loadEarlierEvents(runs ?? { events: [], from: await latestPosition() })
+          : runs,
+        log: moreLog ? await loadEarlierLog(log) : log,
+      };
+      setLoaded((now) => ({ runs: mergeEvents(next.runs, now?.runs), log: next.log }));
+      setProblem(null);
+    } catch (error) {
+      setProblem(toProblem(error));
+    }
+    setBusy(false);
+  }, []);
   useEffect(() => void load(null), [load]);
   useEvents((events) =>
     setLoaded(
@@ -99,7 +104,7 @@ function History({ logged }: { logged: boolean }) {
   );
   const log = loaded?.log;
   useEffect(() => {
-    if (!logged || log === undefined) return;
+    if (log === undefined) return;
     const timer = setTimeout(() => {
       loadLaterLog(log).then(
         (found) =>
@@ -110,7 +115,7 @@ function History({ logged }: { logged: boolean }) {
       );
     }, POLL_MS);
     return () => clearTimeout(timer);
-  }, [logged, log]);
+  }, [log]);
   if (loaded === null)
     return problem === null ? (
       <Loading rows={6} what="Loading the history" />
@@ -122,7 +127,7 @@ function History({ logged }: { logged: boolean }) {
   const shown = known.filter(
     (entry) =>
       matchesFilter(entry, kind) &&
-      (wanted === "" || searchText(entry).toLowerCase().includes(wanted)),
+      (wanted === "" || searchText(entry, names).toLowerCase().includes(wanted)),
   );
   const whole = loaded.runs.from === null && loaded.log.next === null;
   return (
@@ -141,7 +146,6 @@ function History({ logged }: { logged: boolean }) {
       </div>
       <p className="muted small" role="status">
         {coverageText(shown.length, known, whole)}
-        {!logged && " Managers and owners also see sign-ins and connector changes."}
       </p>
       {shown.length === 0 ? (
         <EmptyState
@@ -152,7 +156,7 @@ function History({ logged }: { logged: boolean }) {
         <ol className="history card">
           {shown.map((entry) =>
             entry.run === null ? (
-              <LogEntryItem key={entry.id} event={entry.log.event} />
+              <LogEntryItem key={entry.id} event={entry.log.event} names={names} />
             ) : (
               <RunEventItem key={entry.id} item={entry.run} />
             ),

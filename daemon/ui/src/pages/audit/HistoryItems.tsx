@@ -10,9 +10,10 @@ import { Label } from "../../components/Text";
 import { linkTo } from "../../state/router";
 import { useLoad } from "../../state/useLoad";
 import { formatTime } from "../../text/labels";
-import { describeChanges, describeLogEvent, type LogEvent } from "./companyLog";
+import type { LogEvent } from "./companyLog";
+import { describeChanges, describeLogEvent, type Names } from "./logSentences";
 
-export function LogEntryItem({ event }: { event: LogEvent }) {
+export function LogEntryItem({ event, names }: { event: LogEvent; names: Names }) {
   return (
     <li>
       <p>
@@ -20,9 +21,9 @@ export function LogEntryItem({ event }: { event: LogEvent }) {
         <strong>
           {event.by === "" ? "The service" : <PersonName by={event.by} kind={event.by_kind} />}
         </strong>{" "}
-        <Label text={describeLogEvent(event)} maxLength={400} />
+        <Label text={describeLogEvent(event, names)} maxLength={400} />
       </p>
-      {describeChanges(event).map((line) => (
+      {describeChanges(event, names).map((line) => (
         <p key={line} className="small">
           <Label text={line} maxLength={400} />
         </p>

@@ -3,14 +3,9 @@
 import type { CompanyEvent, RunEvent } from "../../api/types";
 import { isPersonEvent } from "../../components/record/EventEntry";
 import { formatTime } from "../../text/labels";
-import {
-  type CompanyLog,
-  describeChanges,
-  describeLogEvent,
-  type LogEntry,
-  type LogEvent,
-} from "./companyLog";
+import type { CompanyLog, LogEntry, LogEvent } from "./companyLog";
 import type { LoadedEvents } from "./eventHistory";
+import { describeChanges, describeLogEvent, type Names } from "./logSentences";
 
 /** An entry of the history: a run event or a log event. */
 export type AuditEntry = { id: string; at: number } & (
@@ -25,7 +20,24 @@ interface EntryFilter {
 
 const never = () => false;
 
-const SESSION_EVENTS = ["registered", "logged_in", "logged_out", "login_refused"];
+const SESSION_EVENTS = new Set([
+  "registered",
+  "logged_in",
+  "logged_out",
+  "login_refused",
+  "session_ended",
+  "sessions_ended",
+]);
+const MEMBER_EVENTS = new Set(["member_changed", "group_changed", "name_changed"]);
+const ACCESS_EVENTS = new Set([
+  "api_key_created",
+  "api_key_deleted",
+  "password_changed",
+  "password_reset_requested",
+  "policy_changed",
+  "second_factor_changed",
+  "subject_linked",
+]);
 
 export const FILTERS: Record<string, EntryFilter> = {
   people: {
@@ -34,12 +46,23 @@ export const FILTERS: Record<string, EntryFilter> = {
     log: (event) => event.by !== "",
   },
   verdicts: { name: "Decisions", run: (event) => event.type === "verdict_given", log: never },
+  proposals: { name: "Proposals", run: (event) => event.type === "proposal_made", log: never },
+  members: {
+    name: "Members, roles and groups",
+    run: never,
+    log: (event) => MEMBER_EVENTS.has(event.type),
+  },
+  access: {
+    name: "Keys, policy and passwords",
+    run: never,
+    log: (event) => ACCESS_EVENTS.has(event.type),
+  },
   connectors: {
     name: "Connector changes",
     run: never,
     log: (event) => event.type === "connector_changed",
   },
-  sessions: { name: "Sign-ins", run: never, log: (event) => SESSION_EVENTS.includes(event.type) },
+  sessions: { name: "Sign-ins", run: never, log: (event) => SESSION_EVENTS.has(event.type) },
   starts: { name: "Runs started", run: (event) => event.type === "run_started", log: never },
   ends: { name: "Runs ended", run: (event) => event.type === "run_ended", log: never },
   all: { name: "Everything", run: () => true, log: () => true },
@@ -111,9 +134,13 @@ export function matchesFilter(entry: AuditEntry, kind: string): boolean {
 }
 
 /** The text that a search matches. */
-export function searchText(entry: AuditEntry): string {
-  if (entry.run === null)
-    return `${entry.log.event.by} ${describeLogEvent(entry.log.event)} ${describeChanges(entry.log.event).join(" ")}`;
+export function searchText(entry: AuditEntry, names: Names): string {
+  const by = (entry.run === null ? entry.log : entry.run).event.by ?? "";
+  const who = `${by} ${names.byEmail(by)}`;
+  if (entry.run === null) {
+    const { event } = entry.log;
+    return `${who} ${describeLogEvent(event, names)} ${describeChanges(event, names).join(" ")}`;
+  }
   const { event, run_id } = entry.run;
-  return `${event.by ?? ""} ${event.comment ?? ""} ${event.step_id ?? ""} ${event.vertical ?? ""} ${run_id}`;
+  return `${who} ${event.comment ?? ""} ${event.step_id ?? ""} ${event.vertical ?? ""} ${run_id}`;
 }

@@ -12,7 +12,10 @@ import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { Value } from "../../components/ValueTable";
 import { navigate } from "../../state/router";
+import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
+import { isAtLeast } from "../../text/labels";
+import { roleSentence, rolesSentence } from "../../text/people";
 import { toSentence } from "../../text/sentences";
 import { ConnectorFields } from "./ConnectorFields";
 import { type ConnectorDraft, draftFrom, emptyDraft, requestBody } from "./draft";
@@ -146,24 +149,12 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
         problem !== null && <Note kind="bad" title={toSentence(problem.message)} />
       )}
       {trial !== null && <TestResult testResult={trial} />}
-      <div className="actions">
-        <button type="submit" className="button primary" disabled={busy !== ""}>
-          {busy === "save" ? "Saving…" : "Save"}
-        </button>
-        <button type="button" className="button" disabled={busy !== ""} onClick={requestTest}>
-          {busy === "test" ? "Sending…" : "Send test call"}
-        </button>
-        {stored !== null && (
-          <button
-            type="button"
-            className="button danger-quiet"
-            disabled={busy !== ""}
-            onClick={() => setDialog("remove")}
-          >
-            Remove
-          </button>
-        )}
-      </div>
+      <ConnectorActions
+        stored={stored !== null}
+        busy={busy}
+        onTest={requestTest}
+        onRemove={() => setDialog("remove")}
+      />
       {dialog === "live" && (
         <Dialog
           title="Switch this tool to live?"
@@ -229,6 +220,48 @@ function ConnectorForm({ tool, path, stored, onStored }: FormProps) {
         </Dialog>
       )}
     </form>
+  );
+}
+
+/** What the reader's role may do with the connector. */
+function ConnectorActions({
+  stored,
+  busy,
+  onTest,
+  onRemove,
+}: {
+  stored: boolean;
+  busy: string;
+  onTest: () => void;
+  onRemove: () => void;
+}) {
+  const { role } = useAccount();
+  if (!isAtLeast(role, "member"))
+    return (
+      <Note
+        kind="info"
+        title={`${rolesSentence("member", "changes connectors here")} ${roleSentence(role)}`}
+      />
+    );
+  return (
+    <div className="actions">
+      <button type="submit" className="button primary" disabled={busy !== ""}>
+        {busy === "save" ? "Saving…" : "Save"}
+      </button>
+      <button type="button" className="button" disabled={busy !== ""} onClick={onTest}>
+        {busy === "test" ? "Sending…" : "Send test call"}
+      </button>
+      {stored && isAtLeast(role, "admin") && (
+        <button
+          type="button"
+          className="button danger-quiet"
+          disabled={busy !== ""}
+          onClick={onRemove}
+        >
+          Remove
+        </button>
+      )}
+    </div>
   );
 }
 

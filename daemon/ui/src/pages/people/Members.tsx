@@ -3,20 +3,20 @@
 import { type FormEvent, useState } from "react";
 import { post, type Problem, send, toProblem } from "../../api/client";
 import type { InvitedMember, Member } from "../../api/types";
-import { Dialog } from "../../components/Dialog";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
 import { Label } from "../../components/Text";
 import { useMembers } from "../../state/members";
 import { refreshAccount, useAccount } from "../../state/session";
 import { isAtLeast, ROLES } from "../../text/labels";
+import { MemberDialog, type MemberQuestion } from "./MemberDialog";
 
 const ASSIGNABLE = ROLES.filter((role) => role !== "owner");
 
 export function Members({ manages }: { manages: boolean }) {
   const { value, problem, reload } = useMembers();
   const [failed, setFailed] = useState<Problem | null>(null);
-  const [removing, setRemoving] = useState<Member | null>(null);
+  const [question, setQuestion] = useState<MemberQuestion | null>(null);
   const [invited, setInvited] = useState<InvitedMember | null>(null);
   const account = useAccount();
   const path = `/companies/${encodeURIComponent(account.company.id)}/members`;
@@ -53,29 +53,25 @@ export function Members({ manages }: { manages: boolean }) {
               member={member}
               manages={manages && isAtLeast(account.role, member.role)}
               onRole={(role) => act(send("PATCH", `${path}/${member.id}`, { body: { role } }))}
-              onRemove={() => setRemoving(member)}
+              onRemove={() => setQuestion({ what: "remove", member })}
+              onOwn={() => setQuestion({ what: "own", member })}
               onAgain={() => act(invite(member.email, member.role))}
             />
           ))}
         </ul>
       )}
       {manages && <InviteForm invite={invite} role={account.role} />}
-      {removing !== null && (
-        <Dialog
-          title={removing.status === "pending" ? "Withdraw the invitation?" : "Remove this member?"}
-          yes={removing.status === "pending" ? "Withdraw" : "Remove"}
-          danger
+      {question !== null && (
+        <MemberDialog
+          question={question}
           onYes={() => {
-            act(send("DELETE", `${path}/${removing.id}`));
-            setRemoving(null);
+            const { what, member } = question;
+            if (what === "remove") act(send("DELETE", `${path}/${member.id}`));
+            else act(post(path.replace(/members$/, "owner"), { member_id: member.id }));
+            setQuestion(null);
           }}
-          onNo={() => setRemoving(null)}
-        >
-          <p>
-            <Label text={removing.name ?? removing.email} /> has no access from then on. What was
-            decided stays in the record.
-          </p>
-        </Dialog>
+          onNo={() => setQuestion(null)}
+        />
       )}
     </section>
   );
@@ -86,15 +82,17 @@ function MemberItem({
   manages,
   onRole,
   onRemove,
+  onOwn,
   onAgain,
 }: {
   member: Member;
   manages: boolean;
   onRole: (role: string) => void;
   onRemove: () => void;
+  onOwn: () => void;
   onAgain: () => void;
 }) {
-  const { member_id: own } = useAccount();
+  const { member_id: own, role } = useAccount();
   const name = member.name ?? member.email;
   const pending = member.status === "pending";
   const fixed = member.role === "owner";
@@ -129,6 +127,11 @@ function MemberItem({
         {manages && pending && (
           <button type="button" className="button" onClick={onAgain}>
             Invite again<span className="visually-hidden"> {name}</span>
+          </button>
+        )}
+        {role === "owner" && member.status === "active" && member.id !== own && (
+          <button type="button" className="button" onClick={onOwn}>
+            Make owner<span className="visually-hidden"> {name}</span>
           </button>
         )}
         {!fixed && (manages || member.id === own) && (

@@ -7,6 +7,7 @@ import { isAtLeast } from "../../text/labels";
 import { ApiKeys } from "./ApiKeys";
 import { Groups } from "./Groups";
 import { Members } from "./Members";
+import { PolicyCard } from "./PolicyForm";
 
 export function PeoplePage() {
   const account = useAccount();
@@ -23,6 +24,7 @@ export function PeoplePage() {
         <Members manages={manages} />
         <Groups manages={manages} />
         <ApiKeys manages={manages} />
+        {manages && <PolicyCard />}
       </div>
     </>
   );

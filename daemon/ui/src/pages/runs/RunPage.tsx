@@ -20,8 +20,9 @@ import { progress } from "../../graph/progress";
 import { updateRun } from "../../state/inbox";
 import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
+import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
-import { humanize } from "../../text/labels";
+import { humanize, isAtLeast, mayDecide } from "../../text/labels";
 import { History } from "./History";
 import { StepDetail } from "./StepDetail";
 import { StepList } from "./StepList";
@@ -198,15 +199,17 @@ function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) 
 }
 
 function GateLinks({ run }: { run: Run }) {
+  const { role } = useAccount();
   return run.gates.map((gate) => (
     <a
       key={gate.step_id}
-      className="button primary"
+      className={mayDecide(role, gate.role) ? "button primary" : "button"}
       href={linkTo("runs", run.id, "gates", gate.step_id)}
     >
       <Icon name="gate" />
       <span>
-        Decide: <Label text={gate.label} maxLength={80} />
+        {mayDecide(role, gate.role) ? "Decide" : "Waits for others"}:{" "}
+        <Label text={gate.label} maxLength={80} />
       </span>
     </a>
   ));
@@ -228,10 +231,11 @@ function RunActions({ run, onChanged }: { run: Run; onChanged: (run: Run) => voi
     setBusy(false);
     setAsking(false);
   };
+  const { role } = useAccount();
   const open = run.status !== "completed" && run.status !== "cancelled";
   return (
     <>
-      {run.status === "failed" && (
+      {run.status === "failed" && isAtLeast(role, "member") && (
         <button
           type="button"
           className="button primary"
@@ -241,7 +245,7 @@ function RunActions({ run, onChanged }: { run: Run; onChanged: (run: Run) => voi
           Retry from the failed step
         </button>
       )}
-      {open && (
+      {open && isAtLeast(role, "manager") && (
         <button type="button" className="button" disabled={busy} onClick={() => setAsking(true)}>
           Cancel the run
         </button>

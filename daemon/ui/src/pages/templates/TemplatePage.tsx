@@ -19,8 +19,10 @@ import {
 } from "../../components/schemaValues";
 import { Label } from "../../components/Text";
 import { linkTo, navigate } from "../../state/router";
+import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
-import { decisionLabel, EFFECT_LABELS, nodeKindLabel } from "../../text/labels";
+import { decisionLabel, EFFECT_LABELS, isAtLeast, nodeKindLabel } from "../../text/labels";
+import { roleSentence, rolesSentence } from "../../text/people";
 import { withArticle } from "../../text/sentences";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
@@ -128,6 +130,7 @@ function StartForm({ template }: { template: TemplateDetail }) {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem | null>(null);
   const [errors, setErrors] = useState<Map<string, string>>(new Map());
+  const { role } = useAccount();
   const submit = useRef<HTMLButtonElement>(null);
   const sent = useRef<{ body: string; key: string } | null>(null);
 
@@ -164,6 +167,13 @@ function StartForm({ template }: { template: TemplateDetail }) {
     // The next step for the user, possibly out of sight in a long form.
     submit.current?.focus();
   };
+  if (!isAtLeast(role, "member"))
+    return (
+      <Note
+        kind="info"
+        title={`${rolesSentence("member", "starts runs here")} ${roleSentence(role)}`}
+      />
+    );
   return (
     <form className="card start" onSubmit={(event) => void start(event)} noValidate>
       <h2>Start a run</h2>
