@@ -43,7 +43,7 @@ USER_AGENT_CHARS_MAX = 200
     201,
     contract.Registration,
     headers=KEYED,
-    problems=(403, 409, 429),
+    problems=(403, 404, 409, 410, 429),
 )
 async def register(request: web.Request) -> web.Response:
     """Makes a company and its owner, and logs the owner in. An e-mail address has one account.
