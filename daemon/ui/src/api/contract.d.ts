@@ -3102,8 +3102,10 @@ export interface operations {
             };
             400: components["responses"]["Problem400"];
             403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
+            410: components["responses"]["Problem410"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
