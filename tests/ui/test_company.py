@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from playwright.sync_api import expect
+from pyotp import TOTP
 
 from tests.ui.browser import Window
 from tests.ui.conftest import Windows
 from tests.ui.people import colleague, member_of, members_path
-from tests.ui.service import Company, Service
+from tests.ui.service import PASSWORD, Company, Service
 
 
 def test_the_owner_hands_the_company_over_after_a_question(window: Window, company: Company) -> None:
@@ -62,7 +63,13 @@ def test_who_lacks_a_second_factor_is_led_to_set_one_up(windows: Windows, servic
     page.reload()
     expect(page.get_by_role("heading", name="A second factor is needed")).to_be_visible()
     page.get_by_role("link", name="Set up a second factor").click()
-    expect(page.get_by_role("heading", name="Account")).to_be_visible()
+    page.get_by_label("Password", exact=True).fill(PASSWORD)
+    page.get_by_role("button", name="Set up a second factor").click()
+    page.get_by_label("Code").fill(TOTP(page.locator("code.wrap").inner_text()).now())
+    page.get_by_role("button", name="Confirm").click()
+    expect(page.get_by_text("Keep these recovery codes.")).to_be_visible()
+    page.get_by_role("link", name="Runs").click()
+    expect(page.get_by_role("heading", name="There are no runs yet")).to_be_visible()
 
 
 def test_the_audit_tells_what_became_of_people_groups_keys_and_policy(window: Window, company: Company) -> None:

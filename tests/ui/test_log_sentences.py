@@ -82,7 +82,7 @@ def test_how_somebody_signed_in_or_failed_to_is_told() -> None:
         event("second_factor_changed", by="a", change="recovery_code_used", user="bob"),
     ) == [
         "signed in",
-        "signed in by single sign-on as an API client",
+        "signed in as an API client by single sign-on",
         "failed to sign in: wrong password",
         "failed to sign in: wrong code of the second factor",
         "set a new password with a mailed link",

@@ -41,6 +41,7 @@ export function namedDeciders(
   members: Member[],
   needed: string | null,
   me: string | null,
+  word = "and",
 ): string | null {
   const found = members
     .filter((one) => one.status === "active" && one.id !== me && mayDecide(one.role, needed))
@@ -51,5 +52,5 @@ export function namedDeciders(
     .slice(0, DECIDERS_NAMED)
     .map((one) => names.get(one.email.toLowerCase()) ?? one.email);
   const rest = found.length - shown.length;
-  return joinNames(rest === 0 ? shown : [...shown, `${rest} other${rest === 1 ? "" : "s"}`]);
+  return joinNames(rest === 0 ? shown : [...shown, `${rest} other${rest === 1 ? "" : "s"}`], word);
 }

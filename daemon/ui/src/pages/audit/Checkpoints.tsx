@@ -57,7 +57,7 @@ export function Evidence() {
       </section>
       <section className="card">
         <h2>Export</h2>
-        <p>All events, sign-ins and connector changes in one file.</p>
+        <p>All events and the log of the company in one file.</p>
         <DownloadButton
           path="/audit/export"
           name="penstock-export.jsonl"

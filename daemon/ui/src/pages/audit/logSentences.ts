@@ -39,7 +39,7 @@ export function describeLogEvent(event: LogEvent, names: Names): string {
     case "registered":
       return "registered the company";
     case "logged_in":
-      return `signed in${SIGN_IN_WAYS[event.via ?? ""] ?? ""}${event.kind === "api" ? " as an API client" : ""}`;
+      return `signed in${event.kind === "api" ? " as an API client" : ""}${SIGN_IN_WAYS[event.via ?? ""] ?? ""}`;
     case "logged_out":
       return "signed out";
     case "session_ended":

@@ -14,7 +14,7 @@ export function PlannedCalls({ gate, effects }: { gate: Gate; effects: PlannedCa
     <section className="card effects">
       <h2>
         {effects.some((call) => !call.decisions.includes("approved"))
-          ? "Calls that your decision can send"
+          ? "Calls that the decision can send"
           : "Calls that an approval can send"}
       </h2>
       <p className="muted">{summary(effects.length, live)}</p>

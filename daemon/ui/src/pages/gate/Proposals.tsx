@@ -9,7 +9,7 @@ export function Proposals({ proposals }: { proposals: Proposal[] }) {
       {proposals.length > 0 && (
         <section className="card" aria-label="Proposals">
           <h2>{proposals.length === 1 ? "Proposal" : "Proposals"}</h2>
-          <p className="muted small">
+          <p className="muted small gap">
             A proposal is advice and decides nothing. The run waits for a person&apos;s decision.
           </p>
           <ProposalList proposals={proposals} />

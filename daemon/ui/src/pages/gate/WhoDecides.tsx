@@ -11,16 +11,18 @@ import { decidersSentence, namedDeciders, roleSentence } from "../../text/people
 export function WhoDecides({ gate, comment }: { gate: Gate; comment: string }) {
   const { role, member_id } = useAccount();
   const { value: members } = useMembers();
-  const others = members === null ? null : namedDeciders(members, gate.role, member_id);
+  const may = mayDecide(role, gate.role);
+  const others =
+    members === null ? null : namedDeciders(members, gate.role, member_id, may ? "and" : "or");
   const sentence = `${decidersSentence(gate.role)} ${roleSentence(role)}`;
-  if (mayDecide(role, gate.role))
+  if (may)
     return (
-      <p className="muted small">
+      <p className="muted small gap">
         {sentence}
         {others !== null && (
           <>
             {" "}
-            So may: <Label text={others} maxLength={300} />.
+            Others who may: <Label text={others} maxLength={300} />.
           </>
         )}
       </p>

@@ -35,7 +35,7 @@ export function Members({ manages }: { manages: boolean }) {
       reload();
     });
   return (
-    <section className="card">
+    <section className="card whole-row">
       <h2>Members</h2>
       {failed !== null && <Note kind="bad" title={failed.message} />}
       {invited !== null && <InvitationLink invited={invited} />}
