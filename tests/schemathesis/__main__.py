@@ -55,7 +55,10 @@ async def main(program: Path, examples: int) -> int:
             codes = [await tried(program, folder, service, examples, which) for which in parts]
             stands = (await service.send("GET", "/health"))[0] == 200
     failed = sum(code != 0 for code in codes) + (not stands)
-    print(f"schemathesis: {examples} examples for each operation, {failed} of {len(parts)} parts with a failed check, ", end="")
+    print(
+        f"schemathesis: {examples} examples for each operation, {failed} of {len(parts)} parts with a failed check, ",
+        end="",
+    )
     print(f"service {'well' if stands else 'not well'} after it, {time.monotonic() - began:.0f} s")
     return 1 if failed else 0
 

@@ -19,6 +19,7 @@ from yarl import URL
 
 from daemon.sso.service import challenge_of
 from tests.openid_provider import CLIENT, OpenIdProvider, Said, new_key
+from tests.web.people import company
 from tests.web.sign_on import BOB, PAGE, Browser, browsing, configured
 from tests.web.support import PASSWORD, House, Person, assert_problem
 
@@ -329,3 +330,47 @@ async def test_a_person_logs_in_by_a_provider_that_others_have_written(house: Ho
         url = house.opened[0].make_url("/auth/sso/callback")
         browser.session.cookie_jar.update_cookies(kept, url)
         assert_problem(await browser.get(location), 403, "forbidden", reason="sign_in")
+
+
+async def groups_of(person: Person) -> dict[str, list[str]]:
+    return {one["name"]: one["members"] for one in (await person.get(f"{company(person)}/groups/")).json}
+
+
+async def test_the_provider_decides_the_groups_that_are_listed_and_no_others(
+    house: House, ann: Person, provider: OpenIdProvider
+) -> None:
+    listed = {"oidc_groups_claim": "teams", "oidc_groups": "physicians, nurses, not there"}
+    await configured(house, provider.url, ann.session["company"]["id"], **listed)
+    for name in ("physicians", "nurses", "by-hand"):
+        assert (await ann.put(f"{company(ann)}/groups/{name}", {"members": []})).status == 200
+
+    async def arrive(teams: object) -> str:
+        provider.claims["teams"] = teams
+        async with browsing(house) as one:
+            await one.log_in()
+            found: str = (await one.me())["member_id"]
+            return found
+
+    bob = await arrive(["physicians", "by-hand", "not there"])
+    assert await groups_of(ann) == {"by-hand": [], "nurses": [], "physicians": [bob]}
+    assert (await ann.put(f"{company(ann)}/groups/by-hand", {"members": [bob]})).status == 200
+    await arrive(["nurses"])
+    assert await groups_of(ann) == {"by-hand": [bob], "nurses": [bob], "physicians": []}
+    provider.claims.pop("teams")
+    async with browsing(house) as one:
+        await one.log_in()
+    assert await groups_of(ann) == {"by-hand": [bob], "nurses": [bob], "physicians": []}
+    told = [(one["group"], one["by"], one["via"]) for one in await log_of(ann) if one["type"] == "group_changed"]
+    assert ("nurses", BOB["email"], "sso") in told
+
+
+@pytest.mark.parametrize("teams", [5, [5, None], {"nurses": True}, []])
+async def test_a_claim_of_groups_that_is_no_list_of_names_puts_nobody_into_one(
+    house: House, ann: Person, provider: OpenIdProvider, teams: object
+) -> None:
+    await configured(house, provider.url, ann.session["company"]["id"], oidc_groups_claim="teams", oidc_groups="nurses")
+    await ann.put(f"{company(ann)}/groups/nurses", {"members": []})
+    provider.claims["teams"] = teams
+    async with browsing(house) as one:
+        assert (await one.log_in()).status == 302
+    assert await groups_of(ann) == {"nurses": []}
