@@ -15,7 +15,11 @@ def test_who_is_invited_by_a_link_joins_and_is_listed(
 ) -> None:
     page = window.open("people")
     email = f"grace-{company.email}"
-    other = join(windows, service, invite(page, email, "manager"), "Grace Hopper")
+    link = invite(page, email, "manager")
+    row = page.get_by_role("list", name="Members").get_by_role("listitem").filter(has_text=email)
+    expect(row).to_contain_text("invited by Ada Marsh")
+    other = join(windows, service, link, "Grace Hopper")
+    expect(row).not_to_contain_text("invited by")
     other.open("people")
     row = other.page.get_by_role("list", name="Members").get_by_role("listitem").filter(has_text="Grace Hopper")
     expect(row).to_contain_text("(you)")

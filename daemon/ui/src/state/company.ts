@@ -22,19 +22,24 @@ export function hideCompany(): void {
   own = null;
 }
 
-/** Change the company of this browser. The other tabs wait for the outcome. */
+/** Change the company of this browser, and load everything anew. */
 export async function changeCompany(change: () => Promise<unknown>): Promise<void> {
-  const before = own;
+  await changeSession(change);
+  startOver();
+}
+
+/** Do what gives this browser another session. The other tabs wait for the outcome. */
+export async function changeSession(change: () => Promise<unknown>): Promise<void> {
+  const before = { own, stored: read() };
   own = null;
   write(CHANGING);
   try {
     await change();
   } catch (error) {
-    own = before;
-    write(before ?? "");
+    own = before.own;
+    write(before.stored === CHANGING ? "" : before.stored);
     throw error;
   }
-  startOver();
 }
 
 /** Load everything anew, at the inbox: addresses of another company lead nowhere. */

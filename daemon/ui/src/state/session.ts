@@ -5,7 +5,7 @@ import { get, onRightsChanged, onSessionLost, post, Problem, send } from "../api
 import { startEventStream, stopEventStream } from "../api/eventStream";
 import { clearCache } from "../api/resources";
 import type { Account } from "../api/types";
-import { changeCompany, hideCompany, showCompany, startOver } from "./company";
+import { changeCompany, changeSession, hideCompany, showCompany, startOver } from "./company";
 
 export type Session =
   | { state: "unknown"; problem: Problem | null }
@@ -87,7 +87,9 @@ function lose(reason: string): void {
 }
 
 export async function signIn(email: string, password: string, code: string): Promise<void> {
-  await post("/auth/login", { email, password, ...(code === "" ? {} : { code }) });
+  await changeSession(() =>
+    post("/auth/login", { email, password, ...(code === "" ? {} : { code }) }),
+  );
   await loadSession();
 }
 
@@ -99,7 +101,7 @@ export async function joinWith(
   name: string,
 ): Promise<void> {
   const named = name.trim() === "" ? {} : { name };
-  await post("/auth/register", { email, password, invitation, ...named });
+  await changeSession(() => post("/auth/register", { email, password, invitation, ...named }));
   await loadSession();
 }
 
@@ -125,7 +127,7 @@ export async function register(
   name: string,
 ): Promise<void> {
   const body = { email, password, company_name: company, ...(name.trim() === "" ? {} : { name }) };
-  await post("/auth/register", body);
+  await changeSession(() => post("/auth/register", body));
   await loadSession();
 }
 

@@ -5,6 +5,7 @@ import { post, type Problem, send, toProblem } from "../../api/client";
 import type { InvitedMember, Member } from "../../api/types";
 import { LoadError, Loading, Note } from "../../components/Feedback";
 import { Field } from "../../components/Field";
+import { PersonName } from "../../components/record/PersonName";
 import { Label } from "../../components/Text";
 import { useMembers } from "../../state/members";
 import { refreshAccount, useAccount } from "../../state/session";
@@ -108,6 +109,12 @@ function MemberItem({
         <p className="muted small">
           <Label text={member.email} />
           {pending && ", invited"}
+          {pending && member.invited_by !== null && (
+            <>
+              {" "}
+              by <PersonName by={member.invited_by} />
+            </>
+          )}
         </p>
       </div>
       <div className="member-actions">
