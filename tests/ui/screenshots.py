@@ -14,6 +14,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from tests.ui.browser import CHROMIUM, NARROW, WIDE, Window
+from tests.ui.people import colleague
 from tests.ui.service import Company, Service
 
 FOLDER = Path(__file__).parents[2] / "docs" / "img"
@@ -77,6 +78,10 @@ def _lived_in(company: Company) -> dict[str, Any]:
     cancelled = company.start("invoice-approval")
     company.send("POST", f"/process-runs/{cancelled['id']}/cancel", {"reason": "Entered twice"})
     parked, loan = company.start("prior-auth"), company.start("loan-underwriting")
+    key = company.send("POST", "/api-keys", {"name": "triage agent", "role": "member", "kind": "agent"})["key"]
+    proposal = {"gate": "signoff", "decision": "approved", "confidence": 0.86, "comment": "All criteria are met."}
+    company.service.send("POST", f"/process-runs/{parked['id']}/proposals", proposal, key)
+    colleague(company, "Grace", "manager")
     return {"parked": parked, "loan": loan, "ended": ended, "employee": employee}
 
 
@@ -132,6 +137,7 @@ def _places(runs: dict[str, Any]) -> list[tuple[str, tuple[str, ...], str]]:
         ("template", ("templates", "prior-auth"), ".node"),
         ("connectors", ("connectors",), ".row"),
         ("connector", ("connectors", "loan-fund"), ".card"),
+        ("people", ("people",), ".member-actions"),
         ("audit", ("audit",), ".history"),
     ]
 
