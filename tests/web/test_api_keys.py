@@ -122,6 +122,7 @@ async def test_deleting_a_key_ends_its_streams(ann: Person, house: House) -> Non
         assert [event async for event in stream] == []
 
 
+@pytest.mark.one_daemon
 async def test_an_expired_key_counts_no_longer(ann: Person, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     soon = datetime.now(UTC) + timedelta(hours=1)
     agent = machine(house, await made(ann, expires_at=soon.isoformat()))
@@ -180,6 +181,7 @@ async def test_two_live_keys_of_one_name_are_refused(ann: Person) -> None:
     assert_problem(await ann.post("/api-keys", {**AGENT, "name": "Triage AGENT"}), 409, "already_exists")
 
 
+@pytest.mark.one_daemon
 async def test_a_company_has_a_budget_of_keys(ann: Person, house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(house.services.api_keys, "_most", 1)
     await made(ann)
@@ -204,6 +206,7 @@ async def test_what_happens_to_keys_is_in_the_audit_log(ann: Person) -> None:
     assert (created["key_id"], created["by"], created["role"]) == (key["id"], ann.email, "member")
 
 
+@pytest.mark.one_daemon
 async def test_use_of_a_key_is_recorded(ann: Person, house: House) -> None:
     agent = machine(house, await made(ann))
     assert (await ann.get("/api-keys")).json[0]["last_used_at"] is None
@@ -212,6 +215,7 @@ async def test_use_of_a_key_is_recorded(ann: Person, house: House) -> None:
     assert (await ann.get("/api-keys")).json[0]["last_used_at"] is not None
 
 
+@pytest.mark.one_daemon
 async def test_a_key_that_is_deleted_while_it_is_read_does_not_count(
     ann: Person, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

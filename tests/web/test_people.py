@@ -42,6 +42,7 @@ async def test_a_member_is_not_invited_again(ann: Person) -> None:
     assert (answer.status, answer.json["code"]) == (409, "already_member")
 
 
+@pytest.mark.one_daemon
 async def test_an_invitation_counts_once_for_whom_it_is_for_and_for_seven_days(
     ann: Person, eve: Person, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:

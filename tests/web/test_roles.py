@@ -195,6 +195,7 @@ async def test_a_request_that_waited_for_another_is_judged_by_the_role_of_now(an
     assert (await ann.house.send("POST", "/auth/login", {"email": bob.email, "password": PASSWORD})).status == 200
 
 
+@pytest.mark.one_daemon
 @pytest.mark.parametrize("end", ["demote", "remove"])
 async def test_a_verdict_that_waits_in_a_mailbox_is_judged_when_its_turn_comes(
     ann: Person, house: House, end: str

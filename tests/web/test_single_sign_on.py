@@ -230,6 +230,7 @@ async def test_a_token_of_the_provider_is_its_person_on_the_api(browser: Browser
         assert_problem(refused, 401, "not_authenticated")
 
 
+@pytest.mark.one_daemon
 async def test_strangers_cannot_have_the_keys_asked_for_again_and_again(
     browser: Browser, provider: OpenIdProvider
 ) -> None:
