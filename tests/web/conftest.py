@@ -19,6 +19,7 @@ from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
 from daemon.templates.catalog import CatalogEntry, load_folder, shipped
 from tests.openid_provider import OpenIdProvider
+from tests.post_office import PostOffice
 from tests.postgres import Server
 from tests.web.operators import Operator
 from tests.web.sign_on import BOB, Browser, browsing, configured
@@ -145,4 +146,10 @@ async def provider() -> AsyncIterator[OpenIdProvider]:
 async def browser(house: House, ann: Person, provider: OpenIdProvider) -> AsyncIterator[Browser]:
     await configured(house, provider.url, ann.session["company"]["id"])
     async with browsing(house) as one:
+        yield one
+
+
+@pytest.fixture
+async def office() -> AsyncIterator[PostOffice]:
+    async with PostOffice() as one:
         yield one

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -19,12 +18,6 @@ from tests.web.support import PASSWORD, PATIENCE_S, Answer, House, Person, asser
 NEW = "another horse battery"
 LINK = re.compile(r"^https://penstock\.test/#/reset/([A-Za-z0-9_-]{43})\r?$", re.MULTILINE)
 pytestmark = pytest.mark.one_daemon
-
-
-@pytest.fixture
-async def office() -> AsyncIterator[PostOffice]:
-    async with PostOffice() as one:
-        yield one
 
 
 @pytest.fixture

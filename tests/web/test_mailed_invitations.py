@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 
 import pytest
 
@@ -13,12 +12,6 @@ from tests.web.support import PASSWORD, Answer, House, Person, assert_problem
 
 LINK = re.compile(r"^https://penstock\.test/#/invitations/([A-Za-z0-9_-]{43})\r?$", re.MULTILINE)
 pytestmark = pytest.mark.one_daemon
-
-
-@pytest.fixture
-async def office() -> AsyncIterator[PostOffice]:
-    async with PostOffice() as one:
-        yield one
 
 
 @pytest.fixture
