@@ -79,8 +79,8 @@ class PastOnPostgres:
                 runner.run(db.close())
                 runner.run(self.server.dropped(url))
 
-    def findings(self, url: str) -> list[Finding]:
-        return list(verify_database(url, self.keys, self.kept, commit_keys=KEYS))
+    def findings(self, url: str) -> Iterator[Finding]:
+        return verify_database(url, self.keys, self.kept, commit_keys=KEYS)
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ async def _happened(url: str, signer: Signer) -> list[Checkpoint]:
 
 
 def test_a_sound_database_has_no_findings(made: PastOnPostgres) -> None:
-    assert made.findings(made.url) == []
+    assert list(made.findings(made.url)) == []
 
 
 def test_every_changed_column_is_found_or_listed(made: PastOnPostgres) -> None:
@@ -118,7 +118,7 @@ def test_every_changed_column_is_found_or_listed(made: PastOnPostgres) -> None:
                 continue
             with made.tampered() as (db, url):
                 columns.change(db, table, column.name, last=True)
-                found = bool(made.findings(url))
+                found = any(True for _ in made.findings(url))
             if found is (column.name in unseen(table)):
                 wrong.append((table, column.name, found))
     assert wrong == []
@@ -132,7 +132,7 @@ def test_every_row_that_comes_or_goes_is_found_or_listed(made: PastOnPostgres, h
             continue
         with made.tampered() as (db, url):
             how(db, table)
-            found = bool(made.findings(url))
+            found = any(True for _ in made.findings(url))
         if found is (name in unseen(table)):
             wrong.append((table, found))
     assert wrong == []
