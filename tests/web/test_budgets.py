@@ -35,6 +35,7 @@ def test_every_budget_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     assert {getattr(Settings(), row.name) for row in table()} == {7}
 
 
+@pytest.mark.one_daemon
 async def test_a_company_has_so_many_live_streams(ann: Person, eve: Person) -> None:
     async with CompanyStream(ann, ""), CompanyStream(ann, "") as last:
         refused = await ann.get("/events/", **STREAM)
@@ -49,6 +50,7 @@ async def start(person: Person, **headers: str) -> Answer:
     return await person.post("/process-runs/", {"vertical": "line", "inputs": {"amount": 1}}, **headers)
 
 
+@pytest.mark.one_daemon
 async def test_a_company_has_so_many_runs_and_those_it_has_go_on(ann: Person, eve: Person, house: House) -> None:
     first = (await start(ann, Idempotency_Key="first")).json
     await ann.start("line", {"amount": 1})
@@ -62,6 +64,7 @@ async def test_a_company_has_so_many_runs_and_those_it_has_go_on(ann: Person, ev
     assert (await start(eve)).status == 201
 
 
+@pytest.mark.one_daemon
 async def test_runs_started_at_once_are_counted_exactly(ann: Person) -> None:
     answers = await asyncio.gather(*(start(ann) for _ in range(10)))
     assert sorted(answer.status for answer in answers) == [201] * 3 + [507] * 7
@@ -74,6 +77,7 @@ async def test_what_was_stored_before_a_restart_counts(ann: Person, house: House
     assert (await start(ann)).status == 507
 
 
+@pytest.mark.one_daemon
 async def test_beyond_its_bytes_a_company_begins_nothing_new_and_ends_what_it_began(
     house: House, settings: Settings
 ) -> None:
