@@ -12,6 +12,9 @@ import typer
 from daemon.client import Gate, GateChanged, Penstock
 from daemon.commands import display
 
+# The thread ends at once when it is cancelled; a name that does not resolve is not waited for.
+JOIN_S = 2.0
+
 
 @contextmanager
 def reporting_changes(
@@ -49,3 +52,4 @@ def reporting_changes(
         over.set()
         for cancel in cancels:
             cancel()
+        thread.join(JOIN_S)
