@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from actors.core.approvals import differs, restated
 from actors.core.calls import Connectors
+from actors.core.commands.verdicts import give_verdict, make_proposal
 from actors.core.evolve import evolve
 from actors.core.kinds import NODE_KINDS, CallOutcome, enter, flow
 from actors.core.messages import (
@@ -32,7 +33,6 @@ from actors.core.messages import (
 from actors.core.run import Run, Visit
 from actors.core.template import Template
 from actors.core.turn import Turn
-from actors.core.verdicts import give_verdict, make_proposal
 
 STEPS_MAX = 10_000
 

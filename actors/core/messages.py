@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from actors.core.authority import ByKind
 from actors.core.calls import PlannedCall, Request
+from actors.core.people.authority import ByKind
 from actors.core.template import Kind, Tier
 
 AUTOPILOT = "autopilot"

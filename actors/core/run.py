@@ -7,9 +7,9 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
-from actors.core.authority import ByKind
 from actors.core.calls import PlannedCall, Request
 from actors.core.messages import Failure, RunEnded
+from actors.core.people.authority import ByKind
 from actors.core.template import TRAITS, Kind, Tier
 
 Status = Literal["executing", "parked", "completed", "failed", "cancelled"]

@@ -9,9 +9,9 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from actors.core.authority import ByKind
 from actors.core.calls import Connector, Connectors
 from actors.core.messages import kept_kind
+from actors.core.people.authority import ByKind
 from actors.failpoints import reach
 from actors.ports import StoreFailed
 from daemon.connectors.origin import same_origin

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from actors.core.authority import rank
+from actors.core.people.authority import rank
 from actors.ports import Receipt
 from daemon.identity.invitations import Invitations, Newcomer
 from daemon.identity.passwords import InvalidCredentials, Passwords

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import structs
 
-from actors.core.authority import rank
+from actors.core.people.authority import rank
 from daemon.identity.tokens import Principal
 from daemon.model.audit_events import Logged, PolicyChanged
 from daemon.model.events.policies import Policy, StoredPolicy

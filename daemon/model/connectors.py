@@ -9,8 +9,8 @@ from typing import Protocol
 
 from msgspec import UNSET, UnsetType
 
-from actors.core.authority import ByKind
 from actors.core.calls import Connector
+from actors.core.people.authority import ByKind
 from daemon.model.audit_events import SecretChange
 
 SESSION = "session"

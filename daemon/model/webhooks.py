@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from actors.core.authority import ByKind
+from actors.core.people.authority import ByKind
 from actors.ports import Receipt
 from daemon.model.audit_events import Logged
 from daemon.model.event_log import BEGINNING, CompanyEvent, Position

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from actors.core.authority import rank
+from actors.core.people.authority import rank
 
 DEFAULT_ROLE, HIGHEST_ROLE = "member", "admin"
 _DOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
-from actors.core.authority import GATE_ROLES
+from actors.core.people.authority import GATE_ROLES
 from actors.core.template import Flow, Kind, Tier, ToolEffect
 
 _COMMON = frozenset({"id", "kind", "label", "tier"})

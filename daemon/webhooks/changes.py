@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from actors.core.authority import ByKind
 from actors.core.messages import kept_kind
+from actors.core.people.authority import ByKind
 from daemon.model.audit_events import WebhookChanged, WebhookForm
 from daemon.model.chain import digest
 from daemon.model.webhooks import Webhook

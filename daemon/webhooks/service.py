@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from actors.core.authority import ByKind
+from actors.core.people.authority import ByKind
 from actors.ports import Receipt, StoreFailed
 from daemon.keys.vault import WEBHOOK_SECRET, SealBroken, Vault
 from daemon.model.audit_events import Logged

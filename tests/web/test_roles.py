@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from actors.core.authority import ACTIONS, ROLES, rank
+from actors.core.people.authority import ACTIONS, ROLES, rank
 from daemon.web.middleware.authority import needed_by
 from daemon.web.openapi.document import document
 from daemon.web.operations import Operation

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from actors.core.authority import ACTIONS, Action, Refusal, refusal
+from actors.core.people.authority import ACTIONS, Action, Refusal, refusal
 from daemon.web.middleware.auth import authenticate_again, principal_of
 from daemon.web.operations import KEYED, Endpoint
 from daemon.web.problems import Problem

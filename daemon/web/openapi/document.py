@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from actors.core.authority import ACTIONS, ANYBODY
+from actors.core.people.authority import ACTIONS, ANYBODY
 from daemon.contract.base import Request
 from daemon.contract.events import EVENT_TYPES, GateChanged, Notification, WebhookTestNotification
 from daemon.contract.runs import Run

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from actors.core.approvals import Standing, differs
-from actors.core.authority import ACTIONS, refusal
 from actors.core.calls import Missing, Request, sendable
+from actors.core.commands.supplied import completed, unseen
 from actors.core.kinds import end_run, enter, leave, perform
 from actors.core.messages import CallSettled, ProposalMade, Propose, Rejected, Resume, VerdictGiven, kept_kind
+from actors.core.people.authority import ACTIONS, refusal
 from actors.core.run import DONE, RETRY, Gate, Run, Visit
-from actors.core.supplied import completed, unseen
 from actors.core.template import APPROVED, DENIED, Kind
 from actors.core.turn import COMPLETE, Turn
 

@@ -1,0 +1,1 @@
+"""Durations, calendars, and the times at which something is due."""
