@@ -12,7 +12,8 @@ from typing import Protocol
 from actors.context import TRACE, set_log_context
 from actors.core.canonical import weigh
 from actors.core.decider import Step, outstanding, step
-from actors.core.messages import Message, Rejected, Start
+from actors.core.messages import Message, Rejected, Resume, Start
+from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.failpoints import reach
@@ -20,7 +21,9 @@ from actors.loaded import interned
 from actors.ports import (
     INLINE,
     LIGHT_BYTES_MAX,
+    STRANGERS,
     Commit,
+    Companies,
     Compute,
     Effects,
     Feed,
@@ -98,6 +101,7 @@ class ActorContext:
     steps_max: int
     traced: Callable[[TakeTurn], TakeTurn] | None = None
     compute: Compute = INLINE
+    companies: Companies = STRANGERS
 
 
 class Supervisor(Protocol):
@@ -219,8 +223,9 @@ class Actor:
         if message is None or template is None:
             return
         connectors = await self._context.tools.connectors(self.key[0])
+        company = await self._company(message, template)
         for _ in range(CONFLICTS_MAX):
-            decide = partial(step, self.run, message, template, connectors, self._context.steps_max)
+            decide = partial(step, self.run, message, template, connectors, self._context.steps_max, company=company)
             weight = weigh(message) + (0 if self.run is None else self.run.weight)
             done = await self._context.compute.sized(self.key[0], weight, decide)
             if isinstance(done, Rejected) or not done.events:
@@ -241,6 +246,10 @@ class Actor:
                 envelope.answer(done)
             return
         raise StoreFailed("The run is changed elsewhere faster than here.", "not_applied")
+
+    async def _company(self, message: Message, template: Template) -> Company:
+        delegated = isinstance(message, Resume) and message.on_behalf_of is not None
+        return await self._context.companies.of(self.key[0]) if delegated or template.asks_company else NOBODY
 
     async def _message(self, envelope: Envelope, template: Template | None) -> Message | None:
         """The message as it may be sent by now; None for an envelope that was answered."""

@@ -9,11 +9,13 @@ from msgspec import Struct
 
 from actors.core.calls import Connectors
 from actors.core.messages import Effect, Event
+from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run
 from actors.core.template import Condition, Template
 
 __all__ = [
     "Commit",
+    "Companies",
     "Compute",
     "Condition",
     "Effects",
@@ -124,6 +126,23 @@ class Tools(Protocol):
 
     async def connectors(self, company_id: str) -> Connectors:
         """The company's connectors by tool-id."""
+
+
+class Companies(Protocol):
+    """What is known of a company's people and calendar."""
+
+    async def of(self, company_id: str) -> Company:
+        """The company as it is now."""
+
+
+class Strangers:
+    """Companies of which nothing is known."""
+
+    async def of(self, _company_id: str) -> Company:
+        return NOBODY
+
+
+STRANGERS = Strangers()
 
 
 class Effects(Protocol):

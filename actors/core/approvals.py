@@ -120,7 +120,8 @@ def own_call(run: Run, visit: Visit, node: Node, connectors: Connectors) -> Requ
     doubtful = visit.gate is not None and RETRY in visit.gate.decisions
     if doubtful and visit.request is not None and _bound(visit.request, connectors):
         return visit.request
-    return prepare(node, connectors, run.inputs, run.facts)
+    called = node if visit.undoes is None else node.undoing()
+    return prepare(called, connectors, run.inputs, run.facts)
 
 
 def unchanged(run: Run, connectors: Connectors) -> bool:
@@ -167,10 +168,10 @@ def covered(run: Run, step_id: str, request: Request | Missing) -> bool:
     return seen.request is None or seen.request == request
 
 
-def doubt(run: Run, step_id: str) -> str | None:
+def doubt(run: Run, step_id: str, undoes: int | None = None) -> str | None:
     """Why a step needs a human before its next call: an earlier call may have happened."""
     for visit in reversed(run.trace):
-        if visit.step_id == step_id:
+        if visit.step_id == step_id and visit.undoes == undoes:
             if visit.status == "done":
                 return None
             if visit.error is not None and visit.error.maybe_sent is not False:

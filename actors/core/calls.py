@@ -37,6 +37,12 @@ class Connector(Struct, frozen=True):
     retries: int = 3
 
 
+class StoredBinding(Connector, frozen=True):
+    """A connector, and who changed it last."""
+
+    changed_by: str | None = None
+
+
 Connectors = Mapping[str, Connector]
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Callable
+from typing import Any
 
 from msgspec import Struct
 
 from actors.core.approvals import differs, restated
 from actors.core.calls import Connectors
-from actors.core.commands.verdicts import give_verdict, make_proposal
+from actors.core.commands import deadlines, endings, verdicts
+from actors.core.commands.deliveries import deliver
+from actors.core.commands.proposals import make_proposal
+from actors.core.eligibility import Setting
 from actors.core.evolve import evolve
 from actors.core.kinds import NODE_KINDS, CallOutcome, enter, flow
 from actors.core.messages import (
@@ -16,6 +20,9 @@ from actors.core.messages import (
     CallFailed,
     CallReturned,
     Cancel,
+    Command,
+    Deliver,
+    Due,
     Effect,
     Elapsed,
     Event,
@@ -24,12 +31,14 @@ from actors.core.messages import (
     Rejected,
     Resume,
     Retry,
-    RunEnded,
+    Review,
     RunStarted,
     Start,
     Wake,
+    Withdraw,
     kept_kind,
 )
+from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run, Visit
 from actors.core.template import Template
 from actors.core.turn import Turn
@@ -51,18 +60,24 @@ class Step(Struct, frozen=True):
 
 
 def step(
-    run: Run | None, message: Message, template: Template, connectors: Connectors, steps_max: int = STEPS_MAX
+    run: Run | None,
+    message: Message,
+    template: Template,
+    connectors: Connectors,
+    steps_max: int = STEPS_MAX,
+    *,
+    company: Company = NOBODY,
 ) -> Step | Rejected:
     """Decide on a message and evolve the run; Rejected when nothing became fact."""
     if isinstance(message, Start):
         if run is not None:
             return Rejected("already_exists", "A run with this id has already started.")
-        turn = _started(message, template, connectors, steps_max)
+        turn = _started(message, Setting(template, connectors, company), steps_max)
         rejected = None
     elif run is None:
         return Rejected("not_found", "There is no such run.")
     else:
-        turn = Turn(run, message.at, connectors, template, steps_max)
+        turn = Turn(run, message.at, connectors, template, company, steps_max)
         rejected = _decide(turn, message)
     if rejected is None and not isinstance(message, Propose):  # a proposal changes no gate
         flow(turn)
@@ -79,7 +94,8 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
         if visit.status == "ready":
             effects.append(Wake(run.company_id, run.id, visit.step_id, visit.visit))
         elif visit.status == "calling" and visit.request is not None:
-            safe = visit.request.idempotent or template.node(visit.step_id).effect != "irreversible"
+            harmless = visit.undoes is None and template.node(visit.step_id).effect != "irreversible"
+            safe = visit.request.idempotent or harmless
             effects.append(
                 Call(
                     run.company_id,
@@ -94,7 +110,8 @@ def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
     return tuple(effects)
 
 
-def _started(message: Start, template: Template, connectors: Connectors, steps_max: int) -> Turn:
+def _started(message: Start, setting: Setting, steps_max: int) -> Turn:
+    template = setting.template
     started = RunStarted(
         at=message.at,
         run_id=message.run_id,
@@ -109,29 +126,24 @@ def _started(message: Start, template: Template, connectors: Connectors, steps_m
         auto_resolve=message.auto_resolve,
         traceparent=message.traceparent,
     )
-    turn = Turn(evolve(None, started), message.at, connectors, template, steps_max, [started])
+    run = evolve(None, started)
+    turn = Turn(run, message.at, setting.connectors, template, setting.company, steps_max, [started])
     enter(turn, template.start, None)
     return turn
 
 
-def _decide(
-    turn: Turn, message: Resume | Cancel | Retry | Propose | CallReturned | CallFailed | Elapsed
-) -> Rejected | None:
+def _decide(turn: Turn, message: Message) -> Rejected | None:
     match message:
-        case Resume():
-            return give_verdict(turn, message)
-        case Cancel():
-            return _cancel(turn, message)
-        case Retry():
-            return _retry(turn, message)
-        case Propose():
-            return make_proposal(turn, message)
         case CallReturned() | CallFailed():
             _outcome(turn, message)
-        case Elapsed():
+        case Due():
+            deadlines.expire(turn)
+        case Review():
+            deadlines.review_gates(turn)
+        case Start() | Elapsed():
             pass
         case _:
-            assert_never(message)
+            return COMMANDS[type(message)](turn, message)
     return None
 
 
@@ -143,48 +155,6 @@ def _renew(turn: Turn) -> None:
         now = restated(turn.run, visit, turn.template, turn.connectors)
         if differs(visit, now):
             turn.reopen(visit, now)
-
-
-def _cancel(turn: Turn, message: Cancel) -> Rejected | None:
-    if turn.run.ended is not None:
-        detail = f"The run is {turn.run.status} already."
-        return Rejected("not_cancellable", detail, {"run_status": turn.run.status})
-    if (moved := _moved(turn, message)) is not None:
-        return moved
-    was = turn.run.status
-    turn.emit(
-        RunEnded(
-            at=turn.at,
-            status="cancelled",
-            by=message.by,
-            by_kind=kept_kind(message.by_kind),
-            via=message.via,
-            reason=message.reason,
-            was=was,
-        )
-    )
-    return None
-
-
-def _retry(turn: Turn, message: Retry) -> Rejected | None:
-    failed = [visit for visit in turn.run.open if visit.status == "failed"]
-    if not failed:
-        detail = f"The run is {turn.run.status}; only a failed step can be tried again."
-        return Rejected("not_retryable", detail, {"run_status": turn.run.status})
-    if (moved := _moved(turn, message)) is not None:
-        return moved
-    for visit in failed:
-        enter(turn, visit.step_id, None, message)
-    return None
-
-
-def _moved(turn: Turn, message: Cancel | Retry) -> Rejected | None:
-    """Whether the run has moved on since it was seen."""
-    if turn.seen(message.tags):
-        return None
-    parked_at = turn.run.parked[0].step_id if turn.run.parked else None
-    detail = "The run has changed since it was seen; read it and decide again."
-    return Rejected("stale", detail, {"parked_at": parked_at, "tag": turn.tag()})
 
 
 def _outcome(turn: Turn, message: CallOutcome) -> None:
@@ -201,3 +171,14 @@ def _awaiting(run: Run, step_id: str, visit: int) -> Visit | None:
             sent = one.request is not None and (one.gate is None or one.verdict is not None)
             return one if one.status == "calling" or (one.status == "cancelled" and sent) else None
     return None
+
+
+COMMANDS: dict[type[Command], Callable[[Turn, Any], Rejected | None]] = {
+    Resume: verdicts.give_verdict,
+    Withdraw: verdicts.withdraw_verdict,
+    Propose: make_proposal,
+    Deliver: deliver,
+    Cancel: endings.cancel,
+    Retry: endings.retry,
+}
+"""What each command does to a run; Rejected when it is refused."""

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from collections.abc import Callable
+from typing import Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
-from actors.core.calls import PlannedCall, Request
 from actors.core.canonical import weigh
-from actors.core.inputs import merged
+from actors.core.folding import gates, waits
+from actors.core.folding.visits import Changes, closing, open_visit, resolved, sent, staying, visit_of
 from actors.core.messages import (
     CallSettled,
+    CompensationBegan,
     Event,
+    EventBase,
+    GateBlocked,
+    GateEscalated,
+    GateExpired,
     GateOpened,
-    LaterEvent,
+    GateReminded,
+    GateRescheduled,
+    GateUnblocked,
+    MessageReceived,
     ProposalMade,
     RunEnded,
     RunStarted,
     StepCleared,
     StepEntered,
     VerdictGiven,
-    attribution,
+    VerdictWithdrawn,
+    WaitBegan,
+    WaitEnded,
     kind_of,
 )
-from actors.core.run import DONE, RETRY, Gate, Proposal, Run, Verdict, Visit, VisitStatus
-from actors.core.template import APPROVED, DENIED, TRAITS
-
-VisitEvent = StepCleared | CallSettled | GateOpened | VerdictGiven | ProposalMade
-Changes = dict[str, Any]
-JUDGED_CALLS: dict[str, VisitStatus] = {APPROVED: "calling", DONE: "calling", RETRY: "failed", DENIED: "denied"}
-"""Where a verdict leads the visit of a step that makes a call."""
+from actors.core.run import Run, Visit, VisitStatus
+from actors.core.template import TRAITS
 
 
 def evolve(run: Run | None, event: Event) -> Run:
@@ -42,35 +49,10 @@ def evolve(run: Run | None, event: Event) -> Run:
     if run is None:
         message = f"{event.type} before run_started"
         raise ValueError(message)
-    changes = _changes(run, event)
+    changes = FOLDS[type(event)](run, event)
     if run.proposed:
         changes.setdefault("proposed", 0)
     return replace(run, version=run.version + 1, updated_at=event.at, **changes)
-
-
-def _sent(request: Request | None) -> int:
-    return 0 if request is None or request.body is None else weigh(request.body)
-
-
-def _changes(run: Run, event: LaterEvent) -> Changes:
-    """The fields of the run that an event changes, with their new values."""
-    match event:
-        case StepEntered():
-            return _entered(run, event)
-        case CallSettled():
-            return _settled(run, event)
-        case StepCleared():
-            return _cleared(run, event)
-        case GateOpened():
-            return _opened(run, event)
-        case VerdictGiven():
-            return _judged(run, event)
-        case ProposalMade():
-            return _proposed(run, event)
-        case RunEnded():
-            return _ended(run, event)
-        case _:
-            assert_never(event)
 
 
 def _started(event: RunStarted) -> Run:
@@ -92,9 +74,16 @@ def _started(event: RunStarted) -> Run:
 
 
 def _entered(run: Run, event: StepEntered) -> Changes:
-    """A waiting join stays one visit; any other open visit of the step is over."""
+    """A waiting join stays one visit; any other open visit of the step is over.
+
+    So is the failed one that an error leads away from.
+    """
     visit, trace = run.at(event.step_id), run.trace
     others = tuple([one for one in run.open if one.step_id != event.step_id])
+    changes: Changes = {}
+    if event.source is not None and (failed := _failed(others, event.source)) is not None:
+        trace, others = (*trace, failed), tuple([one for one in others if one is not failed])
+        changes["facts"] = {**run.facts, failed.step_id: {"error": _known(failed)}}
     if visit is not None and visit.visit != event.visit:
         if visit.status == "calling" and visit.request is None:  # what it asked for is asked anew
             visit = replace(visit, status="cancelled", ended_at=event.at)
@@ -102,20 +91,32 @@ def _entered(run: Run, event: StepEntered) -> Changes:
     status: VisitStatus = "waiting" if event.waiting else "ready"
     arrived = () if event.source is None else (event.source,)
     if visit is None:
-        visit = Visit(event.step_id, event.visit, event.kind, event.tier, status, event.at, arrived=arrived)
+        undoes = None if event.undoes is UNSET else event.undoes
+        where = (event.step_id, event.visit, event.kind, event.tier)
+        visit = Visit(*where, status, event.at, arrived=arrived, undoes=undoes)
     else:
         visit = replace(visit, status=status, arrived=(*visit.arrived, *arrived))
-    return {"visits": {**run.visits, event.step_id: event.visit}, "open": (*others, visit), "trace": trace}
+    visits = {**run.visits, event.step_id: event.visit}
+    return {**changes, "visits": visits, "open": (*others, visit), "trace": trace}
+
+
+def _failed(visits: tuple[Visit, ...], step_id: str) -> Visit | None:
+    return next((one for one in visits if one.step_id == step_id and one.status == "failed"), None)
+
+
+def _known(failed: Visit) -> dict[str, str]:
+    """What conditions may read of a failure."""
+    return {} if failed.error is None else {"code": failed.error.code, "detail": failed.error.detail}
 
 
 def _cleared(run: Run, event: StepCleared) -> Changes:
-    visit = _open_visit(run, event)
+    visit = open_visit(run, event)
     if visit.calls:
-        calling = replace(visit, status="calling", reason=event.reason, request=event.request, **_resolved(event))
-        return {**_staying(run, calling), "carried": run.carried + _sent(event.request)}
+        calling = replace(visit, status="calling", reason=event.reason, request=event.request, **resolved(event))
+        return {**staying(run, calling), "carried": run.carried + sent(event.request)}
     output = {} if event.branch is None else {"branch": event.branch}
-    return _closing(
-        run, replace(visit, status="done", ended_at=event.at, reason=event.reason, output=output, **_resolved(event))
+    return closing(
+        run, replace(visit, status="done", ended_at=event.at, reason=event.reason, output=output, **resolved(event))
     )
 
 
@@ -123,11 +124,14 @@ def _settled(run: Run, event: CallSettled) -> Changes:
     if run.ended is not None:
         late = visit_of(run, event)
         return {"trace": tuple([_outcome(one, event) if one is late else one for one in run.trace])}
-    visit = _outcome(_open_visit(run, event), event)
+    visit = _outcome(open_visit(run, event), event)
     if event.error is not None:
-        return _staying(run, visit)
-    changes = {**_closing(run, visit), "facts": {**run.facts, event.step_id: _fact(event)}}
-    changes["carried"] = run.carried + 2 * weigh(event.output) + _sent(event.request)  # it is a fact, too
+        given_up = run.compensating is not None and visit.undoes is None
+        return closing(run, visit) if given_up else staying(run, visit)
+    if visit.undoes is not None:
+        return {**closing(run, visit), "carried": run.carried + weigh(event.output) + sent(event.request)}
+    changes = {**closing(run, visit), "facts": {**run.facts, event.step_id: _fact(visit, event)}}
+    changes["carried"] = run.carried + 2 * weigh(event.output) + sent(event.request)  # it is a fact, too
     return {**changes, "signals": (*run.signals, event.step_id)} if event.signal is True else changes
 
 
@@ -143,92 +147,20 @@ def _outcome(visit: Visit, event: CallSettled) -> Visit:
     )
     if event.by is None:
         return settled
-    return replace(settled, reason=event.reason, request=event.request, **_resolved(event))
+    return replace(settled, reason=event.reason, request=event.request, **resolved(event))
 
 
-def _resolved(event: StepCleared | CallSettled | VerdictGiven) -> Changes:
-    return {"resolved_by": event.by, "resolved_by_kind": kind_of(event)}
-
-
-def _fact(event: CallSettled) -> Any:
-    """What a call is known by from now on: its output, and what its signal said."""
-    if event.signal is None:
+def _fact(visit: Visit, event: CallSettled) -> Any:
+    """What a call is known by from now on: its output, its signal, and the form of its verdict."""
+    form = None if visit.verdict is None else visit.verdict.form
+    if event.signal is None and form is None:
         return event.output
-    return {**(event.output if isinstance(event.output, dict) else {"output": event.output}), "signal": event.signal}
-
-
-def _opened(run: Run, event: GateOpened) -> Changes:
-    """A gate that opens again keeps its age, its signals and its proposals."""
-    visit = _open_visit(run, event)
-    before = visit.gate
-    gate = Gate(
-        label=event.label,
-        reason=event.reason,
-        decisions=event.decisions,
-        digest=event.digest,
-        opened_at=event.at if before is None else before.opened_at,
-        role=event.role,
-        signals=event.signals if before is None else before.signals,
-        effects=event.effects,
-        missing=event.missing,
-        proposals=() if before is None else before.proposals,
-        proposed=0 if before is None else before.proposed,
-    )
-    carried = run.carried + _sent(event.request) + sum([_sent(one.request) for one in event.effects or ()])
-    return {**_staying(run, replace(visit, status="parked", gate=gate, request=event.request)), "carried": carried}
-
-
-def _judged(run: Run, event: VerdictGiven) -> Changes:
-    visit = _open_visit(run, event)
-    changes: Changes = {
-        "signals": _undecided(run, visit),
-        "traceparent": event.traceparent or run.traceparent,
-        "approved": _approved(run, visit, event.decision),
-        "inputs": run.inputs if event.inputs is None else merged(run.inputs, event.inputs),
-    }
-    if event.inputs is not None:
-        changes["carried"] = run.carried + 2 * weigh(event.inputs)
-    who = attribution(event)
-    verdict = Verdict(event.decision, event.by, event.at, event.comment, event.inputs, who.by_kind, who.on_behalf_of)
-    visit = replace(visit, verdict=verdict, request=event.request, **_resolved(event))
-    if visit.calls:
-        status = JUDGED_CALLS.get(event.decision, "done")
-        if status == "calling":
-            return {**changes, **_staying(run, replace(visit, status=status))}
-        return {**changes, **_closing(run, replace(visit, status=status, ended_at=event.at))}
-    output = {"decision": event.decision, "comment": event.comment}
-    over = replace(visit, status="denied" if event.decision == DENIED else "done", ended_at=event.at, output=output)
-    return {**changes, **_closing(run, over), "facts": {**run.facts, event.step_id: output}}
-
-
-def _proposed(run: Run, event: ProposalMade) -> Changes:
-    """A newer proposal takes the place of an earlier one of the same proposer."""
-    visit, who = _open_visit(run, event), attribution(event)
-    assert visit.gate is not None  # noqa: S101 - proposals are made at gates
-    made = Proposal(who.by, who.by_kind, event.decision, event.comment, event.confidence, event.form, event.at)
-    others = [one for one in visit.gate.proposals if (one.by, one.by_kind) != (made.by, made.by_kind)]
-    gate = replace(visit.gate, proposals=(*others, made), proposed=visit.gate.proposed + 1)
-    carried = run.carried + 2 * (weigh(event.form) + weigh(event.comment))
-    return {**_staying(run, replace(visit, gate=gate)), "carried": carried, "proposed": run.proposed + 1}
-
-
-def _undecided(run: Run, visit: Visit) -> tuple[str, ...]:
-    """The hits that a verdict leaves undecided: those that came after its gate had opened."""
-    left = list(run.signals)
-    for step_id in visit.gate.signals if visit.gate is not None else ():
-        if step_id in left:
-            left.remove(step_id)
-    return tuple(left)
-
-
-def _approved(run: Run, visit: Visit, decision: str) -> tuple[PlannedCall, ...]:
-    """The calls that verdicts were shown; for each step the latest counts."""
-    effects = visit.gate.effects if visit.gate is not None else None
-    shown = tuple(one for one in effects or () if decision in one.decisions)
-    if not shown:
-        return run.approved
-    steps = {one.step_id for one in shown}
-    return (*(one for one in run.approved if one.step_id not in steps), *shown)
+    fact = {**event.output} if isinstance(event.output, dict) else {"output": event.output}
+    if event.signal is not None:
+        fact["signal"] = event.signal
+    if form is not None:
+        fact["form"] = form
+    return fact
 
 
 def _ended(run: Run, event: RunEnded) -> Changes:
@@ -243,30 +175,24 @@ def _over(visit: Visit, event: RunEnded) -> Visit:
     return replace(visit, status="done" if reached else "cancelled", ended_at=event.at)
 
 
-def visit_of(run: Run, event: VisitEvent) -> Visit:
-    """The visit that an event is about: open, or over."""
-    for visit in (*run.open, *reversed(run.trace)):
-        if visit.step_id == event.step_id and visit.visit == event.visit:
-            return visit
-    message = f"{event.type} names a visit that the run has not made: {event.step_id}:{event.visit}"
-    raise ValueError(message)
-
-
-def _open_visit(run: Run, event: VisitEvent) -> Visit:
-    """The open visit that an event is about."""
-    visit = run.at(event.step_id)
-    if visit is None or visit.visit != event.visit:
-        message = f"{event.type} names a visit that is not open: {event.step_id}:{event.visit}"
-        raise ValueError(message)
-    return visit
-
-
-def _staying(run: Run, visit: Visit) -> Changes:
-    """This open visit in place of the one before."""
-    return {"open": tuple([visit if one.step_id == visit.step_id else one for one in run.open])}
-
-
-def _closing(run: Run, visit: Visit) -> Changes:
-    """This visit, which is over, moved to the trace."""
-    left = tuple([one for one in run.open if one.step_id != visit.step_id])
-    return {"open": left, "trace": (*run.trace, visit)}
+FOLDS: dict[type[EventBase], Callable[[Run, Any], Changes]] = {
+    StepEntered: _entered,
+    CallSettled: _settled,
+    StepCleared: _cleared,
+    GateOpened: gates.opened,
+    VerdictGiven: gates.judged,
+    ProposalMade: gates.proposed,
+    GateExpired: gates.expired,
+    VerdictWithdrawn: gates.stays_open,
+    GateReminded: gates.stays_open,
+    GateEscalated: gates.stays_open,
+    GateRescheduled: gates.stays_open,
+    GateBlocked: gates.stays_open,
+    GateUnblocked: gates.stays_open,
+    WaitBegan: waits.began,
+    WaitEnded: waits.ended,
+    MessageReceived: waits.received,
+    CompensationBegan: waits.compensating,
+    RunEnded: _ended,
+}
+"""What each later event changes: fields of the run with their new values."""

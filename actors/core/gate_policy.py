@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct
+
+from actors.core.schedule.calendars import Calendar
+from actors.core.schedule.durations import duration
 
 CommentRule = Literal["optional", "on-denial", "always"]
 CodeRule = Literal["optional", "required"]
@@ -46,6 +50,23 @@ class GatePolicy(Struct, frozen=True, kw_only=True):
         """Whether more than a role decides about who may close it."""
         return bool(self.groups or self.four_eyes or self.quorum > 1 or self.denials > 1)
 
+    @property
+    def asks(self) -> bool:
+        """Whether it asks for more than a role."""
+        return self != GatePolicy(role=self.role)
+
+    @property
+    def counts_business_days(self) -> bool:
+        """Whether it follows the company's calendar."""
+        again = self.on_deadline.again if isinstance(self.on_deadline, Escalation) else None
+        return any("B" in one for one in (self.deadline, again, *self.remind) if one is not None)
+
 
 PLAIN = GatePolicy()
 """The policy of a gate that says nothing."""
+
+
+def due(policy: GatePolicy, opened_at: datetime, calendar: Calendar) -> tuple[datetime | None, tuple[datetime, ...]]:
+    """The deadline and the reminders of a gate that opened then."""
+    remind_at = tuple(sorted(duration(one).after(opened_at, calendar) for one in policy.remind))
+    return None if policy.deadline is None else duration(policy.deadline).after(opened_at, calendar), remind_at

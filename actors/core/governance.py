@@ -9,7 +9,7 @@ from msgspec import Struct
 from actors.core.calls import Missing, Request, look_up
 from actors.core.inputs import pointer, sentence
 from actors.core.run import Run
-from actors.core.template import GATE_TIERS, ConditionFailed, Edge, Node, Template
+from actors.core.template import GATE_TIERS, ConditionFailed, Edge, Moment, Node, Template
 
 
 class Cleared(Struct, frozen=True):
@@ -38,6 +38,8 @@ def resolve(run: Run, node: Node, template: Template, call: Request | Missing | 
         return Held(why)
     if node.flow == "exclusive":
         return _branch(run, template, template.leaving(node.id))
+    if node.wait is not None and node.wait.until is not None:
+        return _moment(run, template, node.wait.until)
     return _CLEARED[node.tier]
 
 
@@ -85,8 +87,22 @@ def _branch(run: Run, template: Template, edges: tuple[Edge, ...]) -> Cleared | 
     return Held("the condition of no branch holds")
 
 
+def _moment(run: Run, template: Template, until: Moment) -> Cleared | Held:
+    """A wait goes on where the time that it waits for is clear."""
+    try:
+        until.time(run.inputs, run.facts)
+    except ConditionFailed as failed:
+        return _lacking(run, template, until.reads, f"the time {until.text} has no clear answer: {failed}")
+    return Cleared(f"it waits until {until.text}")
+
+
 def _unclear(run: Run, template: Template, edges: tuple[Edge, ...], why: str) -> Held:
-    """Hold a choice without a clear answer: for missing inputs, or for another reason."""
-    reads = [f"inputs.{key}" for edge in edges if edge.when is not None for key in edge.when.reads]
+    reads = tuple(key for edge in edges if edge.when is not None for key in edge.when.reads)
+    return _lacking(run, template, reads, why)
+
+
+def _lacking(run: Run, template: Template, read: tuple[str, ...], why: str) -> Held:
+    """Hold what has no clear answer: for missing inputs, or for another reason."""
+    reads = [f"inputs.{key}" for key in read]
     keys = tuple(key for key in reads if isinstance(look_up(key, run.inputs, run.facts), Missing))
     return _held(keys, template) if keys else Held(why)

@@ -6,6 +6,8 @@ A new kind is one entry in `NODE_KINDS`, and its traits in `template.TRAITS`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
+from typing import Any
 
 from msgspec import UNSET, Struct
 
@@ -18,16 +20,21 @@ from actors.core.messages import (
     CallFailed,
     CallReturned,
     CallSettled,
+    CompensationBegan,
     Failure,
     Resume,
     Retry,
     RunEnded,
     StepCleared,
     StepEntered,
+    WaitBegan,
+    WaitEnded,
     kept_kind,
 )
-from actors.core.run import DONE, RETRY, RUN_BYTES_MAX, Visit
-from actors.core.template import APPROVED, DENIED, Kind, Node
+from actors.core.messages.wait_events import HowEnded
+from actors.core.run import DONE, RETRY, RUN_BYTES_MAX, Run, Visit
+from actors.core.schedule.durations import duration
+from actors.core.template import APPROVED, DENIED, ConditionFailed, Kind, Node, Template
 from actors.core.turn import Turn
 
 TURN_STEPS_MAX = 200
@@ -53,7 +60,7 @@ class NodeKind(Struct, frozen=True):
 def flow(turn: Turn) -> None:
     """Resolve ready visits until the run rests or has ended, or the turn's limit is reached."""
     for _ in range(TURN_STEPS_MAX):
-        visit = turn.run.ready
+        visit = turn.run.ready or undo_next(turn)
         if visit is None:
             break
         if (error := _beyond(turn, visit)) is not None:
@@ -75,8 +82,13 @@ def _beyond(turn: Turn, visit: Visit) -> Failure | None:
     return None
 
 
-def enter(turn: Turn, step_id: str, source: str | None, asked: Resume | Retry | None = None) -> Visit:
-    """Bring the run to a step, perhaps because somebody asked for it; returns its visit there."""
+def enter(
+    turn: Turn, step_id: str, source: str | None, asked: Resume | Retry | None = None, *, undoes: int | None = None
+) -> Visit:
+    """Bring the run to a step, perhaps because somebody asked for it; returns its visit there.
+
+    With `undoes` it undoes that visit of the step.
+    """
     node = turn.template.node(step_id)
     visit, waiting = NODE_KINDS[node.kind].enter(turn, node, source)
     turn.emit(
@@ -91,23 +103,72 @@ def enter(turn: Turn, step_id: str, source: str | None, asked: Resume | Retry | 
             by=None if asked is None else asked.by,
             by_kind=UNSET if asked is None else kept_kind(asked.by_kind),
             via=None if asked is None else asked.via,
+            undoes=UNSET if undoes is None else undoes,
         )
     )
     return turn.run.open[-1]
 
 
 def leave(turn: Turn, step_id: str, branch: str) -> None:
-    """Go on from a step over the edges of that branch, if there are any."""
+    """Go on from a step over the edges of that branch, if there are any.
+
+    A run that is undone goes on nowhere.
+    """
+    if turn.run.compensating is not None:
+        return
     onward = branch == APPROVED and turn.template.node(step_id).flow != "exclusive"
+    failure = turn.template.on_error(step_id)
     for edge in turn.template.leaving(step_id):
-        if edge.branch == branch or (onward and edge.branch != DENIED):
+        if edge.branch == branch or (onward and edge.branch != DENIED and edge is not failure):
             enter(turn, edge.target, step_id)
 
 
 def end_run(turn: Turn, step_id: str) -> None:
-    """The run has reached an end."""
-    outcome = turn.template.node(step_id).outcome
+    """The run has reached an end, at which what was done may be undone first."""
+    node, outcome = turn.template.node(step_id), turn.template.node(step_id).outcome
+    if node.compensates and undoable(turn.run, turn.template):
+        turn.emit(CompensationBegan(at=turn.at, status="completed", outcome=outcome, was=turn.run.status))
+        return
     turn.emit(RunEnded(at=turn.at, status="completed", outcome=outcome, was=turn.run.status))
+
+
+# ------------------------------------------------------------------------------------ undoing
+
+
+def undoable(run: Run, template: Template) -> Visit | None:
+    """The latest visit that has a compensation and was not undone yet."""
+    undone = {(one.step_id, one.undoes) for one in (*run.trace, *run.open) if one.status in ("done", "denied")}
+    for visit in reversed(run.trace):
+        compensated = visit.undoes is None and visit.status == "done" and visit.calls
+        if compensated and (visit.step_id, visit.visit) not in undone and template.node(visit.step_id).compensate:
+            return visit
+    return None
+
+
+def undo_next(turn: Turn) -> Visit | None:
+    """Enter what is undone next once nothing is open, or end the run when all is undone."""
+    ending = turn.run.compensating
+    if ending is None or turn.run.open or turn.run.ended is not None:
+        return None
+    visit = undoable(turn.run, turn.template)
+    if visit is not None:
+        return enter(turn, visit.step_id, None, undoes=visit.visit)
+    turn.emit(
+        RunEnded(
+            at=turn.at,
+            status=ending.status,
+            by=ending.by,
+            by_kind=ending.by_kind,
+            via=ending.via,
+            reason=ending.reason,
+            outcome=ending.outcome,
+            was=ending.was,
+        )
+    )
+    return None
+
+
+# ------------------------------------------------------------------------------------ going on
 
 
 def perform(
@@ -125,8 +186,9 @@ def perform(
         turn.emit(
             CallSettled(at=turn.at, step_id=visit.step_id, visit=visit.visit, error=error, by=cleared_by, reason=reason)
         )
+        _take_error_edge(turn, visit)
     elif request.mode == "shadow":
-        node = turn.template.node(visit.step_id)
+        node = _called(turn, visit)
         output, hit = dry_run(node, turn.run.inputs, turn.run.facts)
         turn.emit(
             CallSettled(
@@ -145,6 +207,21 @@ def perform(
         turn.emit(
             StepCleared(at=turn.at, step_id=visit.step_id, visit=visit.visit, reason=reason, by=by, request=request)
         )
+
+
+def _called(turn: Turn, visit: Visit) -> Node:
+    """The task as it is called at a visit: to do something, or to undo it."""
+    node = turn.template.node(visit.step_id)
+    return node if visit.undoes is None else node.undoing()
+
+
+def _take_error_edge(turn: Turn, visit: Visit) -> bool:
+    """Go where the template leads from a call that failed for good, if it says so."""
+    edge = turn.template.on_error(visit.step_id)
+    if edge is None or turn.run.compensating is not None:
+        return False
+    enter(turn, edge.target, visit.step_id)
+    return True
 
 
 # -------------------------------------------------------------------------------------- entering
@@ -178,6 +255,9 @@ def _cleared(turn: Turn, visit: Visit, node: Node, request: Request | Missing | 
 
 
 def _resolve_task(turn: Turn, visit: Visit, node: Node) -> None:
+    if visit.undoes is not None:
+        _undo(turn, visit, node)
+        return
     request = turn.prepare(node)
     irreversible = node.effect == "irreversible"
     if irreversible and (why := doubt(turn.run, node.id)) is not None:
@@ -188,6 +268,56 @@ def _resolve_task(turn: Turn, visit: Visit, node: Node) -> None:
         turn.park(visit, CHANGED, turn.template.decisions(node.id), request)
     else:
         perform(turn, visit, request, cleared.reason)
+
+
+def _undo(turn: Turn, visit: Visit, node: Node) -> None:
+    """Call the tool of compensation, once if it is not idempotent."""
+    request = turn.prepare(node.undoing())
+    once = not (isinstance(request, Request) and request.idempotent)
+    if once and (why := doubt(turn.run, node.id, visit.undoes)) is not None:
+        turn.park(visit, why, (RETRY, DONE, DENIED), request)
+    else:
+        perform(turn, visit, request, f"undoes visit {visit.undoes} of {node.id}")
+
+
+def _resolve_wait(turn: Turn, visit: Visit, node: Node) -> None:
+    if visit.verdict is None and _cleared(turn, visit, node) is None:
+        return
+    kept = next((one for one in turn.run.messages if node.wait is not None and one.name == node.wait.message), None)
+    until = wait_until(turn, node, turn.at)
+    if kept is not None:
+        end_wait(turn, visit, "message", kept.payload)
+    elif until is not None and until <= turn.at:
+        end_wait(turn, visit, "elapsed")
+    else:
+        message = None if node.wait is None else node.wait.message
+        turn.emit(WaitBegan(at=turn.at, step_id=node.id, visit=visit.visit, until=until, message=message))
+
+
+def wait_until(turn: Turn, node: Node, since: datetime) -> datetime | None:
+    """When a wait that began then is over; None where it waits for a message alone.
+
+    Where a human said go on though the time is not clear, it is over now.
+    """
+    wait = node.wait
+    assert wait is not None  # noqa: S101 - a step of this kind has one
+    if (length := wait.duration or wait.within) is not None:
+        return duration(length).after(since, turn.company.calendar)
+    if wait.until is None:
+        return None
+    try:
+        return wait.until.time(turn.run.inputs, turn.run.facts)
+    except ConditionFailed:
+        return turn.at
+
+
+def end_wait(turn: Turn, visit: Visit, how: HowEnded, payload: Any = None) -> None:
+    """Go on from a wait, over the branch of a message or of its time-out where it has both."""
+    turn.emit(WaitEnded(at=turn.at, step_id=visit.step_id, visit=visit.visit, how=how, payload=payload))
+    if turn.run.compensating is None:
+        for edge in turn.template.leaving(visit.step_id):
+            if edge.branch in (None, how):
+                enter(turn, edge.target, visit.step_id)
 
 
 def _resolve_gate(turn: Turn, visit: Visit, node: Node) -> None:
@@ -220,7 +350,7 @@ def _on_call_outcome(turn: Turn, visit: Visit, message: CallOutcome) -> None:
                 step_id=visit.step_id,
                 visit=visit.visit,
                 output=message.output,
-                signal=turn.signal(visit.step_id, message.output, message.signal),
+                signal=turn.signal(visit.step_id, message.output, message.signal) if visit.undoes is None else None,
                 attempts=message.attempts,
             )
         )
@@ -231,16 +361,23 @@ def _on_call_outcome(turn: Turn, visit: Visit, message: CallOutcome) -> None:
     turn.emit(CallSettled(at=turn.at, step_id=node.id, visit=visit.visit, error=error, attempts=error.attempts))
     if ended:
         return
+    undone = turn.run.compensating is not None and visit.undoes is None
     if message.unknown:
-        turn.park(enter(turn, node.id, None), OUTCOME_UNKNOWN, (RETRY, DONE, DENIED), visit.request)
+        again = enter(turn, node.id, None, undoes=visit.undoes)
+        turn.park(again, OUTCOME_UNKNOWN, (DONE, DENIED) if undone else (RETRY, DONE, DENIED), visit.request)
+    elif undone:
+        return
     elif node.effect == "irreversible" and error.code == CONNECTOR_CHANGED_CODE and error.maybe_sent is False:
-        again = enter(turn, node.id, None)
-        turn.park(again, CHANGED, turn.template.decisions(node.id), turn.prepare(node))
+        again = enter(turn, node.id, None, undoes=visit.undoes)
+        turn.park(again, CHANGED, turn.template.decisions(node.id), turn.prepare(_called(turn, visit)))
+    else:
+        _take_error_edge(turn, visit)
 
 
 NODE_KINDS: dict[Kind, NodeKind] = {
     "task": NodeKind(resolve=_resolve_task, enter=_enter_step, on_outcome=_on_call_outcome),
     "gate": NodeKind(resolve=_resolve_gate, enter=_enter_step),
     "gateway": NodeKind(resolve=_resolve_gateway, enter=_enter_gateway),
+    "wait": NodeKind(resolve=_resolve_wait, enter=_enter_step),
     "end": NodeKind(resolve=_resolve_end, enter=_enter_step),
 }

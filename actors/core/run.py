@@ -8,11 +8,12 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from actors.core.calls import PlannedCall, Request
-from actors.core.messages import Failure, RunEnded
+from actors.core.gate_policy import PLAIN, GatePolicy
+from actors.core.messages import CompensationBegan, Failure, GateBlocked, MessageReceived, RunEnded
 from actors.core.people.authority import ByKind
 from actors.core.template import TRAITS, Kind, Tier
 
-Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
+Status = Literal["executing", "waiting", "parked", "compensating", "completed", "failed", "cancelled"]
 VisitStatus = Literal["waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled"]
 EVENT_BYTES = 128
 RUN_BYTES_MAX = 8 * 1024 * 1024
@@ -33,12 +34,34 @@ class Proposal(Struct, frozen=True, gc=False):
     at: datetime
 
 
+class Verdict(Struct, frozen=True, gc=False):
+    """What a human answered, and the inputs that came with it."""
+
+    decision: str
+    by: str
+    at: datetime
+    comment: str | None = None
+    inputs: dict[str, Any] | None = None
+    by_kind: ByKind = "person"
+    on_behalf_of: str | None = None
+    verdict_id: str | None = None
+    code: str | None = None
+    form: dict[str, Any] | None = None
+    solo: bool = False
+
+    @property
+    def people(self) -> frozenset[str]:
+        """Who counts as having decided: its giver, and whom it was given for."""
+        return frozenset((self.by,) if self.on_behalf_of is None else (self.by, self.on_behalf_of))
+
+
 class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     """What a human is asked at a visit; `signals` are the hits that stood when the gate opened.
 
     `effects` are the irreversible calls that a decision can lead to; None where the gate opened
     before they were kept. `missing` are JSON pointers of the inputs that the step needs and lacks.
-    `proposals` holds the latest of each who made one; `proposed` counts them all.
+    `proposals` holds the latest of each who made one; `proposed` counts them all. `verdicts` are
+    those so far; people of the role `escalated` may decide, too.
     """
 
     label: str
@@ -52,18 +75,26 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
     missing: tuple[str, ...] = ()
     proposals: tuple[Proposal, ...] = ()
     proposed: int = 0
+    policy: GatePolicy = PLAIN
+    verdicts: tuple[Verdict, ...] = ()
+    due_at: datetime | None = None
+    remind_at: tuple[datetime, ...] = ()
+    escalated: str | None = None
+    escalated_at: datetime | None = None
+    blocked: GateBlocked | None = None
+
+    @property
+    def wake_at(self) -> datetime | None:
+        """When something is due at the gate next."""
+        return min((*self.remind_at, *(() if self.due_at is None else (self.due_at,))), default=None)
 
 
-class Verdict(Struct, frozen=True, gc=False):
-    """What a human answered, and the inputs that came with it."""
+class Waiting(Struct, frozen=True, gc=False, omit_defaults=True):
+    """What a visit waits for, and since when."""
 
-    decision: str
-    by: str
-    at: datetime
-    comment: str | None = None
-    inputs: dict[str, Any] | None = None
-    by_kind: ByKind = "person"
-    on_behalf_of: str | None = None
+    since: datetime
+    until: datetime | None = None
+    message: str | None = None
 
 
 class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -86,6 +117,15 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
     gate: Gate | None = None
     verdict: Verdict | None = None
     arrived: tuple[str, ...] = ()
+    wait: Waiting | None = None
+    undoes: int | None = None
+
+    @property
+    def wake_at(self) -> datetime | None:
+        """When something of this open visit is due next."""
+        if self.wait is not None:
+            return self.wait.until
+        return self.gate.wake_at if self.status == "parked" and self.gate is not None else None
 
     @property
     def calls(self) -> bool:
@@ -97,8 +137,8 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     """One execution of a template; `version` counts its events, `open` holds open visits.
 
     `carried` counts the bytes of inputs, answers and calls as JSON. `approved` holds, by step, the
-    irreversible call that the latest verdict leading to it was shown. `proposed` counts the
-    proposals since anything else happened.
+    irreversible call that the latest verdict leading to it was shown. `proposed` counts the events
+    since any that changes what is decided on. `messages` are those that no step has taken.
     """
 
     id: str
@@ -122,6 +162,8 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     visits: dict[str, int] = field(default_factory=dict)
     open: tuple[Visit, ...] = ()
     trace: tuple[Visit, ...] = ()
+    messages: tuple[MessageReceived, ...] = ()
+    compensating: CompensationBegan | None = None
     ended: RunEnded | None = None
 
     @property
@@ -137,7 +179,18 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
         found = {visit.status for visit in self.open}
         if "failed" in found:
             return "failed"
-        return "parked" if "parked" in found else "executing"
+        if "parked" in found:
+            return "parked"
+        if self.compensating is not None:
+            return "compensating"
+        waits = self.resting and any(visit.wait is not None for visit in self.open)
+        return "waiting" if waits else "executing"
+
+    @property
+    def wake_at(self) -> datetime | None:
+        """When a deadline, a reminder or a wait is due next."""
+        times = (visit.wake_at for visit in self.open)
+        return min((at for at in times if at is not None), default=None)
 
     @property
     def parked(self) -> tuple[Visit, ...]:
@@ -154,13 +207,14 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
 
     @property
     def resting(self) -> bool:
-        """Whether the run wants nothing done: it has ended, or only waits for people."""
+        """Whether the run wants nothing done: it has ended, or waits for people or time."""
         return not any(visit.status in ("ready", "calling") for visit in self.open)
 
     @property
     def denied(self) -> bool:
         """Whether only joins are open, which wait for branches that were denied."""
-        return self.ended is None and all(visit.status == "waiting" for visit in self.open)
+        still = all(visit.status == "waiting" and visit.wait is None for visit in self.open)
+        return self.ended is None and self.compensating is None and still
 
     @property
     def error(self) -> Failure | None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-Kind = Literal["task", "gate", "gateway", "end"]
+from actors.core.gate_policy import PLAIN, GatePolicy
+
+Kind = Literal["task", "gate", "gateway", "wait", "end"]
 Tier = Literal["low", "medium", "high", "critical"]
 ToolEffect = Literal["read", "reversible", "irreversible"]
 Flow = Literal["exclusive", "parallel"]
@@ -16,6 +20,10 @@ Flow = Literal["exclusive", "parallel"]
 GATE_TIERS: frozenset[str] = frozenset({"high", "critical"})
 APPROVED = "approved"
 DENIED = "denied"
+ERROR = "error"
+"""The branch that a task takes when its call has failed for good."""
+MESSAGE = "message"
+TIMEOUT = "timeout"
 
 
 class Traits(Struct, frozen=True):
@@ -27,6 +35,8 @@ class Traits(Struct, frozen=True):
     """It has several ways on."""
     signs: bool = False
     """A human always decides."""
+    waits: bool = False
+    """It waits for a time or a message."""
     ends: bool = False
     """The run ends there."""
 
@@ -35,6 +45,7 @@ TRAITS: dict[Kind, Traits] = {
     "task": Traits(calls=True),
     "gate": Traits(signs=True),
     "gateway": Traits(branches=True),
+    "wait": Traits(waits=True),
     "end": Traits(ends=True),
 }
 
@@ -69,6 +80,37 @@ class OutputCondition(Protocol):
         """Answer the question; raise ConditionFailed when there is no clear yes or no."""
 
 
+class Moment(Protocol):
+    """A question about a run's inputs and facts whose answer is a time."""
+
+    @property
+    def text(self) -> str:
+        """The expression as its author wrote it."""
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The inputs that it reads without asking whether they are there, as dotted keys."""
+
+    def time(self, inputs: dict[str, Any], facts: dict[str, Any]) -> datetime:
+        """Answer the question; raise ConditionFailed when there is no clear answer."""
+
+
+class Form(Protocol):
+    """What a verdict has to bring."""
+
+    def errors(self, values: dict[str, Any]) -> list[tuple[str, str]]:
+        """All that is wrong: a pointer below the form and a sentence for each."""
+
+
+class Wait(Struct, frozen=True):
+    """What a step waits for: a duration, a time, or a message within a duration."""
+
+    duration: str | None = None
+    until: Moment | None = None
+    message: str | None = None
+    within: str | None = None
+
+
 class Inputs(Protocol):
     """The form of a template's inputs."""
 
@@ -85,7 +127,10 @@ class DryRun(Struct, frozen=True):
 
 
 class Node(Struct, frozen=True):
-    """One step of a template; docs/guides/templates.md has its kinds and their fields."""
+    """One step of a template; docs/guides/templates.md has its kinds and their fields.
+
+    `compensate` is the tool that undoes a task; an end that `compensates` has it all undone.
+    """
 
     id: str
     kind: Kind
@@ -99,6 +144,11 @@ class Node(Struct, frozen=True):
     signal_when: OutputCondition | None = None
     role: str | None = None
     outcome: str | None = None
+    policy: GatePolicy = PLAIN
+    form: Form | None = None
+    wait: Wait | None = None
+    compensate: str | None = None
+    compensates: bool = False
 
     @property
     def traits(self) -> Traits:
@@ -108,6 +158,15 @@ class Node(Struct, frozen=True):
     def gate(self) -> bool:
         """Whether a human verdict is always needed here."""
         return self.traits.signs or (not self.traits.ends and self.tier in GATE_TIERS)
+
+    @property
+    def asks_company(self) -> bool:
+        """Whether more than the role of who decides matters here, or the company's calendar."""
+        return self.policy.asks_people or self.policy.counts_business_days or self.wait is not None
+
+    def undoing(self) -> Node:
+        """The task as it calls its tool of compensation."""
+        return replace(self, tool=self.compensate, dry_run=(), needs=(), signal_when=None)
 
     def is_hit(self, output: Any) -> bool:
         """Whether `signal_when` finds a hit; without a clear answer it does."""
@@ -130,7 +189,11 @@ class Edge(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A process as a graph, identified by vertical, version and digest."""
+    """A process as a graph, identified by vertical, version and digest.
+
+    `author` is the e-mail address of who published it; a shipped template has none. With
+    `asks_company` a step of it needs to know the company's people or calendar.
+    """
 
     vertical: str
     version: int
@@ -140,6 +203,7 @@ class Template:
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     inputs: Inputs | None = field(default=None, repr=False, compare=False)
+    author: str | None = None
     _node: dict[str, Node] = field(init=False, repr=False, compare=False)
     _leaving: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
     _entering: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
@@ -147,11 +211,13 @@ class Template:
         init=False, repr=False, compare=False, default_factory=dict
     )
     _downstream: dict[str, frozenset[str]] = field(init=False, repr=False, compare=False, default_factory=dict)
+    asks_company: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Index the graph once; templates are read millions of times and never change."""
         ids = [node.id for node in self.nodes]
         object.__setattr__(self, "_node", {node.id: node for node in self.nodes})
+        object.__setattr__(self, "asks_company", any(node.asks_company for node in self.nodes))
         object.__setattr__(self, "_leaving", {i: tuple(e for e in self.edges if e.source == i) for i in ids})
         object.__setattr__(self, "_entering", {i: tuple(e for e in self.edges if e.target == i) for i in ids})
 
@@ -170,6 +236,12 @@ class Template:
     def onward(self, step_id: str) -> tuple[Edge, ...]:
         """The edges out of a step, apart from that of a denial."""
         return tuple(edge for edge in self._leaving[step_id] if edge.branch != DENIED)
+
+    def on_error(self, step_id: str) -> Edge | None:
+        """The edge that a task takes when its call has failed for good."""
+        if not self._node[step_id].traits.calls:
+            return None
+        return next((edge for edge in self._leaving[step_id] if edge.branch == ERROR), None)
 
     def entering(self, step_id: str) -> tuple[Edge, ...]:
         """The edges into a step, in the order of the document."""
@@ -196,6 +268,17 @@ class Template:
             found = tuple((self.node(task), tuple(led_by)) for task, led_by in leading.items())
             self._ahead[step_id, decisions] = found
         return found
+
+    def tools_ahead(self, step_id: str) -> tuple[str, ...]:
+        """The tools of the step and of all tasks before the next gate, over any branch."""
+        waiting, tools = [step_id], dict[str, None]()
+        for step in waiting:  # grows while it is walked
+            node = self.node(step)
+            if node.tool is not None:
+                tools[node.tool] = None
+            ahead = (edge.target for edge in self.leaving(step))
+            waiting.extend(one for one in ahead if one not in waiting and not self.node(one).gate)
+        return tuple(tools)
 
     def downstream(self, step_id: str) -> frozenset[str]:
         """The step and every step that any path from it reaches."""

@@ -5,24 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from msgspec import Struct
-
-from actors.core.template import APPROVED, DENIED, Edge, Node, Template, reached
+from actors.core.policy_rules import Violation, policy_violations
+from actors.core.template import APPROVED, DENIED, ERROR, Edge, Node, Template, reached
 
 RESERVED_IDS = frozenset({"inputs", "facts"})  # the roots of dotted keys
 LEGAL_ID = re.compile(r"[a-z][a-z0-9-]{0,63}")
-
-
-class Violation(Struct, frozen=True):
-    """A governance rule that a template breaks, and the node at which it does."""
-
-    rule: str
-    node: str
-    detail: str
-
-    def __str__(self) -> str:
-        """One line for people: the rule, the node, and why."""
-        return f"{self.rule} at {self.node}: {self.detail}"
 
 
 def violations(template: Template) -> tuple[Violation, ...]:
@@ -33,7 +20,8 @@ def violations(template: Template) -> tuple[Violation, ...]:
     names = tuple(_name_violations(template))
     if names:
         return names
-    return (*_shape_violations(template), *_path_violations(template), *_fork_violations(template))
+    policies = policy_violations(template)
+    return (*_shape_violations(template), *policies, *_path_violations(template), *_fork_violations(template))
 
 
 def _name_violations(template: Template) -> Iterator[Violation]:
@@ -66,6 +54,9 @@ def _shape_violations(template: Template) -> Iterator[Violation]:
                 yield Violation("end_with_exit", node.id, "nothing follows an end")
         elif node.flow == "exclusive":
             yield from _branch_violations(node, exits)
+        elif traits.waits:
+            if not exits:
+                yield Violation("no_way_on", node.id, "no edge leads on from here")
         else:
             yield from _exit_violations(node, exits)
 
@@ -96,11 +87,12 @@ def _branch_violations(node: Node, exits: tuple[Edge, ...]) -> Iterator[Violatio
 def _exit_violations(node: Node, exits: tuple[Edge, ...]) -> Iterator[Violation]:
     if any(edge.when is not None for edge in exits):
         yield Violation("condition_off_gateway", node.id, "only an exclusive gateway chooses by condition")
-    onward = [edge for edge in exits if edge.branch != DENIED]
+    aside = [edge.branch for edge in exits if edge.branch == DENIED or (edge.branch == ERROR and node.traits.calls)]
+    onward = [edge for edge in exits if edge.branch not in aside]
     if not onward:
         yield Violation("no_way_on", node.id, "no edge leads on from here")
-    if len(exits) - len(onward) > 1:
-        yield Violation("duplicate_branch", node.id, "two branches are labelled denied")
+    if len(set(aside)) < len(aside):
+        yield Violation("duplicate_branch", node.id, "two branches have the same label")
     if node.flow == "parallel":
         return
     if len(onward) > 1:

@@ -6,11 +6,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from msgspec import UNSET
+
 from actors.core.approvals import Standing, changed_gates, standing, stands, tag
 from actors.core.calls import Connectors, Missing, Request, prepare, sendable
-from actors.core.evolve import evolve, visit_of
+from actors.core.eligibility import Setting, blocked
+from actors.core.evolve import evolve
+from actors.core.folding.visits import visit_of
+from actors.core.gate_policy import PLAIN, due
 from actors.core.governance import Held, resolve
-from actors.core.messages import Event, GateOpened, LaterEvent
+from actors.core.messages import Event, GateBlocked, GateOpened, GateUnblocked, LaterEvent
+from actors.core.people.company import Company
 from actors.core.run import Run, Visit
 from actors.core.template import Node, Template
 
@@ -25,6 +31,7 @@ class Turn:
     at: datetime
     connectors: Connectors
     template: Template
+    company: Company
     steps_max: int
     events: list[Event] = field(default_factory=list)
 
@@ -32,6 +39,11 @@ class Turn:
         """Change the run by an event, which is a fact from now on."""
         self.run = evolve(self.run, event)
         self.events.append(event)
+
+    @property
+    def setting(self) -> Setting:
+        """What surrounds the run."""
+        return Setting(self.template, self.connectors, self.company)
 
     def signal(self, step_id: str, output: Any, reported: Any = None) -> Any:
         """The signal of an output: the template's rule finds a hit, or the tool reported one."""
@@ -81,7 +93,9 @@ class Turn:
         return self._open(visit, reason, visit.gate.decisions, now)
 
     def _open(self, visit: Visit, reason: str, decisions: tuple[str, ...], now: Standing) -> Visit:
-        node = self.template.node(visit.step_id)
+        node, first = self.template.node(visit.step_id), visit.gate is None
+        policy = node.policy
+        due_at, remind_at = due(policy, self.at, self.company.calendar) if first else (None, ())
         opened = GateOpened(
             at=self.at,
             step_id=visit.step_id,
@@ -95,6 +109,23 @@ class Turn:
             role=node.role,
             request=sendable(now.request),
             signals=self.run.signals,
+            policy=policy if policy != PLAIN and policy.asks else UNSET,
+            due_at=due_at or UNSET,
+            remind_at=remind_at or UNSET,
         )
         self.emit(opened)
+        if policy.asks_people:
+            review(self, visit_of(self.run, opened))
         return visit_of(self.run, opened)
+
+
+def review(turn: Turn, visit: Visit) -> None:
+    """Note whether too few people can close a gate, where that has changed."""
+    assert visit.gate is not None  # noqa: S101 - it is open
+    found, before = blocked(visit, turn.run, turn.setting), visit.gate.blocked
+    where: Any = {"at": turn.at, "step_id": visit.step_id, "visit": visit.visit}
+    if found is None:
+        if before is not None:
+            turn.emit(GateUnblocked(**where))
+    elif before is None or (before.needed, before.eligible) != found:
+        turn.emit(GateBlocked(**where, needed=found[0], eligible=found[1]))

@@ -7,9 +7,9 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from actors.core.calls import Connector, Connectors
+from actors.core.calls import Connector, Connectors, StoredBinding
 from actors.core.messages import kept_kind
 from actors.core.people.authority import ByKind
 from actors.failpoints import reach
@@ -172,8 +172,12 @@ class ConnectorService:
             oldest = next(iter(self._held))
             del self._held[oldest], self._public[oldest]
         self._held[company_id] = held
-        self._public[company_id] = {name: one.connector for name, one in held.items()}
+        self._public[company_id] = {name: _public(one) for name, one in held.items()}
         return held
+
+
+def _public(stored: StoredConnector) -> StoredBinding:
+    return StoredBinding(**asdict(stored.connector), changed_by=stored.updated_by)
 
 
 def _change(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import resources
@@ -15,14 +15,15 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from actors.core.canonical import canonical, digest
-from actors.core.template import DryRun, Edge, Node, Template
+from actors.core.template import Template
 from actors.core.template_rules import violations
 from actors.failpoints import reach
 from daemon.model import DiskFull, TemplateDocument, TemplateRepository
 from daemon.templates import yaml_reader
-from daemon.templates.cel import compile_condition, compile_output_condition, nests
-from daemon.templates.documents import Case, Document, Step, misplaced
-from daemon.templates.input_schema import NOT_LINEAR, InputsSchema, leaves
+from daemon.templates.cel import nests
+from daemon.templates.documents import Document, misplaced
+from daemon.templates.input_schema import NOT_LINEAR, InputsSchema
+from daemon.templates.nodes import edges_of, node_of
 
 PINNED_MAX = 64
 T = TypeVar("T")
@@ -208,8 +209,8 @@ def load_json(document: str) -> CatalogEntry:
     value = json.loads(document)
     parsed = Document.model_validate(value)
     wrong = [*misplaced(parsed)]
-    nodes = tuple(_node(step, parsed.inputs_schema, wrong) for step in parsed.steps)
-    edges = tuple(edge for step in parsed.steps for edge in _edges(step, wrong))
+    nodes = tuple(node_of(step, parsed.inputs_schema, wrong) for step in parsed.steps)
+    edges = tuple(edge for step in parsed.steps for edge in edges_of(step, wrong))
     inputs = _inputs_schema(parsed.inputs_schema, wrong)
     if wrong or inputs is None:
         raise TemplateRefused(parsed.vertical, wrong)
@@ -224,49 +225,6 @@ def load_json(document: str) -> CatalogEntry:
         inputs=inputs,
     )
     return CatalogEntry(template, parsed.description, parsed.inputs_schema, parsed.example, document, inputs)
-
-
-def _node(step: Step, inputs_schema: dict[str, Any], wrong: list[str]) -> Node:
-    return Node(
-        id=step.id,
-        kind=step.kind,
-        label=step.label,
-        tier=step.tier or "low",
-        flow=step.flow,
-        tool=step.tool,
-        effect=step.effect,
-        needs=tuple(one for key in step.needs for one in leaves(key, inputs_schema)),
-        dry_run=tuple(_dry_run(step, case, wrong) for case in step.dry_run),
-        signal_when=_compiled(compile_output_condition, step, step.signal_when, wrong),
-        role=step.role,
-        outcome=step.outcome,
-    )
-
-
-def _dry_run(step: Step, case: Case, wrong: list[str]) -> DryRun:
-    return DryRun(case.output, case.signal, _compiled(compile_condition, step, case.when, wrong))
-
-
-def _edges(step: Step, wrong: list[str]) -> Iterator[Edge]:
-    match step.next:
-        case str(target):
-            yield Edge(step.id, target)
-        case tuple(targets):
-            yield from (Edge(step.id, target) for target in targets)
-        case dict(branches):
-            yield from (Edge(step.id, target, branch) for branch, target in branches.items())
-        case _:
-            pass
-    for way in step.branches:
-        yield Edge(step.id, way.to, way.branch, _compiled(compile_condition, step, way.when, wrong))
-
-
-def _compiled(compiler: Callable[[str], T], step: Step, text: str | None, wrong: list[str]) -> T | None:
-    try:
-        return None if text is None else compiler(text)
-    except ValueError as failed:
-        wrong.append(f"condition_refused at {step.id}: {failed}")
-        return None
 
 
 def _inputs_schema(schema: dict[str, Any], wrong: list[str]) -> InputsSchema | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -53,6 +54,31 @@ class Cel:
 
 
 @dataclass(frozen=True, slots=True)
+class MomentCel:
+    """A compiled question over `inputs` and `facts` whose answer is a time."""
+
+    text: str
+    _expression: Any = field(repr=False, compare=False)
+    reads: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    _weight_max: int | None = field(default=None, repr=False, compare=False)
+
+    def time(self, inputs: dict[str, Any], facts: dict[str, Any]) -> datetime:
+        """Evaluate the question; ConditionFailed without a clear answer."""
+        data = {"inputs": inputs, "facts": facts}
+        _check_weight(data, self._weight_max)
+        value = _evaluate(self._expression, data)
+        _check(kind := value.type(), value)
+        plain = value.plain_value()
+        try:
+            found = datetime.fromisoformat(plain) if isinstance(plain, str) else plain
+        except ValueError:
+            found = None
+        if not isinstance(found, datetime) or found.tzinfo is None:
+            raise ConditionFailed(f"the answer is of type {kind}, and no time with a zone")
+        return found.astimezone(UTC)
+
+
+@dataclass(frozen=True, slots=True)
 class OutputCel:
     """A compiled condition over an `output`; equal when the texts are."""
 
@@ -85,6 +111,14 @@ class Rule:
 def compile_condition(text: str) -> Cel:
     """Compile a condition; ValueError when it is invalid."""
     return Cel(text, _compile_question(_CONDITIONS, text), inputs_read(text), members_read(text), _weight_max(text))
+
+
+def compile_moment(text: str) -> MomentCel:
+    """Compile a question for a time; ValueError when it is invalid."""
+    expression = _compile(_CONDITIONS, text)
+    if (found := expression.return_type()) not in (cel.Type.TIMESTAMP, cel.Type.DYN):
+        raise ValueError(f"a time is asked for, and this answers {found}: use timestamp(…)")
+    return MomentCel(text, expression, inputs_read(text), _weight_max(text))
 
 
 def compile_output_condition(text: str) -> OutputCel:

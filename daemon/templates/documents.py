@@ -8,15 +8,36 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from actors.core.people.authority import GATE_ROLES
-from actors.core.template import Flow, Kind, Tier, ToolEffect
+from actors.core.template import GATE_TIERS, Flow, Kind, Tier, ToolEffect
 
 _COMMON = frozenset({"id", "kind", "label", "tier"})
+_POLICY = frozenset(
+    {
+        "groups",
+        "quorum",
+        "denials",
+        "four_eyes",
+        "comment",
+        "denial_codes",
+        "code",
+        "form",
+        "deadline",
+        "remind",
+        "on_deadline",
+    }
+)
+_WAIT = frozenset({"for_", "until", "message", "within"})
+_CALL = frozenset({"tool", "effect", "dry_run", "signal_when", "on_error", "compensate"})
 _BELONGS = {
-    "task": _COMMON | {"tool", "effect", "needs", "dry_run", "signal_when", "role", "next", "branches"},
-    "gate": _COMMON | {"role", "next", "branches"},
-    "gateway": _COMMON | {"flow", "needs", "role", "next", "branches"},
-    "end": _COMMON | {"outcome", "next"},
+    "task": _COMMON | _POLICY | _CALL | {"needs", "role", "next", "branches"},
+    "gate": _COMMON | _POLICY | {"role", "next", "branches"},
+    "gateway": _COMMON | _POLICY | {"flow", "needs", "role", "next", "branches"},
+    "wait": _COMMON | _WAIT | {"needs", "next", "branches"},
+    "end": _COMMON | {"outcome", "compensate", "next"},
 }
+
+
+MESSAGE_NAME = r"^[a-z][a-z0-9-]{0,63}$"
 
 
 class _Model(BaseModel):
@@ -45,6 +66,14 @@ class Way(_Model):
     to: str
 
 
+class AtDeadline(_Model):
+    """At the deadline a role may decide, too, and a while later `then` is taken."""
+
+    escalate: str
+    again: str | None = None
+    then: str | None = None
+
+
 Cases = Annotated[tuple[Case, ...], BeforeValidator(_list)]
 Ways = Annotated[tuple[Way, ...], BeforeValidator(_list)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_list)]
@@ -62,6 +91,23 @@ class Step(_Model):
     tool: Annotated[str, Field(min_length=1)] | None = None
     effect: ToolEffect | None = None
     role: str | None = None
+    groups: Names = ()
+    quorum: int = 1
+    denials: int = 1
+    four_eyes: Names = ()
+    comment: str = "optional"
+    denial_codes: Names = ()
+    code: str = "optional"
+    form: dict[str, JsonValue] | None = None
+    deadline: str | None = None
+    remind: Names = ()
+    on_deadline: str | AtDeadline | None = None
+    for_: Annotated[str | None, Field(alias="for")] = None
+    until: str | None = None
+    message: Annotated[str, Field(pattern=MESSAGE_NAME)] | None = None
+    within: str | None = None
+    on_error: str | None = None
+    compensate: str | bool | None = None
     needs: Names = ()
     dry_run: Cases = ()
     signal_when: str | None = None
@@ -71,7 +117,12 @@ class Step(_Model):
 
     def normalised(self) -> dict[str, Any]:
         default = "high" if self.kind == "gate" else "low"
-        return {**self.model_dump(mode="json", exclude_defaults=True), "tier": self.tier or default}
+        return {**self.model_dump(mode="json", exclude_defaults=True, by_alias=True), "tier": self.tier or default}
+
+    @property
+    def has_policy(self) -> bool:
+        """Whether a human always decides here, so that it may say who."""
+        return self.kind == "gate" or (self.kind != "end" and self.tier in GATE_TIERS)
 
 
 class Document(_Model):
@@ -93,7 +144,10 @@ def misplaced(document: Document) -> Iterator[str]:
     """Fields that a step of this kind must not have, and unknown roles."""
     for step in document.steps:
         for name in sorted(step.model_fields_set - _BELONGS[step.kind]):
-            yield f"misplaced_field at {step.id}: a step of kind {step.kind} has no {name}"
+            yield f"misplaced_field at {step.id}: a step of kind {step.kind} has no {name.rstrip('_')}"
+        if not step.has_policy:
+            for name in sorted(step.model_fields_set & _POLICY):
+                yield f"misplaced_field at {step.id}: only where a human always decides is there a {name}"
         if step.role is not None and step.role not in GATE_ROLES:
             yield f"unknown_role at {step.id}: {step.role} is none of {', '.join(GATE_ROLES)}"
         if step.kind == "end" and step.outcome is None:

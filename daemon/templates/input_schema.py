@@ -87,12 +87,13 @@ class InputsSchema:
 
 
 def _validators(schema: Any, present: Any, patterns: RegexOptions | FancyRegexOptions) -> tuple[Validator, Validator]:
-    options: dict[str, Any] = {"retriever": _nothing_remote, "mask": "the value", "pattern_options": patterns}
+    options: dict[str, Any] = {"retriever": nothing_remote, "mask": "the value", "pattern_options": patterns}
     validator = Validator(schema, **options)
     return validator, validator if present is schema else Validator(present, **options)
 
 
-def _nothing_remote(uri: str) -> Any:
+def nothing_remote(uri: str) -> Any:
+    """Refuse to fetch what a schema refers to."""
     raise ValueError(f"{uri} is elsewhere, and nothing is fetched")
 
 

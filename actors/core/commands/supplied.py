@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from actors.core.approvals import missing_inputs
 from actors.core.calls import Missing, Request, prepare, sendable
+from actors.core.commands.forms import misfits
 from actors.core.governance import lacking
-from actors.core.inputs import Wrong, merged, misplaced, pointer
+from actors.core.inputs import merged, misplaced, pointer
 from actors.core.messages import Rejected, Resume
 from actors.core.run import Visit
 from actors.core.template import APPROVED
@@ -13,19 +14,19 @@ from actors.core.turn import Turn
 
 
 def completed(
-    turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None
+    turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None, *, closes: bool
 ) -> tuple[Rejected | None, Request | Missing | None]:
-    """The call with the inputs that a verdict brings, or why they are refused.
+    """The call with the inputs that a verdict brings, or why what it brings is refused.
 
     A call is made in shadow with what there is; a live one waits until all is there that its step
-    needs.
+    needs. A verdict that leaves the quorum open brings no inputs.
     """
     given, node = message.inputs or {}, turn.template.node(visit.step_id)
-    approved = visit.calls and message.decision == APPROVED
-    if not given and not approved:
-        return None, request
-    inputs, wrong = turn.run.inputs, list[Wrong]()
-    if given:
+    approved = visit.calls and message.decision == APPROVED and closes
+    inputs, wrong = turn.run.inputs, [*misfits(turn, visit, message)]
+    if given and not closes:
+        wrong.append(("/inputs", "are taken with the verdict that closes the gate"))
+    elif given:
         shown = () if visit.gate is None else visit.gate.missing
         wrong += misplaced(given, (*shown, *missing_inputs(turn.run, visit, turn.template, request)), inputs)
         inputs = merged(inputs, given)

@@ -1,96 +1,120 @@
-"""What a human's verdict does, and what is proposed to the human who decides."""
+"""What a human's verdict does at a gate, and taking it back."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import UNSET
+from msgspec.structs import replace
+
 from actors.core.approvals import Standing, differs
 from actors.core.calls import Missing, Request, sendable
+from actors.core.commands.refusals import may_not, no_such_decision, not_here
 from actors.core.commands.supplied import completed, unseen
+from actors.core.eligibility import Decider, counting, may, settled
 from actors.core.kinds import end_run, enter, leave, perform
-from actors.core.messages import CallSettled, ProposalMade, Propose, Rejected, Resume, VerdictGiven, kept_kind
-from actors.core.people.authority import ACTIONS, refusal
-from actors.core.run import DONE, RETRY, Gate, Run, Visit
+from actors.core.messages import CallSettled, Rejected, Resume, VerdictGiven, VerdictWithdrawn, Withdraw
+from actors.core.people.authority import ACTIONS
+from actors.core.people.company import Person
+from actors.core.run import DONE, RETRY, Verdict, Visit
 from actors.core.template import APPROVED, DENIED, Kind
 from actors.core.turn import COMPLETE, Turn
 
 Follow = Callable[[Turn, Visit, Resume, Request | Missing | None], None]
-PROPOSALS_MAX = 20
-"""Proposals that a gate shows at a visit: one of each proposer."""
-
-PROPOSED_MAX = 100
-"""Proposals that are made at a visit, with those that newer ones have replaced."""
 
 
 def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
-    """Close the gate and go where the verdict leads, or say why it does not count."""
-    run = turn.run
-    visit = next((v for v in run.parked if v.step_id == message.gate), None)
+    """Count a verdict, and go on once enough agree; or say why it is refused."""
+    visit = next((one for one in turn.run.parked if one.step_id == message.gate), None)
     if visit is None or visit.gate is None:
-        return _not_here(run, message.gate)
-    gate, now = visit.gate, turn.stands(visit)
-    if (refused := refusal(message.role, message.by_kind, ACTIONS["decide"], gate.role)) is not None:
-        more = {"required": refused.required, "reason": refused.reason}
-        if refused.reason == "machine":
-            return Rejected("forbidden", "Only people decide at a gate; an API key may propose.", more)
-        return Rejected("forbidden", f"A decision here needs the role {refused.required}.", more)
+        return not_here(turn.run, message.gate)
+    decider = _decider(turn, message)
+    if decider is None:
+        detail = "That member has not delegated decisions of this kind to you for this time."
+        required = visit.gate.role or ACTIONS["decide"].role
+        return Rejected("forbidden", detail, {"required": required, "reason": "role"})
+    if (why := may(decider, visit, turn.run, turn.setting)) is not None:
+        return may_not(why, visit.gate)
+    now = turn.stands(visit)
     if (stale := _stale(turn, message, visit, now)) is not None:
         return stale
-    if message.decision not in gate.decisions:
-        return _no_such_decision(visit.step_id, gate)
-    wrong, request = completed(turn, visit, message, now.request)
+    if message.decision not in visit.gate.decisions:
+        return no_such_decision(visit.step_id, visit.gate)
+    closes = _closes(turn, visit, message)
+    wrong, request = completed(turn, visit, message, now.request, closes=closes)
     if wrong is not None:
         return wrong
     if differs(visit, now):
         visit = turn.reopen(visit, now)
-    anew = unseen(turn, visit, message, request)
-    turn.emit(
-        VerdictGiven(
-            at=turn.at,
-            step_id=visit.step_id,
-            visit=visit.visit,
-            decision=message.decision,
-            by=message.by,
-            via=message.via,
-            comment=message.comment,
-            inputs=message.inputs or None,
-            request=None if anew else sendable(request),
-            traceparent=message.traceparent,
-        )
-    )
+        closes = _closes(turn, visit, message)
+    anew = closes and unseen(turn, visit, message, request)
+    sent = None if anew or not closes else sendable(request)
+    turn.emit(_given(turn, visit, message, decider, sent, closes=closes))
+    if not closes:
+        return None
     if anew:
-        turn.park(enter(turn, visit.step_id, None), COMPLETE, gate.decisions, request)
+        turn.park(enter(turn, visit.step_id, None), COMPLETE, turn.template.decisions(visit.step_id), request)
     else:
         follow = VERDICTS.get((visit.kind, message.decision), _go_on)
         follow(turn, visit, message, sendable(request) or request)
     return None
 
 
-def _no_such_decision(step_id: str, gate: Gate) -> Rejected:
-    detail = f"At {step_id} the decision is one of: {', '.join(gate.decisions)}."
-    return Rejected("decision_not_allowed", detail, {"decisions": list(gate.decisions)})
+def _decider(turn: Turn, message: Resume) -> Decider | None:
+    """Who decides and for whom; None where nobody has delegated that."""
+    known = turn.company.people.get(message.by)
+    person = Person("", message.by, message.role) if known is None else replace(known, role=message.role)
+    if message.on_behalf_of in (None, person.member_id):
+        return Decider(person, message.by_kind)
+    giver = turn.company.member(message.on_behalf_of)
+    who = (message.on_behalf_of, person.member_id, turn.run.vertical, turn.at)
+    if giver is None or not any(one.covers(*who) for one in turn.company.delegations):
+        return None
+    return Decider(person, message.by_kind, giver)
 
 
-def _not_here(run: Run, gate: str) -> Rejected:
-    """Why nothing is decided at that gate: the run is not parked, or parked elsewhere."""
-    more: dict[str, Any] = {"run_status": run.status, "parked_at": None, "decided": None}
-    closed = run.decided(gate)
-    if closed is not None and closed.verdict is not None:
-        verdict = closed.verdict
-        more["decided"] = {
-            "gate": gate,
-            "visit": closed.visit,
-            "decision": verdict.decision,
-            "by": verdict.by,
-            "by_kind": verdict.by_kind,
-            "on_behalf_of": verdict.on_behalf_of,
-            "at": verdict.at,
-        }
-    if not run.parked:
-        return Rejected("not_parked", f"The run is {run.status}, so there is no gate to decide on.", more)
-    more["parked_at"] = run.parked[0].step_id
-    return Rejected("gate_mismatch", f"The run is parked at {more['parked_at']}, not at the gate that was named.", more)
+def _closes(turn: Turn, visit: Visit, message: Resume) -> bool:
+    """Whether the gate closes with this verdict, or the quorum stays open."""
+    gate = visit.gate
+    assert gate is not None  # noqa: S101 - it is open
+    new = Verdict(message.decision, message.by, turn.at)
+    return settled((*counting(visit, turn.run, turn.setting), new), gate, turn.company) == message.decision
+
+
+def _given(
+    turn: Turn, visit: Visit, message: Resume, decider: Decider, request: Request | None, *, closes: bool
+) -> VerdictGiven:
+    gate = visit.gate
+    assert gate is not None  # noqa: S101 - it is open
+    forms = _forms(turn, visit, message)
+    return VerdictGiven(
+        at=turn.at,
+        step_id=visit.step_id,
+        visit=visit.visit,
+        decision=message.decision,
+        by=message.by,
+        on_behalf_of=UNSET if decider.giver is None else decider.giver.email,
+        via=message.via,
+        comment=message.comment,
+        inputs=message.inputs or None,
+        request=request,
+        traceparent=message.traceparent,
+        verdict_id=message.verdict_id or UNSET,
+        digest=gate.digest if message.verdict_id else UNSET,
+        code=message.code or UNSET,
+        form=UNSET if message.form is None else message.form,
+        forms=forms if closes and gate.policy.quorum > 1 and forms else UNSET,
+        open=UNSET if closes else True,
+        solo=True if turn.company.solo and gate.policy.asks_people else UNSET,
+    )
+
+
+def _forms(turn: Turn, visit: Visit, message: Resume) -> dict[str, Any]:
+    """The forms of those who agreed, by person."""
+    before = counting(visit, turn.run, turn.setting)
+    forms = {one.by: one.form for one in before if one.decision == message.decision and one.form is not None}
+    return forms if message.form is None else {**forms, message.by: message.form}
 
 
 def _stale(turn: Turn, message: Resume, visit: Visit, now: Standing) -> Rejected | None:
@@ -114,6 +138,10 @@ def _go_on(turn: Turn, visit: Visit, message: Resume, _: Request | Missing | Non
     leave(turn, visit.step_id, message.decision)
 
 
+def _begin_wait(_turn: Turn, _visit: Visit, _message: Resume, _: Request | Missing | None) -> None:
+    """The step is ready, and waits for what it waits for."""
+
+
 def _end(turn: Turn, visit: Visit, _message: Resume, _: Request | Missing | None) -> None:
     end_run(turn, visit.step_id)
 
@@ -125,7 +153,7 @@ def _send(turn: Turn, visit: Visit, _: Resume, request: Request | Missing | None
 
 def _send_again(turn: Turn, visit: Visit, message: Resume, request: Request | Missing | None) -> None:
     assert request is not None  # noqa: S101 - a task has a call
-    again = enter(turn, visit.step_id, None, message)
+    again = enter(turn, visit.step_id, None, message, undoes=visit.undoes)
     perform(turn, again, request, f"{message.by} decided to send the call again", message.by)
 
 
@@ -141,53 +169,29 @@ VERDICTS: dict[tuple[Kind, str], Follow] = {
     ("task", APPROVED): _send,
     ("task", RETRY): _send_again,
     ("task", DONE): _take_as_done,
+    ("wait", APPROVED): _begin_wait,
     ("end", APPROVED): _end,
     ("end", DENIED): _end,
 }
 """Where a decision at a node of a kind leads, if not over the edges of that branch."""
 
 
-def make_proposal(turn: Turn, message: Propose) -> Rejected | None:
-    """Add a proposal to an open gate, or say why it is refused; nothing else changes."""
-    if (refused := refusal(message.role, message.by_kind, ACTIONS["propose"])) is not None:
-        more = {"required": refused.required, "reason": refused.reason}
-        return Rejected("forbidden", f"A proposal needs the role {refused.required}.", more)
+def withdraw_verdict(turn: Turn, message: Withdraw) -> Rejected | None:
+    """Take a verdict back while the quorum is open."""
     visit = next((one for one in turn.run.parked if one.step_id == message.gate), None)
     if visit is None or visit.gate is None:
-        return _not_here(turn.run, message.gate)
-    gate = visit.gate
-    if message.digest not in (None, turn.stands(visit).digest):
-        detail = "What was proposed on is not what stands at this gate now; read the run and propose again."
-        return Rejected("stale", detail, {"parked_at": turn.run.parked[0].step_id, "tag": turn.tag()})
-    if message.decision not in gate.decisions:
-        return _no_such_decision(visit.step_id, gate)
-    if (full := _full(gate, message)) is not None:
-        return full
+        return not_here(turn.run, message.gate)
+    given = next((one for one in visit.gate.verdicts if one.by == message.by), None)
+    if given is None:
+        return Rejected("not_found", "You have given no verdict at this gate.")
     turn.emit(
-        ProposalMade(
+        VerdictWithdrawn(
             at=turn.at,
             step_id=visit.step_id,
             visit=visit.visit,
-            decision=message.decision,
             by=message.by,
-            by_kind=kept_kind(message.by_kind),
             via=message.via,
-            comment=message.comment,
-            confidence=message.confidence,
-            digest=message.digest,
-            form=message.form,
+            verdict_id=given.verdict_id or UNSET,
         )
     )
     return None
-
-
-def _full(gate: Gate, message: Propose) -> Rejected | None:
-    """Whether the gate has as many proposals as it takes."""
-    replaces = any((one.by, one.by_kind) == (message.by, message.by_kind) for one in gate.proposals)
-    if not replaces and len(gate.proposals) >= PROPOSALS_MAX:
-        limit, detail = PROPOSALS_MAX, f"The gate shows {PROPOSALS_MAX} proposals already, which is all it takes."
-    elif gate.proposed >= PROPOSED_MAX:
-        limit, detail = PROPOSED_MAX, f"{PROPOSED_MAX} proposals were made at this gate, which is all it takes."
-    else:
-        return None
-    return Rejected("quota_exceeded", detail, {"budget": "proposals", "limit": limit})

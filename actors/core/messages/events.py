@@ -1,19 +1,14 @@
-"""What is said to a run, what then became fact, and what the run asks of the outside.
-
-Commands are imperative and may be refused; outcomes are never refused and may be stale; events are
-facts in the past tense; effects are asked of the outside and derived from the run.
-
-`by` says who, `by_kind` what that is, `via` with what kind of token.
-"""
+"""Events of runs and their steps: facts in the past tense."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Struct, UnsetType
 
 from actors.core.calls import PlannedCall, Request
+from actors.core.gate_policy import GatePolicy
 from actors.core.people.authority import ByKind
 from actors.core.template import Kind, Tier
 
@@ -21,79 +16,6 @@ AUTOPILOT = "autopilot"
 # The codes of failures that the core decides by.
 OUTCOME_UNKNOWN_CODE = "outcome_unknown"
 CONNECTOR_CHANGED_CODE = "connector_changed"
-
-
-class Start(Struct, frozen=True, kw_only=True):
-    """Begin this run of a template."""
-
-    run_id: str
-    company_id: str
-    by: str
-    by_kind: ByKind = "person"
-    via: str | None = None
-    inputs: dict[str, Any]
-    auto_resolve: bool = True
-    traceparent: str | None = None
-    at: datetime
-
-
-class Resume(Struct, frozen=True, kw_only=True):
-    """A human's verdict on a gate; `digest` and the entity `tags` name the state that was seen.
-
-    `output` is what the tool answered, where a human has seen that a call of unknown outcome
-    happened; `inputs` are those that were missing at the gate.
-    """
-
-    gate: str
-    decision: str
-    by: str
-    via: str | None = None
-    by_kind: ByKind = "person"
-    role: str
-    comment: str | None = None
-    digest: str | None = None
-    tags: frozenset[str] | None = None
-    output: Any = None
-    inputs: dict[str, Any] | None = None
-    traceparent: str | None = None
-    at: datetime
-
-
-class Cancel(Struct, frozen=True, kw_only=True):
-    """End the run where it stands; the entity `tags` say in which state it was seen."""
-
-    by: str
-    by_kind: ByKind = "person"
-    via: str | None = None
-    reason: str | None = None
-    tags: frozenset[str] | None = None
-    at: datetime
-
-
-class Retry(Struct, frozen=True, kw_only=True):
-    """Go on from the step that failed; `tags` as above."""
-
-    by: str
-    by_kind: ByKind = "person"
-    via: str | None = None
-    tags: frozenset[str] | None = None
-    at: datetime
-
-
-class Propose(Struct, frozen=True, kw_only=True):
-    """What somebody would decide at a gate, who may not or does not want to."""
-
-    gate: str
-    decision: str
-    by: str
-    by_kind: ByKind = "person"
-    via: str | None = None
-    role: str
-    comment: str | None = None
-    confidence: float | None = None
-    form: dict[str, Any] | None = None
-    digest: str | None = None
-    at: datetime
 
 
 class Failure(Struct, frozen=True, gc=False, kw_only=True):
@@ -110,40 +32,6 @@ class Failure(Struct, frozen=True, gc=False, kw_only=True):
     maybe_sent: bool | None = None
     status_code: int | None = None
     step_id: str | None = None
-
-
-class CallReturned(Struct, frozen=True, kw_only=True):
-    """The tool answered the call of that visit."""
-
-    step_id: str
-    visit: int
-    output: Any
-    signal: Any = None
-    attempts: int = 1
-    at: datetime
-
-
-class CallFailed(Struct, frozen=True, kw_only=True):
-    """The call of that visit failed for good; `unknown` when it may have taken effect."""
-
-    step_id: str
-    visit: int
-    error: Failure
-    unknown: bool = False
-    at: datetime
-
-
-class Elapsed(Struct, frozen=True, kw_only=True):
-    """The wake-up of that visit is due."""
-
-    step_id: str
-    visit: int
-    at: datetime
-
-
-Command = Start | Resume | Cancel | Retry | Propose
-Outcome = CallReturned | CallFailed | Elapsed
-Message = Command | Outcome
 
 
 class EventBase(Struct, frozen=True, gc=False, kw_only=True, tag_field="type"):
@@ -181,7 +69,8 @@ class RunStarted(EventBase, frozen=True, kw_only=True, tag="run_started"):
 class StepEntered(EventBase, frozen=True, kw_only=True, tag="step_entered"):
     """The run came to a step, from another or because somebody had it tried again.
 
-    A join stays `waiting` until each of its branches has come.
+    A join stays `waiting` until each of its branches has come. With `undoes` the step's tool of
+    compensation is called for that visit.
     """
 
     by: str | None = None
@@ -192,6 +81,7 @@ class StepEntered(EventBase, frozen=True, kw_only=True, tag="step_entered"):
     via: str | None = None
     visit: int
     waiting: bool = False
+    undoes: int | UnsetType = UNSET
 
 
 class StepCleared(EventBase, frozen=True, kw_only=True, tag="step_cleared"):
@@ -242,10 +132,17 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
     signals: tuple[str, ...] = ()
     step_id: str
     visit: int
+    policy: GatePolicy | UnsetType = UNSET
+    due_at: datetime | UnsetType = UNSET
+    remind_at: tuple[datetime, ...] | UnsetType = UNSET
 
 
 class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
-    """A human decided, and the gate's visit is closed; `inputs` are those that were missing."""
+    """A human decided; the gate's visit is closed unless the quorum is still `open`.
+
+    `inputs` are those that were missing, `digest` is of what the gate showed. A verdict is `solo`
+    where its giver was the company's only person and the policy asks for more.
+    """
 
     by: str
     comment: str | None = None
@@ -256,6 +153,13 @@ class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
     traceparent: str | None = None
     via: str | None = None
     visit: int
+    verdict_id: str | UnsetType = UNSET
+    digest: str | UnsetType = UNSET
+    code: str | UnsetType = UNSET
+    form: dict[str, Any] | UnsetType = UNSET
+    forms: dict[str, Any] | UnsetType = UNSET
+    open: bool | UnsetType = UNSET
+    solo: bool | UnsetType = UNSET
 
 
 class ProposalMade(EventBase, frozen=True, kw_only=True, tag="proposal_made"):
@@ -284,10 +188,6 @@ class RunEnded(EventBase, frozen=True, kw_only=True, tag="run_ended"):
     was: str | None = None
 
 
-LaterEvent = StepEntered | StepCleared | CallSettled | GateOpened | VerdictGiven | ProposalMade | RunEnded
-Event = RunStarted | LaterEvent
-
-
 class Attribution(Struct, frozen=True):
     """Who an event is by: what the service does by itself is by the autopilot."""
 
@@ -312,54 +212,3 @@ def kind_of(event: EventBase) -> ByKind:
 def kept_kind(kind: ByKind) -> ByKind | UnsetType:
     """A kind as an event keeps it: not at all where `attribution` knows."""
     return UNSET if kind in ("person", "autopilot") else kind
-
-
-def effect_key(run_id: str, step_id: str, visit: int) -> str:
-    """The name of what one visit asks for; also the Idempotency-Key that a connector sends."""
-    return f"{run_id}:{step_id}:{visit}"
-
-
-class Call(Struct, frozen=True):
-    """Send this request, once if it is not `repeatable`, and say what came of it.
-
-    `traceparent` is the W3C trace context of whoever set the run going last.
-    """
-
-    company_id: str
-    run_id: str
-    step_id: str
-    visit: int
-    request: Request
-    repeatable: bool
-    traceparent: str | None = None
-
-    @property
-    def key(self) -> str:
-        """`run:step:visit`."""
-        return effect_key(self.run_id, self.step_id, self.visit)
-
-
-class Wake(Struct, frozen=True):
-    """Send Elapsed to this visit, at once when there is no time."""
-
-    company_id: str
-    run_id: str
-    step_id: str
-    visit: int
-    at: datetime | None = None
-
-    @property
-    def key(self) -> str:
-        """`run:step:visit`."""
-        return effect_key(self.run_id, self.step_id, self.visit)
-
-
-Effect = Call | Wake
-
-
-class Rejected(Struct, frozen=True):
-    """A refused command: the contract's code, a sentence, and extra members."""
-
-    code: str
-    detail: str
-    more: dict[str, Any] = field(default_factory=dict)

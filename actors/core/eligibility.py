@@ -1,0 +1,154 @@
+"""Who may decide at an open gate, which verdicts count, and whether enough people are left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from msgspec import Struct
+
+from actors.core.calls import Connectors, StoredBinding
+from actors.core.gate_policy import EARLIER_GATE
+from actors.core.people.authority import ACTIONS, ByKind, rank, refusal
+from actors.core.people.company import NOBODY, Company, Person
+from actors.core.run import Gate, Run, Verdict, Visit
+from actors.core.template import DENIED, Template
+
+WhyNot = Literal["role", "group", "four_eyes", "machine", "already_decided"]
+
+
+class Decider(Struct, frozen=True):
+    """Who decides, and for whom; the rights are those of `giver` where there is one."""
+
+    person: Person
+    kind: ByKind = "person"
+    giver: Person | None = None
+
+    @property
+    def rights(self) -> Person:
+        """Whose role and groups count."""
+        return self.giver or self.person
+
+    @property
+    def people(self) -> frozenset[str]:
+        """The e-mail addresses of who counts as having decided."""
+        return frozenset((self.person.email, self.rights.email))
+
+
+class Setting(Struct, frozen=True):
+    """What surrounds a run: its template, and the company's connectors and people."""
+
+    template: Template
+    connectors: Connectors
+    company: Company = NOBODY
+
+
+def may(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNot | None:
+    """Why somebody may not decide at an open gate; None who may."""
+    why = _barred(decider, visit, run, setting)
+    if why is None and any(decider.people & one.people for one in _gate(visit).verdicts):
+        return "already_decided"
+    return why
+
+
+def counting(visit: Visit, run: Run, setting: Setting) -> tuple[Verdict, ...]:
+    """The verdicts so far of those who may still decide."""
+    return tuple(one for one in _gate(visit).verdicts if not _barred(_giver(one, setting), visit, run, setting))
+
+
+def settled(verdicts: tuple[Verdict, ...], gate: Gate, company: Company) -> str | None:
+    """The decision that enough verdicts name, denials first; None while the quorum is open."""
+    order = sorted(gate.decisions, key=lambda decision: decision != DENIED)
+    for decision in order:
+        if sum(one.decision == decision for one in verdicts) >= needed(gate, decision, company):
+            return decision
+    return None
+
+
+def needed(gate: Gate, decision: str, company: Company) -> int:
+    """How many verdicts make a decision."""
+    if company.solo:
+        return 1
+    return gate.policy.denials if decision == DENIED else gate.policy.quorum
+
+
+def eligible(visit: Visit, run: Run, setting: Setting) -> int:
+    """How many people can decide, with those whose verdict counts already."""
+    people = setting.company.people.values()
+    return sum(_barred(Decider(one), visit, run, setting) is None for one in people)
+
+
+def blocked(visit: Visit, run: Run, setting: Setting) -> tuple[int, int] | None:
+    """How many approvals a gate needs and how many people can give one, where those are too few."""
+    if not _gate(visit).policy.asks_people:
+        return None
+    enough = 1 if setting.company.solo else _gate(visit).policy.quorum
+    found = eligible(visit, run, setting)
+    return (enough, found) if found < enough else None
+
+
+def excluded(visit: Visit, run: Run, setting: Setting) -> frozenset[str]:
+    """The e-mail addresses of those whom four eyes keep from deciding."""
+    return frozenset(_excluded(visit, run, setting))
+
+
+def _barred(decider: Decider, visit: Visit, run: Run, setting: Setting) -> WhyNot | None:
+    gate, who = _gate(visit), decider.rights
+    if (refused := refusal(who.role, decider.kind, ACTIONS["decide"], gate.role)) is not None:
+        if refused.reason == "machine" or not _escalated(gate, who):
+            return refused.reason
+    elif not (setting.company.solo or _in_group(gate, who) or _escalated(gate, who)):
+        return "group"
+    if gate.policy.four_eyes and not setting.company.solo and decider.people & excluded(visit, run, setting):
+        return "four_eyes"
+    return None
+
+
+def _in_group(gate: Gate, person: Person) -> bool:
+    return not gate.policy.groups or not person.groups.isdisjoint(gate.policy.groups)
+
+
+def _escalated(gate: Gate, person: Person) -> bool:
+    """Whether an escalation lets somebody decide."""
+    return gate.escalated is not None and rank(person.role) >= rank(gate.escalated)
+
+
+def _giver(verdict: Verdict, setting: Setting) -> Decider:
+    """Who gave a verdict, with the rights of today."""
+    company = setting.company
+    giver = None if verdict.on_behalf_of is None else company.person(verdict.on_behalf_of)
+    return Decider(company.person(verdict.by), giver=giver)
+
+
+def _excluded(visit: Visit, run: Run, setting: Setting) -> Iterator[str]:
+    for word in _gate(visit).policy.four_eyes:
+        if word == "starter":
+            yield run.created_by
+        elif word == "template-author" and setting.template.author is not None:
+            yield setting.template.author
+        elif word == "connector-author":
+            yield from _connector_authors(visit, setting)
+        elif word.startswith(EARLIER_GATE):
+            yield from _deciders(run, word.removeprefix(EARLIER_GATE))
+
+
+def _connector_authors(visit: Visit, setting: Setting) -> Iterator[str]:
+    """Who last changed a connector of a tool that an approval can lead to."""
+    for tool in setting.template.tools_ahead(visit.step_id):
+        connector = setting.connectors.get(tool)
+        if isinstance(connector, StoredBinding) and connector.changed_by is not None:
+            yield connector.changed_by
+
+
+def _deciders(run: Run, step_id: str) -> Iterator[str]:
+    for visit in (*run.trace, *run.open):
+        if visit.step_id == step_id:
+            for verdict in () if visit.gate is None else visit.gate.verdicts:
+                yield from verdict.people
+            if visit.verdict is not None:
+                yield from visit.verdict.people
+
+
+def _gate(visit: Visit) -> Gate:
+    assert visit.gate is not None  # noqa: S101 - an open gate is asked about
+    return visit.gate

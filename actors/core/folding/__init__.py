@@ -1,0 +1,1 @@
+"""What events make of visits: the parts of `evolve`."""

@@ -1,0 +1,124 @@
+"""What is said to a run, what then became fact, and what the run asks of the outside.
+
+Commands are imperative and may be refused; outcomes are never refused and may be stale; events are
+facts in the past tense; effects are asked of the outside and derived from the run.
+"""
+
+from actors.core.messages.commands import (
+    CallFailed,
+    CallReturned,
+    Cancel,
+    Command,
+    Deliver,
+    Due,
+    Elapsed,
+    Message,
+    Outcome,
+    Propose,
+    Rejected,
+    Resume,
+    Retry,
+    Review,
+    Start,
+    Withdraw,
+)
+from actors.core.messages.effects import Call, Effect, Wake, effect_key
+from actors.core.messages.events import (
+    AUTOPILOT,
+    CONNECTOR_CHANGED_CODE,
+    OUTCOME_UNKNOWN_CODE,
+    Attribution,
+    CallSettled,
+    EventBase,
+    Failure,
+    GateOpened,
+    ProposalMade,
+    RunEnded,
+    RunStarted,
+    StepCleared,
+    StepEntered,
+    VerdictGiven,
+    attribution,
+    kept_kind,
+    kind_of,
+)
+from actors.core.messages.gate_events import (
+    GateBlocked,
+    GateEscalated,
+    GateExpired,
+    GateReminded,
+    GateRescheduled,
+    GateUnblocked,
+    OpenGateEvent,
+    VerdictWithdrawn,
+)
+from actors.core.messages.wait_events import CompensationBegan, MessageReceived, WaitBegan, WaitEnded
+
+StepEvent = StepEntered | StepCleared | CallSettled | WaitBegan | WaitEnded
+LaterEvent = (
+    StepEvent
+    | GateOpened
+    | VerdictGiven
+    | ProposalMade
+    | GateExpired
+    | OpenGateEvent
+    | MessageReceived
+    | CompensationBegan
+    | RunEnded
+)
+Event = RunStarted | LaterEvent
+
+__all__ = [
+    "AUTOPILOT",
+    "CONNECTOR_CHANGED_CODE",
+    "OUTCOME_UNKNOWN_CODE",
+    "Attribution",
+    "Call",
+    "CallFailed",
+    "CallReturned",
+    "CallSettled",
+    "Cancel",
+    "Command",
+    "CompensationBegan",
+    "Deliver",
+    "Due",
+    "Effect",
+    "Elapsed",
+    "Event",
+    "EventBase",
+    "Failure",
+    "GateBlocked",
+    "GateEscalated",
+    "GateExpired",
+    "GateOpened",
+    "GateReminded",
+    "GateRescheduled",
+    "GateUnblocked",
+    "LaterEvent",
+    "Message",
+    "MessageReceived",
+    "OpenGateEvent",
+    "Outcome",
+    "ProposalMade",
+    "Propose",
+    "Rejected",
+    "Resume",
+    "Retry",
+    "Review",
+    "RunEnded",
+    "RunStarted",
+    "Start",
+    "StepCleared",
+    "StepEntered",
+    "StepEvent",
+    "VerdictGiven",
+    "VerdictWithdrawn",
+    "WaitBegan",
+    "WaitEnded",
+    "Wake",
+    "Withdraw",
+    "attribution",
+    "effect_key",
+    "kept_kind",
+    "kind_of",
+]

@@ -1,0 +1,52 @@
+"""What a run asks of the outside, derived from the run."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from actors.core.calls import Request
+
+
+def effect_key(run_id: str, step_id: str, visit: int) -> str:
+    """The name of what one visit asks for; also the Idempotency-Key that a connector sends."""
+    return f"{run_id}:{step_id}:{visit}"
+
+
+class Call(Struct, frozen=True):
+    """Send this request, once if it is not `repeatable`, and say what came of it.
+
+    `traceparent` is the W3C trace context of whoever set the run going last.
+    """
+
+    company_id: str
+    run_id: str
+    step_id: str
+    visit: int
+    request: Request
+    repeatable: bool
+    traceparent: str | None = None
+
+    @property
+    def key(self) -> str:
+        """`run:step:visit`."""
+        return effect_key(self.run_id, self.step_id, self.visit)
+
+
+class Wake(Struct, frozen=True):
+    """Send Elapsed to this visit, at once when there is no time."""
+
+    company_id: str
+    run_id: str
+    step_id: str
+    visit: int
+    at: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        """`run:step:visit`."""
+        return effect_key(self.run_id, self.step_id, self.visit)
+
+
+Effect = Call | Wake

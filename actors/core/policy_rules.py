@@ -1,0 +1,120 @@
+"""The rules of gate policies, waits, and ways out of failures in a template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import get_args
+
+from msgspec import Struct
+
+from actors.core.gate_policy import EARLIER_GATE, FOUR_EYES, CodeRule, CommentRule, Escalation, GatePolicy
+from actors.core.people.authority import GATE_ROLES
+from actors.core.schedule.durations import duration
+from actors.core.template import APPROVED, DENIED, MESSAGE, TIMEOUT, Node, Template
+
+PEOPLE_MAX = 100
+"""The largest quorum."""
+REMINDERS_MAX = 20
+
+
+class Violation(Struct, frozen=True):
+    """A governance rule that a template breaks, and the node at which it does."""
+
+    rule: str
+    node: str
+    detail: str
+
+    def __str__(self) -> str:
+        """One line for people: the rule, the node, and why."""
+        return f"{self.rule} at {self.node}: {self.detail}"
+
+
+def policy_violations(template: Template) -> Iterator[Violation]:
+    """What is wrong with policies, waits and compensation."""
+    for node in template.nodes:
+        if node.gate:
+            yield from _counted(node, node.policy)
+            yield from _four_eyes(template, node)
+            yield from _verdicts(node, node.policy)
+            yield from _deadline(template, node, node.policy)
+        if node.traits.waits:
+            yield from _wait(template, node)
+        if node.compensate is not None and not node.traits.calls:
+            yield Violation("compensate_refused", node.id, "a task names a tool, an end says true")
+
+
+def _counted(node: Node, policy: GatePolicy) -> Iterator[Violation]:
+    for name, value in (("quorum", policy.quorum), ("denials", policy.denials)):
+        if not 1 <= value <= PEOPLE_MAX:
+            yield Violation("quorum_refused", node.id, f"{name} has to be between 1 and {PEOPLE_MAX}")
+
+
+def _four_eyes(template: Template, node: Node) -> Iterator[Violation]:
+    for word in node.policy.four_eyes:
+        earlier = word.removeprefix(EARLIER_GATE)
+        if earlier != word:
+            if not template.has(earlier) or earlier == node.id or not template.node(earlier).gate:
+                yield Violation("four_eyes_refused", node.id, f"{earlier} is no other gate of this template")
+        elif word not in FOUR_EYES:
+            known = ", ".join((*FOUR_EYES, f"{EARLIER_GATE}<step-id>"))
+            yield Violation("four_eyes_refused", node.id, f"{word} is none of {known}")
+
+
+def _verdicts(node: Node, policy: GatePolicy) -> Iterator[Violation]:
+    if policy.comment not in get_args(CommentRule):
+        yield Violation("comment_refused", node.id, f"comment is one of {', '.join(get_args(CommentRule))}")
+    if policy.code not in get_args(CodeRule):
+        yield Violation("comment_refused", node.id, f"code is one of {', '.join(get_args(CodeRule))}")
+    if policy.code == "required" and not policy.denial_codes:
+        yield Violation("comment_refused", node.id, "a code is required, and there are no denial_codes")
+
+
+def _deadline(template: Template, node: Node, policy: GatePolicy) -> Iterator[Violation]:
+    for text in (policy.deadline, *policy.remind):
+        if text is not None and (why := _no_duration(text)) is not None:
+            yield Violation("deadline_refused", node.id, why)
+    if len(policy.remind) > REMINDERS_MAX:
+        yield Violation("deadline_refused", node.id, f"there are more than {REMINDERS_MAX} reminders")
+    if (policy.deadline is None) != (policy.on_deadline is None):
+        detail = "a deadline says in on_deadline what happens then, and nothing else does"
+        yield Violation("on_deadline_refused", node.id, detail)
+    outcome = policy.on_deadline
+    if isinstance(outcome, Escalation):
+        if outcome.escalate not in GATE_ROLES:
+            yield Violation("on_deadline_refused", node.id, f"{outcome.escalate} is none of {', '.join(GATE_ROLES)}")
+        if outcome.again is not None and (why := _no_duration(outcome.again)) is not None:
+            yield Violation("on_deadline_refused", node.id, why)
+        if (outcome.again is None) != (outcome.then is None):
+            yield Violation("on_deadline_refused", node.id, "again and then stand together")
+        outcome = outcome.then
+    allowed = [one for one in template.decisions(node.id) if one != APPROVED]
+    if outcome is not None and outcome not in allowed:
+        detail = f"a deadline never approves; it may decide {' or '.join(allowed)}"
+        yield Violation("on_deadline_refused", node.id, detail)
+
+
+def _wait(template: Template, node: Node) -> Iterator[Violation]:
+    wait = node.wait
+    asked = () if wait is None else [one for one in (wait.duration, wait.until, wait.message) if one is not None]
+    if wait is None or len(asked) != 1:
+        yield Violation("wait_refused", node.id, "a wait has exactly one of for, until and message")
+        return
+    for text in (wait.duration, wait.within):
+        if text is not None and (why := _no_duration(text)) is not None:
+            yield Violation("deadline_refused", node.id, why)
+    labels = {edge.branch for edge in template.leaving(node.id)}
+    if wait.within is not None and wait.message is None:
+        yield Violation("wait_refused", node.id, "only a wait for a message has within")
+    both = labels == {MESSAGE, TIMEOUT} and wait.within is not None
+    alone = len(template.leaving(node.id)) == 1 and labels <= {None, *([MESSAGE] if wait.message else [])}
+    if labels - {DENIED} and not both and not (alone and wait.within is None):
+        detail = "a message within a time leads on by message and timeout, any other wait by one way"
+        yield Violation("wait_refused", node.id, detail)
+
+
+def _no_duration(text: str) -> str | None:
+    try:
+        duration(text)
+    except ValueError as failed:
+        return str(failed)
+    return None

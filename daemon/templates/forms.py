@@ -1,0 +1,57 @@
+"""The JSON Schema of the form that a gate asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import jsonschema_rs
+
+from actors.core.inputs import pointed
+from daemon.templates.input_schema import ERRORS_MAX, NOT_LINEAR, Validator, nothing_remote
+
+Kind = jsonschema_rs.ValidationErrorKind
+
+
+@dataclass(frozen=True, slots=True)
+class FormSchema:
+    """Finds all that is wrong with a form, in the order of the schema."""
+
+    validator: Validator
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, schema: dict[str, Any]) -> FormSchema:
+        """ValueError when it is no schema of an object, or refers to another."""
+        if schema.get("type") != "object":
+            raise ValueError("a form is of type object")
+        options: dict[str, Any] = {"retriever": nothing_remote, "mask": "the value"}
+        try:
+            found = Validator(schema, pattern_options=jsonschema_rs.RegexOptions(), **options)
+        except ValueError as failed:
+            message = str(failed).partition("\n")[0]
+            raise ValueError(f"{message}, or {NOT_LINEAR}") from failed
+        members = schema.get("properties")
+        return cls(found, tuple(members) if isinstance(members, dict) else ())
+
+    def errors(self, values: dict[str, Any]) -> list[tuple[str, str]]:
+        """A pointer below the form and a sentence for each finding."""
+        found = [one for error in islice(self.validator.iter_errors(values), ERRORS_MAX) for one in _said(error)]
+        return sorted(found, key=lambda one: self._place(one[0]))
+
+    def _place(self, where: str) -> int:
+        name = where.split("/")[1] if where else ""
+        return self.names.index(name) if name in self.names else len(self.names)
+
+
+def _said(error: jsonschema_rs.ValidationError) -> Iterator[tuple[str, str]]:
+    where, kind = "".join(pointed(str(part)) for part in error.instance_path), error.kind
+    if isinstance(kind, Kind.Required):
+        yield where + pointed(kind.property), "is missing"
+    elif isinstance(kind, Kind.AdditionalProperties):
+        for name in kind.unexpected:
+            yield where + pointed(name), "is not asked for"
+    else:
+        yield where, error.message
