@@ -13,6 +13,8 @@ from actors.core.messages import (
     CallFailed,
     CallReturned,
     Cancel,
+    Deliver,
+    Due,
     Elapsed,
     Event,
     Failure,
@@ -21,8 +23,11 @@ from actors.core.messages import (
     Rejected,
     Resume,
     Retry,
+    Review,
     Start,
+    Withdraw,
 )
+from actors.core.people.company import NOBODY, Company
 from actors.core.run import Gate, Run, Visit
 from actors.core.template import Template
 
@@ -54,6 +59,8 @@ class Conversation:
     last: Step | Rejected | None = None
     minutes: int = 0
     state: Run | None = None
+    company: Company = NOBODY
+    passed: timedelta = timedelta()
 
     @property
     def run(self) -> Run:
@@ -62,11 +69,11 @@ class Conversation:
 
     @property
     def at(self) -> datetime:
-        return MORNING + timedelta(minutes=self.minutes)
+        return MORNING + timedelta(minutes=self.minutes) + self.passed
 
     def say(self, message: Message) -> Step | Rejected:
         """Let the run decide on a message, and keep what came of it."""
-        done = step(self.state, message, self.template, self.connectors, self.steps_max)
+        done = step(self.state, message, self.template, self.connectors, self.steps_max, company=self.company)
         if isinstance(done, Step):
             self.state = done.run
             self.history.extend(done.events)
@@ -90,17 +97,34 @@ class Conversation:
         versions: set[int] | set[str] | None = None,
         output: Any = None,
         inputs: dict[str, Any] | None = None,
+        **brought: Any,
     ) -> Step | Rejected:
         tags = None if versions is None else frozenset(map(str, versions))
-        said: Any = {"digest": digest, "tags": tags, "output": output, "comment": comment, "inputs": inputs}
+        said: Any = {"digest": digest, "tags": tags, "output": output, "comment": comment, "inputs": inputs, **brought}
         return self.say(Resume(gate=gate, decision=decision, by=by, role=role, **said, **self._told))
 
     def propose(self, gate: str, decision: str = "approved", *, by: str = "robot", **said: Any) -> Step | Rejected:
         who = {"by_kind": "agent", "role": "member"} | said
         return self.say(Propose(gate=gate, decision=decision, by=by, **who, **self._told))
 
-    def cancel(self, reason: str | None = None) -> Step | Rejected:
-        return self.say(Cancel(by="ann", reason=reason, **self._told))
+    def withdraw(self, gate: str, *, by: str = "bob") -> Step | Rejected:
+        return self.say(Withdraw(gate=gate, by=by, **self._told))
+
+    def deliver(self, name: str, payload: Any = None) -> Step | Rejected:
+        return self.say(Deliver(name=name, payload=payload, by="intake", by_kind="service", **self._told))
+
+    def due(self, after: timedelta = timedelta()) -> Step | Rejected:
+        """Let time pass, and say that something may be due."""
+        self.passed += after
+        return self.say(Due(**self._told))
+
+    def review(self, company: Company) -> Step | Rejected:
+        """Change the company, and say so."""
+        self.company = company
+        return self.say(Review(**self._told))
+
+    def cancel(self, reason: str | None = None, *, compensate: bool = False) -> Step | Rejected:
+        return self.say(Cancel(by="ann", reason=reason, compensate=compensate, **self._told))
 
     def retry(self) -> Step | Rejected:
         return self.say(Retry(by="ann", **self._told))

@@ -10,16 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from actors.core.calls import Connector
+from actors.core.gate_policy import GatePolicy
 from actors.core.template import (
     Condition,
     ConditionFailed,
     DryRun,
     Edge,
+    Form,
     Node,
     OutputCondition,
     Template,
     Tier,
     ToolEffect,
+    Wait,
 )
 
 Facts = dict[str, Any]
@@ -83,20 +86,28 @@ def task(
     dry_run: tuple[DryRun, ...] = (),
     signal_when: OutputCondition | None = None,
     role: str | None = None,
+    compensate: str | None = None,
 ) -> Node:
     """A task whose tool has the name of the step unless another is given."""
     how: dict[str, Any] = {"needs": needs, "dry_run": dry_run, "signal_when": signal_when, "role": role}
+    how["compensate"] = compensate
     return Node(step_id, "task", label(step_id), tier, None, tool or step_id, effect, **how)
 
 
-def gate(step_id: str, tier: Tier = "high", role: str | None = None) -> Node:
-    """A human sign-off."""
-    return Node(step_id, "gate", label(step_id), tier, role=role)
+def gate(step_id: str, tier: Tier = "high", role: str | None = None, form: Form | None = None, **policy: Any) -> Node:
+    """A human sign-off with a policy."""
+    asked = GatePolicy(role=role or "manager", **policy)
+    return Node(step_id, "gate", label(step_id), tier, role=role, policy=asked, form=form)
 
 
-def choice(step_id: str, tier: Tier = "low") -> Node:
+def choice(step_id: str, tier: Tier = "low", **policy: Any) -> Node:
     """An exclusive gateway: a human's choice when the tier is high or critical."""
-    return Node(step_id, "gateway", label(step_id), tier, "exclusive")
+    return Node(step_id, "gateway", label(step_id), tier, "exclusive", policy=GatePolicy(**policy))
+
+
+def wait(step_id: str, **what: Any) -> Node:
+    """A step that waits for a `duration`, `until` a time, or for a `message` `within` one."""
+    return Node(step_id, "wait", label(step_id), wait=Wait(**what))
 
 
 def parallel(step_id: str) -> Node:
@@ -104,9 +115,9 @@ def parallel(step_id: str) -> Node:
     return Node(step_id, "gateway", label(step_id), flow="parallel")
 
 
-def end(step_id: str = "end", outcome: str = "done") -> Node:
+def end(step_id: str = "end", outcome: str = "done", *, compensates: bool = False) -> Node:
     """An end of the process."""
-    return Node(step_id, "end", label(step_id), outcome=outcome)
+    return Node(step_id, "end", label(step_id), outcome=outcome, compensates=compensates)
 
 
 def label(step_id: str) -> str:

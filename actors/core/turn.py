@@ -10,12 +10,12 @@ from msgspec import UNSET
 
 from actors.core.approvals import Standing, changed_gates, standing, stands, tag
 from actors.core.calls import Connectors, Missing, Request, prepare, sendable
-from actors.core.eligibility import Setting, blocked
+from actors.core.eligibility import Setting, blocked, counting
 from actors.core.evolve import evolve
 from actors.core.folding.visits import visit_of
 from actors.core.gate_policy import PLAIN, due
 from actors.core.governance import Held, resolve
-from actors.core.messages import Event, GateBlocked, GateOpened, GateUnblocked, LaterEvent
+from actors.core.messages import Event, GateBlocked, GateOpened, GateUnblocked, LaterEvent, VerdictWithdrawn
 from actors.core.people.company import Company
 from actors.core.run import Run, Visit
 from actors.core.template import Node, Template
@@ -117,6 +117,23 @@ class Turn:
         if policy.asks_people:
             review(self, visit_of(self.run, opened))
         return visit_of(self.run, opened)
+
+
+def lapse(turn: Turn, visit: Visit) -> None:
+    """Take back the verdicts of those who may decide no more."""
+    assert visit.gate is not None  # noqa: S101 - it is open
+    counts = counting(visit, turn.run, turn.setting)
+    for one in visit.gate.verdicts:
+        if one not in counts:
+            turn.emit(
+                VerdictWithdrawn(
+                    at=turn.at,
+                    step_id=visit.step_id,
+                    visit=visit.visit,
+                    giver=one.by,
+                    verdict_id=one.verdict_id or UNSET,
+                )
+            )
 
 
 def review(turn: Turn, visit: Visit) -> None:

@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field
 
 from daemon.contract.base import Response
 from daemon.contract.runs import ByKind, Call, Failure, Gate, PlannedCall, Status
-from daemon.contract.templates import Kind, Tier
+from daemon.contract.templates import GatePolicy, Kind, Tier
 
 EventType = Literal[
     "run_started",
@@ -20,6 +20,17 @@ EventType = Literal[
     "gate_opened",
     "verdict_given",
     "proposal_made",
+    "verdict_withdrawn",
+    "gate_reminded",
+    "gate_escalated",
+    "gate_expired",
+    "gate_rescheduled",
+    "gate_blocked",
+    "gate_unblocked",
+    "wait_began",
+    "wait_ended",
+    "message_received",
+    "compensation_began",
     "run_ended",
 ]
 EVENT_TYPES: Mapping[str, str] = {
@@ -30,6 +41,17 @@ EVENT_TYPES: Mapping[str, str] = {
     "gate_opened": "A run waits for a human at a gate",
     "verdict_given": "A human decided at a gate",
     "proposal_made": "A person or machine proposed a decision at a gate",
+    "verdict_withdrawn": "A human took a verdict back while the quorum was open",
+    "gate_reminded": "A reminder of an open gate was due",
+    "gate_escalated": "A deadline passed, and people of another role may decide, too",
+    "gate_expired": "A deadline closed a gate",
+    "gate_rescheduled": "A changed calendar moved the deadline of a gate",
+    "gate_blocked": "Too few people can close a gate",
+    "gate_unblocked": "Enough people can close a gate again",
+    "wait_began": "A step waits for a time or a message",
+    "wait_ended": "A step has waited: the time has come, or the message",
+    "message_received": "A message was delivered to a run",
+    "compensation_began": "What a run did is undone before it ends",
     "run_ended": "A run completed, failed or was cancelled",
 }
 
@@ -81,6 +103,25 @@ class Event(Response):
     traceparent: str | None = None
     inputs: dict[str, Any] | None = None
     auto_resolve: bool | None = None
+    policy: GatePolicy | None = None
+    due_at: datetime | None = None
+    remind_at: tuple[datetime, ...] | None = None
+    left: tuple[datetime, ...] | None = None
+    verdict_id: str | None = None
+    code: str | None = None
+    forms: dict[str, Any] | None = None
+    open: bool | None = Field(None, description="The quorum is still open.")
+    solo: bool | None = None
+    giver: str | None = Field(None, description="Whose verdict counts no more.")
+    to: str | None = None
+    needed: int | None = None
+    eligible: int | None = None
+    undoes: int | None = None
+    until: datetime | None = None
+    message: str | None = None
+    how: str | None = None
+    name: str | None = None
+    payload: Any = None
 
 
 class CompanyEvent(Response):

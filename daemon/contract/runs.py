@@ -9,18 +9,26 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator
 
 from daemon.contract.base import Request, Response, example
-from daemon.contract.templates import Kind, Tier
+from daemon.contract.templates import GatePolicy, Kind, Tier
 from daemon.contract.text import Remark
 
 DONE = "done"
 FORM_BYTES_MAX = 8 * 1024
-STATUSES = ("executing", "parked", "completed", "failed", "cancelled")
+PAYLOAD_BYTES_MAX = 64 * 1024
+STATUSES = ("executing", "waiting", "parked", "compensating", "completed", "failed", "cancelled")
 TRACE_STATUSES = ("waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled")
 Status = Annotated[str, Field(json_schema_extra={"enum": [*STATUSES]})]
 TraceStatus = Annotated[str, Field(json_schema_extra={"enum": [*TRACE_STATUSES]})]
 BY_KINDS = ("person", "service", "agent", "autopilot", "deadline")
 ByKind = Annotated[str, Field(json_schema_extra={"enum": [*BY_KINDS]})]
 Mode = Annotated[str, Field(json_schema_extra={"enum": ["shadow", "live"]})]
+
+
+def bounded_form(value: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A form; ValueError for a large one."""
+    if value is not None and len(json.dumps(value).encode()) > FORM_BYTES_MAX:
+        raise ValueError(f"takes more than {FORM_BYTES_MAX} bytes")
+    return value
 
 
 class StartRun(Request):
@@ -50,6 +58,14 @@ class ResumeRun(Request):
     digest: str | None = Field(None, max_length=200)
     output: Any = None
     inputs: dict[str, Any] | None = Field(None, description="Of what the gate names in `missing`.")
+    form: dict[str, Any] | None = Field(None, description="What the gate's policy asks for with an approval.")
+    code: str | None = Field(None, max_length=200, description="One of the policy's codes, with a denial.")
+    on_behalf_of: str | None = Field(None, max_length=64, description="The member who delegated the decision.")
+
+    @field_validator("form")
+    @classmethod
+    def _form(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+        return bounded_form(value)
 
     @field_validator("output")
     @classmethod
@@ -76,17 +92,32 @@ class ProposeDecision(Request):
     @field_validator("form")
     @classmethod
     def _form(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
-        if value is not None and len(json.dumps(value).encode()) > FORM_BYTES_MAX:
-            raise ValueError(f"takes more than {FORM_BYTES_MAX} bytes")
-        return value
+        return bounded_form(value)
 
 
 class CancelRun(Request):
-    """Why a run is cancelled."""
+    """Why a run is cancelled, and whether what it did is undone first."""
 
-    model_config = example({"reason": "sent by mistake"})
+    model_config = example({"reason": "sent by mistake", "compensate": True})
 
     reason: Remark | None = None
+    compensate: bool = Field(default=False, description="Call the tools of compensation in reverse order.")
+
+
+class DeliverMessage(Request):
+    """A message for a run; a step that waits for this name takes it."""
+
+    model_config = example({"name": "documents-received", "payload": {"pages": 12}})
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9-]{0,63}$")
+    payload: Any = Field(None, description=f"At most {PAYLOAD_BYTES_MAX} bytes of JSON.")
+
+    @field_validator("payload")
+    @classmethod
+    def _payload(cls, value: Any) -> Any:
+        if value is not None and len(json.dumps(value).encode()) > PAYLOAD_BYTES_MAX:
+            raise ValueError(f"takes more than {PAYLOAD_BYTES_MAX} bytes")
+        return value
 
 
 class Pin(Response):
@@ -156,10 +187,41 @@ class Proposal(Response):
     at: datetime
 
 
+class Verdict(Response):
+    """What a human decided; `solo` where the company's only person did alone."""
+
+    decision: str
+    by: str
+    at: datetime
+    comment: str | None = None
+    inputs: dict[str, Any] | None = None
+    by_kind: ByKind = "person"
+    on_behalf_of: str | None = None
+    verdict_id: str | None = None
+    code: str | None = None
+    form: dict[str, Any] | None = None
+    solo: bool = False
+
+
+class Escalated(Response):
+    """Since when people of a role may decide, too."""
+
+    to: str
+    at: datetime
+
+
+class Blocked(Response):
+    """Too few people can close the gate."""
+
+    needed: int
+    eligible: int
+
+
 class Gate(Response):
     """What a human is asked.
 
     A verdict names `step_id` as `gate`; with `digest` it is refused if anything has changed.
+    `verdicts` are those so far, where the policy asks for several.
     """
 
     step_id: str
@@ -177,18 +239,12 @@ class Gate(Response):
     effect: Call | None = None
     effects: tuple[PlannedCall, ...] = ()
     proposals: tuple[Proposal, ...] = ()
-
-
-class Verdict(Response):
-    """What a human decided."""
-
-    decision: str
-    by: str
-    at: datetime
-    comment: str | None = None
-    inputs: dict[str, Any] | None = None
-    by_kind: ByKind = "person"
-    on_behalf_of: str | None = None
+    policy: GatePolicy = Field(default_factory=GatePolicy)
+    verdicts: tuple[Verdict, ...] = ()
+    due_at: datetime | None = None
+    remind_at: tuple[datetime, ...] = ()
+    escalation: Escalated | None = None
+    blocked: Blocked | None = None
 
 
 class Failure(Response):
@@ -203,8 +259,16 @@ class Failure(Response):
     maybe_sent: bool | None = None
 
 
+class Waiting(Response):
+    """What a step waits for, and since when."""
+
+    since: datetime
+    until: datetime | None = None
+    message: str | None = None
+
+
 class TraceEntry(Response):
-    """One entry of a run into a step."""
+    """One entry of a run into a step; with `undoes` it undoes that visit of the step."""
 
     step_id: str
     visit: int
@@ -222,6 +286,8 @@ class TraceEntry(Response):
     output: Any = None
     attempts: int = 0
     error: Failure | None = None
+    wait: Waiting | None = None
+    undoes: int | None = None
 
 
 class End(Response):

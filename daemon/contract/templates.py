@@ -9,7 +9,7 @@ from pydantic import Field
 from daemon.contract.base import Response
 
 # Words that a newer service may add to are strings for the client, and listed in the contract.
-Kind = Annotated[str, Field(json_schema_extra={"enum": ["task", "gate", "gateway", "end"]})]
+Kind = Annotated[str, Field(json_schema_extra={"enum": ["task", "gate", "gateway", "wait", "end"]})]
 Tier = Annotated[str, Field(json_schema_extra={"enum": ["low", "medium", "high", "critical"]})]
 Effect = Annotated[str, Field(json_schema_extra={"enum": ["read", "reversible", "irreversible"]})]
 Flow = Annotated[str, Field(json_schema_extra={"enum": ["exclusive", "parallel"]})]
@@ -34,6 +34,43 @@ class TemplateDetail(Template):
     inputs: dict[str, Any]
 
 
+class Escalation(Response):
+    """At the deadline people of a role may decide, too; `again` later `then` is decided."""
+
+    escalate: str
+    again: str | None = None
+    then: str | None = None
+
+
+class GatePolicy(Response):
+    """Who decides at a gate, how many, by when, and what a verdict has to bring.
+
+    Durations are ISO 8601 and count from the opening of the gate; `P3BD` is three business days.
+    """
+
+    role: str = "manager"
+    groups: tuple[str, ...] = ()
+    quorum: int = 1
+    denials: int = 1
+    four_eyes: tuple[str, ...] = ()
+    comment: Annotated[str, Field(json_schema_extra={"enum": ["optional", "on-denial", "always"]})] = "optional"
+    denial_codes: tuple[str, ...] = ()
+    code: Annotated[str, Field(json_schema_extra={"enum": ["optional", "required"]})] = "optional"
+    form: dict[str, Any] | None = Field(None, description="The JSON Schema of the form.")
+    deadline: str | None = None
+    remind: tuple[str, ...] = ()
+    on_deadline: str | Escalation | None = None
+
+
+class Wait(Response):
+    """What a step waits for."""
+
+    duration: str | None = None
+    until: str | None = None
+    message: str | None = None
+    within: str | None = None
+
+
 class Node(Response):
     """A step of a template with its governance."""
 
@@ -49,6 +86,10 @@ class Node(Response):
     flow: Flow | None = None
     outcome: str | None = None
     signal_when: str | None = None
+    policy: GatePolicy | None = Field(None, description="Where a human always decides.")
+    wait: Wait | None = None
+    compensate: str | None = Field(None, description="The tool that undoes a task.")
+    compensates: bool = Field(default=False, description="Whether all is undone at this end.")
 
 
 class Edge(Response):

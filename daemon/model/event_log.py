@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from msgspec import UNSET
 from msgspec.structs import asdict
 
 from actors.core.calls import shown, shown_plan
@@ -95,7 +96,7 @@ class EventLog(Protocol):
 
 
 def shown_event(seq: int, event: Event) -> dict[str, Any]:
-    found = asdict(event)
+    found = {name: value for name, value in asdict(event).items() if value is not UNSET}
     if "request" in found:
         found["request"] = shown(found["request"])
     if found.get("effects") is not None:

@@ -21,7 +21,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from actors.core.calls import Request
 from actors.core.folding.visits import visit_of
-from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, RunEnded, VerdictGiven
+from actors.core.messages import OUTCOME_UNKNOWN_CODE, CallSettled, Event, GateBlocked, RunEnded, VerdictGiven
 from actors.core.run import Run, Visit
 from actors.ports import StoreFailed
 from daemon.observability.open_gates import OpenGates
@@ -101,6 +101,7 @@ class Metrics:
         self._messages = self._gauge("penstock_mailbox_messages", "Messages waiting in all mailboxes.")
         self._depth_max = self._gauge("penstock_mailbox_depth_max", "Messages waiting in the fullest mailbox.")
         self._in_flight = self._gauge("penstock_calls_in_flight", "Connector calls in flight or queued.")
+        self._blocked = self._counter("penstock_gates_blocked", "Gates found with too few people.", "vertical")
         self._open = self._gauge("penstock_gates_open", "Gates waiting for a human.", "vertical")
         self._age_s = self._gauge("penstock_gate_age_seconds_max", "Age of the oldest open gate.", "vertical")
         self._unsealed = self._gauge("penstock_audit_unsealed_commits", "Commits not covered by a checkpoint yet.")
@@ -122,6 +123,8 @@ class Metrics:
                     self._call_settled(run, event)
                 case VerdictGiven():
                     self._verdict_given(run, event)
+                case GateBlocked():
+                    self._blocked.labels(run.vertical).inc()
                 case RunEnded():
                     self._ended.labels(run.vertical, event.status).inc()
                 case _:
@@ -135,7 +138,7 @@ class Metrics:
 
     def _verdict_given(self, run: Run, event: VerdictGiven) -> None:
         gate = visit_of(run, event).gate
-        if gate is not None:
+        if gate is not None and event.open is not True:
             self._decision_s.labels(run.vertical).observe(max(0.0, (event.at - gate.opened_at).total_seconds()))
 
     def batch(self, size: int, seconds: float) -> None:

@@ -34,6 +34,7 @@ PATH: Mapping[str, Any] = {
     "key_id": _string("The id of an API key", format="uuid"),
     "run_id": _string("The id of a run", format="uuid"),
     "name": _string("The name of a group", pattern=f"^{GROUP_NAME}$"),
+    "step_id": _string("The step at which a run is parked", minLength=1),
     "session_id": _string("The id of a session", format="uuid"),
     "tool_id": _string("The tool that a template names", pattern=f"^{TOOL_ID.pattern}$"),
     "vertical": _string("The name of a template", minLength=1),

@@ -46,6 +46,8 @@ _STATUS = {
     "conflict": (409, "Conflict"),
     "not_cancellable": (409, "Not cancellable"),
     "not_retryable": (409, "Not retryable"),
+    "already_decided": (409, "Already decided"),
+    "run_ended": (409, "Run ended"),
     "reset_expired": (410, "Reset expired"),
     "invitation_expired": (410, "Invitation expired"),
     "stale": (412, "Stale"),

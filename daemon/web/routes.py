@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from daemon.web.resources import accounts, audit, connectors, events, health, runs, sessions, templates, webhooks
+from daemon.web.resources import (
+    accounts,
+    audit,
+    connectors,
+    decisions,
+    events,
+    health,
+    runs,
+    sessions,
+    templates,
+    webhooks,
+)
 from daemon.web.resources.people import api_keys, joining, members, passwords, policies, second_factors, single_sign_on
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
@@ -42,10 +53,12 @@ ROUTES = (
     ("GET", "/process-templates/{vertical}", templates.get_template),
     ("GET", "/process-templates/{vertical}/canvas", templates.get_canvas),
     ("GET", "/process-runs/{run_id}", runs.get_run),
-    ("POST", "/process-runs/{run_id}/resume", runs.resume_run),
+    ("POST", "/process-runs/{run_id}/resume", decisions.resume_run),
     ("POST", "/process-runs/", runs.start_run),
     ("GET", "/process-runs/", runs.list_runs),
-    ("POST", "/process-runs/{run_id}/proposals", runs.propose_decision),
+    ("POST", "/process-runs/{run_id}/proposals", decisions.propose_decision),
+    ("DELETE", "/process-runs/{run_id}/gates/{step_id}/verdict", decisions.withdraw_verdict),
+    ("POST", "/process-runs/{run_id}/messages", runs.deliver_message),
     ("POST", "/process-runs/{run_id}/cancel", runs.cancel_run),
     ("POST", "/process-runs/{run_id}/retry", runs.retry_run),
     ("GET", "/process-runs/{run_id}/events", events.list_run_events),

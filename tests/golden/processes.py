@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from actors.core.gate_policy import Escalation
 from actors.core.template import DryRun
-from tests.processes import MATCHED, above, choice, end, gate, parallel, process, task
+from tests.processes import MATCHED, above, choice, end, gate, parallel, process, task, wait
 
 HIT = DryRun({"match": "exact"}, when=above("score", 90))
+ESCALATION = Escalation("admin", "PT24H", "denied")
 CLEAN = DryRun({"match": "none"})
 
 PROCESSES = {
@@ -35,6 +37,43 @@ PROCESSES = {
                 size -[small]-> opened
                 bsa-gate -[SAR signed]-> reported""",
         when={"large": above("amount", 10_000)},
+    ),
+    "invoice": process(
+        gate(
+            "signatures",
+            quorum=2,
+            groups=("finance",),
+            four_eyes=("starter",),
+            comment="on-denial",
+            denial_codes=("duplicate", "wrong-amount"),
+            code="required",
+        ),
+        task("pay", "medium", "irreversible"),
+        end(outcome="paid"),
+        ways="signatures -> pay -> end",
+    ),
+    "appeal": process(
+        gate("first", deadline="PT72H", remind=("PT24H", "PT48H"), on_deadline=ESCALATION),
+        task("letter"),
+        end(outcome="covered"),
+        gate("second", four_eyes=("gate:first",), deadline="P3BD", on_deadline="denied"),
+        end("refused", "refused"),
+        ways="first -> letter -> end\nfirst -[denied]-> second -> end\nsecond -[denied]-> refused",
+    ),
+    "claim": process(
+        wait("documents", message="documents-received", within="P30D"),
+        wait("pause", duration="P3BD"),
+        task("reserve", "low", "reversible", compensate="release"),
+        task("charge", "low", "reversible", compensate="refund"),
+        gate("close"),
+        end(outcome="settled"),
+        end("undone", "undone", compensates=True),
+        end("late", "no documents"),
+        end("broken", "charged nothing"),
+        ways="""documents -[message]-> pause -> reserve -> charge -> close -> end
+                documents -[timeout]-> late
+                charge -[error]-> broken
+                close -[denied]-> undone""",
     ),
     "contract": process(
         parallel("fork"),

@@ -6,16 +6,27 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any, assert_never
+
+from msgspec.structs import replace
 
 from actors.core.calls import Request
 from actors.core.messages import (
     Call,
     CallSettled,
+    CompensationBegan,
     Effect,
     Event,
+    GateBlocked,
+    GateEscalated,
+    GateExpired,
     GateOpened,
+    GateReminded,
+    GateRescheduled,
+    MessageReceived,
     ProposalMade,
     Rejected,
     RunEnded,
@@ -23,9 +34,14 @@ from actors.core.messages import (
     StepCleared,
     StepEntered,
     VerdictGiven,
+    VerdictWithdrawn,
+    WaitBegan,
+    WaitEnded,
 )
+from actors.core.people.company import Delegation, Person
+from actors.core.schedule.durations import duration
 from actors.core.template import Node, Template
-from tests.conversations import Conversation
+from tests.conversations import MORNING, Conversation
 from tests.golden.processes import PROCESSES
 from tests.processes import connector
 
@@ -45,6 +61,9 @@ def transcript(scenario: str) -> str:
             case "*" if talk is not None:
                 bind(talk, rest)
                 lines += [line] if lines[-1].startswith("*") else ["", line]
+            case "@" if talk is not None:
+                employ(talk, rest)
+                lines += [line] if lines[-1].startswith("@") else ["", line]
             case ">" if talk is not None:
                 lines += ["", line, *answered(talk, rest)]
             case _:
@@ -81,6 +100,28 @@ def bind(talk: Conversation, text: str) -> None:
     talk.connectors[tool] = connector(tool, 1 if known is None else known.version + 1, **how)
 
 
+def employ(talk: Conversation, text: str) -> None:
+    """A member of the company, as `ann role=owner groups=finance,board`; `solo` or a delegation."""
+    (name, *rest), how = words(text)
+    company = talk.company
+    if name == "solo":
+        talk.company = replace(company, solo=True)
+    elif name == "delegation":
+        giver, to = rest
+        given = Delegation(giver, to, MORNING, MORNING + timedelta(days=30))
+        talk.company = replace(company, delegations=(*company.delegations, given))
+    elif name == "holiday":
+        holidays = company.calendar.holidays | {date.fromisoformat(rest[0])}
+        talk.company = replace(company, calendar=replace(company.calendar, holidays=holidays))
+    elif name == "left":
+        people = {one: person for one, person in company.people.items() if one != rest[0]}
+        talk.company = replace(company, people=people)
+    else:
+        groups = frozenset(filter(None, str(how.get("groups", "")).split(",")))
+        person = Person(name, name, str(how["role"]), groups)
+        talk.company = replace(company, people={**company.people, name: person}, solo=False)
+
+
 def answered(talk: Conversation, text: str) -> Iterator[str]:
     """Say it to the run; the events that followed, a refusal, how the run stands and what it
     wants.
@@ -89,7 +130,7 @@ def answered(talk: Conversation, text: str) -> Iterator[str]:
     if isinstance(done, Rejected):
         yield f"    refused: {done.code}. {done.detail}"
         return
-    yield from (f"    {event.type:<14}{written(event)}" for event in done.events)
+    yield from (f"    {event.type:<13} {written(event)}" for event in done.events)
     if done.rejected is not None:
         yield f"    refused: {done.rejected.code}. {done.rejected.detail}"
     if not done.events:
@@ -100,30 +141,44 @@ def answered(talk: Conversation, text: str) -> Iterator[str]:
 
 def said(talk: Conversation, text: str) -> Any:
     (verb, *plain), named = words(text)
-    step_id, _, visit = (plain[0] if plain else "").partition(":")
-    match verb:
-        case "start":
-            auto = named.pop("auto_resolve", True)
-            return talk.start(named, auto=auto).last
-        case "resume":
-            opened = [event for event in talk.history if isinstance(event, GateOpened) and event.step_id == step_id]
-            seen = named.pop("seen", None)
-            return talk.resume(*plain, digest=None if seen is None else opened[seen - 1].digest, **named)
-        case "propose":
-            return talk.propose(*plain, **named)
-        case "returned":
-            signal = named.pop("signal", None)
-            return talk.returned(step_id, int(visit), named, signal)
-        case "failed" | "lost":
-            return talk.failed(step_id, int(visit), unknown=verb == "lost")
-        case "elapsed":
-            return talk.elapsed(step_id, int(visit))
-        case "retry":
-            return talk.retry()
-        case "cancel":
-            return talk.cancel(named.get("reason"))
-        case _:
-            raise AssertionError(f"nobody says {verb} to a run")
+    return SAYINGS[verb](talk, plain, named)
+
+
+def start(talk: Conversation, _: list[str], named: dict[str, Any]) -> Any:
+    auto = named.pop("auto_resolve", True)
+    return talk.start(named, auto=auto).last
+
+
+def resume(talk: Conversation, plain: list[str], named: dict[str, Any]) -> Any:
+    opened = [event for event in talk.history if isinstance(event, GateOpened) and event.step_id == plain[0]]
+    seen = named.pop("seen", None)
+    return talk.resume(*plain, digest=None if seen is None else opened[seen - 1].digest, **named)
+
+
+def settled(verb: str, talk: Conversation, plain: list[str], named: dict[str, Any]) -> Any:
+    step_id, _, visit = plain[0].partition(":")
+    if verb == "returned":
+        signal = named.pop("signal", None)
+        return talk.returned(step_id, int(visit), named, signal)
+    return talk.failed(step_id, int(visit), unknown=verb == "lost")
+
+
+SAYINGS: dict[str, Callable[[Conversation, list[str], dict[str, Any]], Any]] = {
+    "start": start,
+    "resume": resume,
+    "propose": lambda talk, plain, named: talk.propose(*plain, **named),
+    "withdraw": lambda talk, plain, named: talk.withdraw(*plain, **named),
+    "message": lambda talk, plain, named: talk.deliver(plain[0], named or None),
+    "due": lambda talk, plain, _: talk.due(duration(plain[0]).exact if plain else timedelta()),
+    "review": lambda talk, _plain, _named: talk.review(talk.company),
+    "returned": partial(settled, "returned"),
+    "failed": partial(settled, "failed"),
+    "lost": partial(settled, "lost"),
+    "elapsed": lambda talk, plain, _: talk.elapsed(plain[0].partition(":")[0], int(plain[0].partition(":")[2])),
+    "retry": lambda talk, _plain, _named: talk.retry(),
+    "cancel": lambda talk, _, named: talk.cancel(named.get("reason"), compensate=bool(named.get("compensate"))),
+}
+"""What may be said to a run."""
 
 
 # ---------------------------------------------------------------------------------------- writing
@@ -147,9 +202,14 @@ def about(node: Node) -> str:
         case "task":
             return f"task, {node.tier}, {node.effect}"
         case "gate":
-            return f"gate for a {node.role}" if node.role else "gate"
+            who = f"gate for a {node.role}" if node.role else "gate"
+            return f"{who}, {node.policy.quorum} people" if node.policy.quorum > 1 else who
         case "gateway":
             return f"{node.flow} gateway" + (", human" if node.gate else "")
+        case "wait":
+            wait = node.wait
+            asked = None if wait is None else wait.duration or wait.message or (wait.until and wait.until.text)
+            return f"wait, {asked}"
         case "end":
             return f"end, {node.outcome}"
         case _:
@@ -164,11 +224,15 @@ def written(event: Event) -> str:
             return f"by {event.by} with {text(event.inputs)}{waits}"
         case RunEnded():
             return ", ".join(filter(None, [event.status, event.outcome, event.by and f"by {event.by}", event.reason]))
+        case MessageReceived():
+            return f"{event.name} by {event.by} {text(event.payload)}"
+        case CompensationBegan():
+            return f"before the run is {event.status}"
         case _:
             return f"{event.step_id}:{event.visit} {detail(event)}".rstrip()
 
 
-def detail(event: StepEntered | StepCleared | CallSettled | GateOpened | VerdictGiven | ProposalMade) -> str:
+def detail(event: Any) -> str:
     match event:
         case StepEntered():
             came = f"from {event.source}" if event.source else ""
@@ -184,9 +248,34 @@ def detail(event: StepEntered | StepCleared | CallSettled | GateOpened | Verdict
         case ProposalMade():
             return f"{event.decision} proposed by {event.by}"
         case VerdictGiven():
-            return f"{event.decision} by {event.by}" + (f': "{event.comment}"' if event.comment else "")
+            left = ", the quorum is open" if event.open is True else ""
+            return f"{event.decision} by {event.by}{left}" + (f': "{event.comment}"' if event.comment else "")
         case _:
-            assert_never(event)
+            return later(event)
+
+
+def later(event: Any) -> str:
+    """What is said of an open gate and of a wait."""
+    match event:
+        case VerdictWithdrawn():
+            return f"that of {event.giver} by {event.by}"
+        case GateReminded():
+            return f"{len(event.left)} reminders left"
+        case GateEscalated():
+            return f"to {event.to}"
+        case GateRescheduled():
+            return f"to {event.due_at:%F %T}" if isinstance(event.due_at, datetime) else ""
+        case GateExpired():
+            return f"{event.decision} by the deadline"
+        case GateBlocked():
+            return f"{event.needed} needed, {event.eligible} eligible"
+        case WaitBegan():
+            until = None if event.until is None else f"until {event.until:%F %T}"
+            return f"for {', '.join(filter(None, [event.message, until]))}"
+        case WaitEnded():
+            return f"{event.how} {text(event.payload) if event.payload is not None else ''}".rstrip()
+        case _:
+            return ""
 
 
 def sent(request: Request | None) -> str:

@@ -18,7 +18,7 @@ from actors.core.messages import (
 )
 from actors.core.run import Gate, Visit
 from actors.core.schedule.durations import duration
-from actors.core.turn import Turn, review
+from actors.core.turn import Turn, lapse, review
 
 DEADLINE = "deadline"
 
@@ -39,7 +39,8 @@ def review_gates(turn: Turn) -> None:
     expire(turn)
     for visit in turn.run.parked:
         if visit.gate is not None and visit.gate.policy.asks_people:
-            review(turn, visit)
+            lapse(turn, visit)
+            review(turn, turn.run.at(visit.step_id) or visit)
 
 
 def _wait(turn: Turn, visit: Visit) -> None:

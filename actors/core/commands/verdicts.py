@@ -19,7 +19,7 @@ from actors.core.people.authority import ACTIONS
 from actors.core.people.company import Person
 from actors.core.run import DONE, RETRY, Verdict, Visit
 from actors.core.template import APPROVED, DENIED, Kind
-from actors.core.turn import COMPLETE, Turn
+from actors.core.turn import COMPLETE, Turn, lapse
 
 Follow = Callable[[Turn, Visit, Resume, Request | Missing | None], None]
 
@@ -48,6 +48,7 @@ def give_verdict(turn: Turn, message: Resume) -> Rejected | None:
     if differs(visit, now):
         visit = turn.reopen(visit, now)
         closes = _closes(turn, visit, message)
+    lapse(turn, visit)
     anew = closes and unseen(turn, visit, message, request)
     sent = None if anew or not closes else sendable(request)
     turn.emit(_given(turn, visit, message, decider, sent, closes=closes))
@@ -101,7 +102,6 @@ def _given(
         request=request,
         traceparent=message.traceparent,
         verdict_id=message.verdict_id or UNSET,
-        digest=gate.digest if message.verdict_id else UNSET,
         code=message.code or UNSET,
         form=UNSET if message.form is None else message.form,
         forms=forms if closes and gate.policy.quorum > 1 and forms else UNSET,
@@ -190,6 +190,7 @@ def withdraw_verdict(turn: Turn, message: Withdraw) -> Rejected | None:
             step_id=visit.step_id,
             visit=visit.visit,
             by=message.by,
+            giver=message.by,
             via=message.via,
             verdict_id=given.verdict_id or UNSET,
         )

@@ -166,7 +166,7 @@ def stays_open(run: Run, event: OpenGateEvent) -> Changes:
 def _with(gate: Gate, event: OpenGateEvent) -> Gate:
     match event:
         case VerdictWithdrawn():
-            return replace(gate, verdicts=tuple([one for one in gate.verdicts if one.by != event.by]))
+            return replace(gate, verdicts=tuple([one for one in gate.verdicts if one.by != event.giver]))
         case GateReminded():
             return replace(gate, remind_at=event.left)
         case GateEscalated():

@@ -140,8 +140,8 @@ class GateOpened(EventBase, frozen=True, kw_only=True, tag="gate_opened"):
 class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
     """A human decided; the gate's visit is closed unless the quorum is still `open`.
 
-    `inputs` are those that were missing, `digest` is of what the gate showed. A verdict is `solo`
-    where its giver was the company's only person and the policy asks for more.
+    `inputs` are those that were missing. A verdict is `solo` where its giver was the company's only
+    person and the policy asks for more; `forms` are those of a quorum, by person.
     """
 
     by: str
@@ -154,7 +154,6 @@ class VerdictGiven(EventBase, frozen=True, kw_only=True, tag="verdict_given"):
     via: str | None = None
     visit: int
     verdict_id: str | UnsetType = UNSET
-    digest: str | UnsetType = UNSET
     code: str | UnsetType = UNSET
     form: dict[str, Any] | UnsetType = UNSET
     forms: dict[str, Any] | UnsetType = UNSET

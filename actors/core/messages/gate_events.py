@@ -6,7 +6,7 @@ from datetime import datetime
 
 from msgspec import UNSET, UnsetType
 
-from actors.core.messages.events import EventBase
+from actors.core.messages.events import AUTOPILOT, EventBase
 
 
 class GateEvent(EventBase, frozen=True, kw_only=True):
@@ -17,9 +17,10 @@ class GateEvent(EventBase, frozen=True, kw_only=True):
 
 
 class VerdictWithdrawn(GateEvent, frozen=True, kw_only=True, tag="verdict_withdrawn"):
-    """Somebody took a verdict back while the quorum was open."""
+    """A verdict counts no more: its giver took it back, or lost the right to decide."""
 
-    by: str
+    by: str = AUTOPILOT
+    giver: str
     verdict_id: str | UnsetType = UNSET
     via: str | None = None
 

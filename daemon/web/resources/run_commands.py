@@ -32,21 +32,24 @@ from daemon.web.services import SERVICES, Services
 
 @dataclass(slots=True)
 class RunCommand:
-    """A command, the run that it is for, and its response where that is not the run."""
+    """A command, the run that it is for, and its response where that is not the run.
+
+    A verdict of the id `verdict_id` may leave its gate open.
+    """
 
     run_key: tuple[str, str]
     message: Command
     template: Template | None = None
     result: Callable[[Run], StoredResponse] | None = None
+    verdict_id: str | None = None
 
 
 class Responder:
     """Makes the response to a command, for a caller who waits at most `wait_s`."""
 
-    def __init__(
-        self, request: web.Request, wait_s: float | None, result: Callable[[Run], StoredResponse] | None = None
-    ) -> None:
-        self._result = result
+    def __init__(self, request: web.Request, wait_s: float | None, command: RunCommand | None = None) -> None:
+        self._result = None if command is None else command.result
+        self._verdict_id = None if command is None else command.verdict_id
         self.wait_s = wait_s
         self._request_id = request_id_of(request)
         self._created = "run_id" not in request.match_info
@@ -62,9 +65,17 @@ class Responder:
         return None
 
     def run(self, run: Run, body: bytes) -> StoredResponse:
-        """The run: 202 while it still executes, or when nobody waited for it."""
-        status = 202 if self.wait_s is None or run.status == "executing" else 201 if self._created else 200
+        """The run: 202 while it still executes, nobody waited for it, or the quorum is open."""
+        later = self.wait_s is None or run.status == "executing" or self._quorum_open(run)
+        status = 202 if later else 201 if self._created else 200
         return run_response(run, body, status, created=self._created)
+
+    def _quorum_open(self, run: Run) -> bool:
+        """Whether the verdict counts and its gate is still open."""
+        if self._verdict_id is None:
+            return False
+        gates = (visit.gate for visit in run.parked if visit.gate is not None)
+        return any(one.verdict_id == self._verdict_id for gate in gates for one in gate.verdicts)
 
     def refused(self, rejected: Rejected) -> StoredResponse:
         return problem_response(problem_of(rejected), self._request_id)
@@ -87,7 +98,7 @@ async def _dispatch(
 ) -> StoredResponse:
     """Let the run's actor decide; the receipt is committed with the decision."""
     command = await build(request, body)
-    responder = Responder(request, wait(request), command.result)
+    responder = Responder(request, wait(request), command)
     responses: list[StoredResponse | None] = []
 
     def receipt(run: Run, rejected: Rejected | None) -> Receipt:

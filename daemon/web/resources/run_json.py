@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from actors.core.calls import shown, shown_plan
-from actors.core.messages import RunEnded, attribution
+from actors.core.messages import GateBlocked, RunEnded, attribution
 from actors.core.run import Run, Visit
 from daemon.runtime.json_codec import dumps
 from daemon.runtime.json_pieces import dumps_in_pieces
@@ -86,7 +86,17 @@ def gate_json(visit: Visit) -> dict[str, Any] | None:
             shown_plan(one, visit.request if one.step_id == visit.step_id else None) for one in asked.effects or ()
         ],
         "proposals": asked.proposals,
+        "policy": asked.policy,
+        "verdicts": asked.verdicts,
+        "due_at": asked.due_at,
+        "remind_at": asked.remind_at,
+        "escalation": None if asked.escalated is None else {"to": asked.escalated, "at": asked.escalated_at},
+        "blocked": None if asked.blocked is None else _blocked(asked.blocked),
     }
+
+
+def _blocked(event: GateBlocked) -> dict[str, int]:
+    return {"needed": event.needed, "eligible": event.eligible}
 
 
 def _visit_json(visit: Visit) -> dict[str, Any]:
@@ -107,4 +117,6 @@ def _visit_json(visit: Visit) -> dict[str, Any]:
         "output": visit.output,
         "attempts": visit.attempts,
         "error": visit.error,
+        "wait": visit.wait,
+        "undoes": visit.undoes,
     }

@@ -9,13 +9,12 @@ from typing import Any
 from aiohttp import web
 
 from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
-from actors.core.messages import Cancel, Propose, Resume, Retry, Start
+from actors.core.messages import Cancel, Deliver, Retry, Start
 from actors.core.run import Run
 from daemon.contract import runs as contract
 from daemon.contract.base import Empty
 from daemon.model import RunQuery
 from daemon.runtime.ids import new_id
-from daemon.runtime.json_codec import dumps
 from daemon.templates.catalog import CatalogEntry
 from daemon.web.bodies import has_already, if_match, page_limit, parse, path_key, traceparent
 from daemon.web.incoming import is_large
@@ -28,7 +27,7 @@ from daemon.web.resources.pages import in_turn, page_response
 from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
 from daemon.web.resources.run_json import run_body, run_json, summary_json
-from daemon.web.responses import JSON, StoredResponse, from_cursor, run_response
+from daemon.web.responses import from_cursor, run_response
 from daemon.web.services import SERVICES, Services
 
 SUMMARY = "summary"
@@ -81,41 +80,6 @@ async def _check_inputs(request: web.Request, entry: CatalogEntry, inputs: dict[
 
 
 @Operation(
-    "Decide at a gate",
-    "decide",
-    contract.Run,
-    request=contract.ResumeRun,
-    headers=(*KEYED, "If-Match", "Prefer", "traceparent"),
-    problems=(403, 409, 412),
-)
-@command()
-async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
-    """Gives a verdict at an open gate, and the run goes on.
-
-    A gate is decided once: of several verdicts the first counts, the others are refused (409). A
-    verdict with the gate's `digest` is refused (412) if anything has changed since it was shown.
-    """
-    principal, run_key = principal_of(request), path_key(request, "run_id")
-    body = await parse(request, contract.ResumeRun, raw)
-    message = Resume(
-        gate=body.gate,
-        decision=body.decision,
-        by=principal.email,
-        via=principal.via,
-        by_kind=principal.kind,
-        role=principal.role,
-        comment=body.comment,
-        digest=body.digest,
-        output=body.output,
-        inputs=body.inputs,
-        tags=if_match(request),
-        traceparent=traceparent(request),
-        at=request.app[SERVICES].now(),
-    )
-    return RunCommand(run_key, message)
-
-
-@Operation(
     "Cancel a run",
     "cancel",
     contract.Run,
@@ -125,12 +89,18 @@ async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 )
 @command(optional=True, wait=default_wait)  # a run that is cancelled rests at once
 async def cancel_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
-    """Ends a run where it stands."""
+    """Ends a run where it stands; with `compensate` what it did is undone first."""
     principal, run_key = principal_of(request), path_key(request, "run_id")
     body = await parse(request, contract.CancelRun, raw)
     at, tags = request.app[SERVICES].now(), if_match(request)
     message = Cancel(
-        by=principal.email, by_kind=principal.kind, via=principal.via, reason=body.reason, tags=tags, at=at
+        by=principal.email,
+        by_kind=principal.kind,
+        via=principal.via,
+        reason=body.reason,
+        compensate=body.compensate,
+        tags=tags,
+        at=at,
     )
     return RunCommand(run_key, message)
 
@@ -154,43 +124,28 @@ async def retry_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 
 
 @Operation(
-    "Propose a decision",
-    "propose",
-    contract.Proposal,
-    201,
-    contract.ProposeDecision,
+    "Deliver a message",
+    "start",
+    contract.Run,
+    202,
+    contract.DeliverMessage,
     headers=KEYED,
-    problems=(403, 404, 409, 412, 429),
+    problems=(403, 404, 409, 429),
 )
-@command(wait=default_wait)
-async def propose_decision(request: web.Request, raw: dict[str, Any]) -> RunCommand:
-    """Says what the caller would decide at an open gate; a human still decides.
-
-    The gate keeps its digest, and a verdict on what was seen before the proposal still counts. A
-    newer proposal of the same proposer replaces the earlier one.
-    """
+@command(wait=lambda _: None)
+async def deliver_message(request: web.Request, raw: dict[str, Any]) -> RunCommand:
+    """Gives a message to the step that waits for it, or keeps it until one does."""
     principal, run_key = principal_of(request), path_key(request, "run_id")
-    body = await parse(request, contract.ProposeDecision, raw)
-    message = Propose(
-        gate=body.gate,
-        decision=body.decision,
+    body = await parse(request, contract.DeliverMessage, raw)
+    message = Deliver(
+        name=body.name,
+        payload=body.payload,
         by=principal.email,
         by_kind=principal.kind,
         via=principal.via,
-        role=principal.role,
-        comment=body.comment,
-        confidence=body.confidence,
-        form=body.form,
-        digest=body.digest,
         at=request.app[SERVICES].now(),
     )
-    return RunCommand(run_key, message, result=partial(_proposal, message))
-
-
-def _proposal(message: Propose, run: Run) -> StoredResponse:
-    visit = existing(run.at(message.gate))
-    made = existing(visit.gate).proposals[-1]
-    return StoredResponse(201, dumps(made), {"Content-Type": JSON})
+    return RunCommand(run_key, message)
 
 
 @Operation("Get a run", "read", contract.Run, headers=("If-None-Match",))

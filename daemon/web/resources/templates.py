@@ -6,7 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.template import Condition, Node, OutputCondition, Template
+from actors.core.template import Condition, Moment, Node, OutputCondition, Template
 from daemon.contract import templates as contract
 from daemon.templates.catalog import CatalogEntry
 from daemon.web.bodies import page_limit
@@ -71,8 +71,17 @@ def _template_json(entry: CatalogEntry) -> dict[str, Any]:
 
 def _node_json(one: Template, node: Node) -> dict[str, Any]:
     decisions = one.decisions(node.id) if node.gate else []
-    return contract.Node.view(node, decisions=decisions, signal_when=_text(node.signal_when))
+    policy = node.policy if node.gate else None
+    texts = {"signal_when": _text(node.signal_when), "wait": _wait_json(node)}
+    return contract.Node.view(node, decisions=decisions, policy=policy, **texts)
 
 
-def _text(condition: Condition | OutputCondition | None) -> str | None:
+def _wait_json(node: Node) -> dict[str, Any] | None:
+    wait = node.wait
+    if wait is None:
+        return None
+    return {"duration": wait.duration, "until": _text(wait.until), "message": wait.message, "within": wait.within}
+
+
+def _text(condition: Condition | OutputCondition | Moment | None) -> str | None:
     return None if condition is None else condition.text

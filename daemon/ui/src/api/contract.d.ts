@@ -684,6 +684,8 @@ export interface paths {
          *
          *     A gate is decided once: of several verdicts the first counts, the others are refused (409). A
          *     verdict with the gate's `digest` is refused (412) if anything has changed since it was shown.
+         *     Where the gate's policy asks for several people, 202 says that this verdict counts and that the
+         *     quorum is still open.
          *
          *     For people, not API keys; needs the role `manager`.
          */
@@ -751,6 +753,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-runs/{run_id}/gates/{step_id}/verdict": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Withdraw a verdict
+         * @description Takes the caller's verdict back while the quorum of the gate is open.
+         *
+         *     For people, not API keys; needs the role `manager`.
+         */
+        delete: operations["withdraw_verdict"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-runs/{run_id}/messages": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Deliver a message
+         * @description Gives a message to the step that waits for it, or keeps it until one does.
+         *
+         *     Needs the role `member`.
+         */
+        post: operations["deliver_message"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/process-runs/{run_id}/cancel": {
         parameters: {
             query?: never;
@@ -762,7 +808,7 @@ export interface paths {
         put?: never;
         /**
          * Cancel a run
-         * @description Ends a run where it stands.
+         * @description Ends a run where it stands; with `compensate` what it did is undone first.
          *
          *     Needs the role `manager`.
          */
@@ -1408,6 +1454,226 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    verdict_withdrawn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A human took a verdict back while the quorum was open
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_verdict_withdrawn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    gate_reminded: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A reminder of an open gate was due
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_gate_reminded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    gate_escalated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A deadline passed, and people of another role may decide, too
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_gate_escalated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    gate_expired: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A deadline closed a gate
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_gate_expired"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    gate_rescheduled: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A changed calendar moved the deadline of a gate
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_gate_rescheduled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    gate_blocked: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Too few people can close a gate
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_gate_blocked"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    gate_unblocked: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Enough people can close a gate again
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_gate_unblocked"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    wait_began: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A step waits for a time or a message
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_wait_began"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    wait_ended: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A step has waited: the time has come, or the message
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_wait_ended"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    message_received: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A message was delivered to a run
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_message_received"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    compensation_began: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * What a run did is undone before it ends
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_compensation_began"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     run_ended: {
         parameters: {
             query?: never;
@@ -1524,6 +1790,14 @@ export interface components {
             sso: boolean;
         };
         /**
+         * Blocked
+         * @description Too few people can close the gate.
+         */
+        Blocked: {
+            needed: number;
+            eligible: number;
+        };
+        /**
          * Call
          * @description A call as it is sent, or in shadow mode would have been. Credentials are masked.
          */
@@ -1543,14 +1817,20 @@ export interface components {
         };
         /**
          * CancelRun
-         * @description Why a run is cancelled.
+         * @description Why a run is cancelled, and whether what it did is undone first.
          * @example {
+         *       "compensate": true,
          *       "reason": "sent by mistake"
          *     }
          */
         CancelRun: {
             /** @default null */
             reason: string | null;
+            /**
+             * @description Call the tools of compensation in reverse order.
+             * @default false
+             */
+            compensate: boolean;
         };
         /**
          * Canvas
@@ -1771,6 +2051,24 @@ export interface components {
             at: string;
         };
         /**
+         * DeliverMessage
+         * @description A message for a run; a step that waits for this name takes it.
+         * @example {
+         *       "name": "documents-received",
+         *       "payload": {
+         *         "pages": 12
+         *       }
+         *     }
+         */
+        DeliverMessage: {
+            name: string;
+            /**
+             * @description At most 65536 bytes of JSON.
+             * @default null
+             */
+            payload: unknown;
+        };
+        /**
          * Delivery
          * @description An event on its way to a webhook, and the result of the last attempt.
          */
@@ -1830,13 +2128,31 @@ export interface components {
             reason: string | null;
         };
         /**
+         * Escalated
+         * @description Since when people of a role may decide, too.
+         */
+        Escalated: {
+            to: string;
+            /** Format: date-time */
+            at: string;
+        };
+        /**
+         * Escalation
+         * @description At the deadline people of a role may decide, too; `again` later `then` is decided.
+         */
+        Escalation: {
+            escalate: string;
+            again: string | null;
+            then: string | null;
+        };
+        /**
          * Event
          * @description A fact of a run's history; its type says which of the members after `at` it has.
          */
         Event: {
             seq: number;
             /** @enum {string} */
-            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "run_ended";
+            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_ended";
             /** Format: date-time */
             at: string;
             /** @description `autopilot` for what the service does by itself. */
@@ -1846,7 +2162,7 @@ export interface components {
             via?: string | null;
             step_id?: string | null;
             visit?: number | null;
-            kind?: ("task" | "gate" | "gateway" | "end") | null;
+            kind?: ("task" | "gate" | "gateway" | "wait" | "end") | null;
             tier?: ("low" | "medium" | "high" | "critical") | null;
             source?: string | null;
             waiting?: boolean | null;
@@ -1870,7 +2186,7 @@ export interface components {
             output?: unknown;
             signal?: unknown;
             error?: components["schemas"]["Failure"] | null;
-            status?: ("executing" | "parked" | "completed" | "failed" | "cancelled") | null;
+            status?: ("executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled") | null;
             outcome?: string | null;
             was?: string | null;
             company_id?: string | null;
@@ -1883,6 +2199,29 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             auto_resolve?: boolean | null;
+            policy?: components["schemas"]["GatePolicy"] | null;
+            due_at?: string | null;
+            remind_at?: string[] | null;
+            left?: string[] | null;
+            verdict_id?: string | null;
+            code?: string | null;
+            forms?: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The quorum is still open. */
+            open?: boolean | null;
+            solo?: boolean | null;
+            /** @description Whose verdict counts no more. */
+            giver?: string | null;
+            to?: string | null;
+            needed?: number | null;
+            eligible?: number | null;
+            undoes?: number | null;
+            until?: string | null;
+            message?: string | null;
+            how?: string | null;
+            name?: string | null;
+            payload?: unknown;
         };
         /**
          * Failure
@@ -1920,12 +2259,13 @@ export interface components {
          * @description What a human is asked.
          *
          *     A verdict names `step_id` as `gate`; with `digest` it is refused if anything has changed.
+         *     `verdicts` are those so far, where the policy asks for several.
          */
         Gate: {
             step_id: string;
             label: string;
             /** @enum {string} */
-            kind: "task" | "gate" | "gateway" | "end";
+            kind: "task" | "gate" | "gateway" | "wait" | "end";
             /** @enum {string} */
             tier: "low" | "medium" | "high" | "critical";
             visit: number;
@@ -1940,6 +2280,12 @@ export interface components {
             effect: components["schemas"]["Call"] | null;
             effects: components["schemas"]["PlannedCall"][];
             proposals: components["schemas"]["Proposal"][];
+            policy: components["schemas"]["GatePolicy"];
+            verdicts: components["schemas"]["Verdict"][];
+            due_at: string | null;
+            remind_at: string[];
+            escalation: components["schemas"]["Escalated"] | null;
+            blocked: components["schemas"]["Blocked"] | null;
         };
         /**
          * GateChanged
@@ -1951,6 +2297,31 @@ export interface components {
             run_id: string;
             gate: components["schemas"]["Gate"];
             etag: string;
+        };
+        /**
+         * GatePolicy
+         * @description Who decides at a gate, how many, by when, and what a verdict has to bring.
+         *
+         *     Durations are ISO 8601 and count from the opening of the gate; `P3BD` is three business days.
+         */
+        GatePolicy: {
+            role: string;
+            groups: string[];
+            quorum: number;
+            denials: number;
+            four_eyes: string[];
+            /** @enum {string} */
+            comment: "optional" | "on-denial" | "always";
+            denial_codes: string[];
+            /** @enum {string} */
+            code: "optional" | "required";
+            /** @description The JSON Schema of the form. */
+            form: {
+                [key: string]: unknown;
+            } | null;
+            deadline: string | null;
+            remind: string[];
+            on_deadline: string | components["schemas"]["Escalation"] | null;
         };
         /**
          * Group
@@ -2170,7 +2541,7 @@ export interface components {
         Node: {
             id: string;
             /** @enum {string} */
-            kind: "task" | "gate" | "gateway" | "end";
+            kind: "task" | "gate" | "gateway" | "wait" | "end";
             label: string;
             /** @enum {string} */
             tier: "low" | "medium" | "high" | "critical";
@@ -2182,6 +2553,13 @@ export interface components {
             flow: ("exclusive" | "parallel") | null;
             outcome: string | null;
             signal_when: string | null;
+            /** @description Where a human always decides. */
+            policy: components["schemas"]["GatePolicy"] | null;
+            wait: components["schemas"]["Wait"] | null;
+            /** @description The tool that undoes a task. */
+            compensate: string | null;
+            /** @description Whether all is undone at this end. */
+            compensates: boolean;
         };
         /**
          * Notification
@@ -2415,6 +2793,23 @@ export interface components {
             inputs: {
                 [key: string]: unknown;
             } | null;
+            /**
+             * @description What the gate's policy asks for with an approval.
+             * @default null
+             */
+            form: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * @description One of the policy's codes, with a denial.
+             * @default null
+             */
+            code: string | null;
+            /**
+             * @description The member who delegated the decision.
+             * @default null
+             */
+            on_behalf_of: string | null;
         } | {
             output?: null;
         } | {
@@ -2441,7 +2836,7 @@ export interface components {
             vertical: string;
             template: components["schemas"]["Pin"];
             /** @enum {string} */
-            status: "executing" | "parked" | "completed" | "failed" | "cancelled";
+            status: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
             /** @description The step-id of the gate that was opened first. */
             parked_at: string | null;
             gate: components["schemas"]["Gate"] | null;
@@ -2490,7 +2885,7 @@ export interface components {
             vertical: string;
             template: components["schemas"]["Pin"];
             /** @enum {string} */
-            status: "executing" | "parked" | "completed" | "failed" | "cancelled";
+            status: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
             /** @description The step-id of the gate that was opened first. */
             parked_at: string | null;
             gate: components["schemas"]["Gate"] | null;
@@ -2661,13 +3056,13 @@ export interface components {
         };
         /**
          * TraceEntry
-         * @description One entry of a run into a step.
+         * @description One entry of a run into a step; with `undoes` it undoes that visit of the step.
          */
         TraceEntry: {
             step_id: string;
             visit: number;
             /** @enum {string} */
-            kind: "task" | "gate" | "gateway" | "end";
+            kind: "task" | "gate" | "gateway" | "wait" | "end";
             /** @enum {string} */
             status: "waiting" | "ready" | "calling" | "parked" | "done" | "denied" | "failed" | "cancelled";
             mode: ("shadow" | "live") | null;
@@ -2684,6 +3079,8 @@ export interface components {
             output: unknown;
             attempts: number;
             error: components["schemas"]["Failure"] | null;
+            wait: components["schemas"]["Waiting"] | null;
+            undoes: number | null;
         };
         /**
          * User
@@ -2696,7 +3093,7 @@ export interface components {
         };
         /**
          * Verdict
-         * @description What a human decided.
+         * @description What a human decided; `solo` where the company's only person did alone.
          */
         Verdict: {
             decision: string;
@@ -2710,6 +3107,32 @@ export interface components {
             /** @enum {string} */
             by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
             on_behalf_of: string | null;
+            verdict_id: string | null;
+            code: string | null;
+            form: {
+                [key: string]: unknown;
+            } | null;
+            solo: boolean;
+        };
+        /**
+         * Wait
+         * @description What a step waits for.
+         */
+        Wait: {
+            duration: string | null;
+            until: string | null;
+            message: string | null;
+            within: string | null;
+        };
+        /**
+         * Waiting
+         * @description What a step waits for, and since when.
+         */
+        Waiting: {
+            /** Format: date-time */
+            since: string;
+            until: string | null;
+            message: string | null;
         };
         /**
          * Webhook
@@ -2743,7 +3166,7 @@ export interface components {
         WebhookDefinition: {
             url: string;
             /** @default null */
-            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "run_ended")[] | null;
+            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_ended")[] | null;
             /** @default null */
             description: string | null;
         };
@@ -2838,7 +3261,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable` */
+        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `run_ended` */
         Problem409: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -2964,6 +3387,7 @@ export type Actor = components['schemas']['Actor'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyDefinition = components['schemas']['ApiKeyDefinition'];
 export type AuthOptions = components['schemas']['AuthOptions'];
+export type Blocked = components['schemas']['Blocked'];
 export type Call = components['schemas']['Call'];
 export type CancelRun = components['schemas']['CancelRun'];
 export type Canvas = components['schemas']['Canvas'];
@@ -2979,17 +3403,21 @@ export type ConnectorDefinition = components['schemas']['ConnectorDefinition'];
 export type ConnectorPin = components['schemas']['ConnectorPin'];
 export type ConnectorTestResult = components['schemas']['ConnectorTestResult'];
 export type Decided = components['schemas']['Decided'];
+export type DeliverMessage = components['schemas']['DeliverMessage'];
 export type Delivery = components['schemas']['Delivery'];
 export type DisplayName = components['schemas']['DisplayName'];
 export type Edge = components['schemas']['Edge'];
 export type Empty = components['schemas']['Empty'];
 export type End = components['schemas']['End'];
+export type Escalated = components['schemas']['Escalated'];
+export type Escalation = components['schemas']['Escalation'];
 export type Event = components['schemas']['Event'];
 export type Failure = components['schemas']['Failure'];
 export type FieldError = components['schemas']['FieldError'];
 export type ForgottenPassword = components['schemas']['ForgottenPassword'];
 export type Gate = components['schemas']['Gate'];
 export type GateChanged = components['schemas']['GateChanged'];
+export type GatePolicy = components['schemas']['GatePolicy'];
 export type Group = components['schemas']['Group'];
 export type GroupDefinition = components['schemas']['GroupDefinition'];
 export type HandOver = components['schemas']['HandOver'];
@@ -3039,6 +3467,8 @@ export type TemplateDetail = components['schemas']['TemplateDetail'];
 export type TraceEntry = components['schemas']['TraceEntry'];
 export type User = components['schemas']['User'];
 export type Verdict = components['schemas']['Verdict'];
+export type Wait = components['schemas']['Wait'];
+export type Waiting = components['schemas']['Waiting'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookDefinition = components['schemas']['WebhookDefinition'];
 export type WebhookTestNotification = components['schemas']['WebhookTestNotification'];
@@ -4467,7 +4897,7 @@ export interface operations {
     list_runs: {
         parameters: {
             query?: {
-                status?: "executing" | "parked" | "completed" | "failed" | "cancelled";
+                status?: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
                 vertical?: string;
                 parked_at?: string;
                 view?: "summary";
@@ -4546,7 +4976,26 @@ export interface operations {
                      *               }
                      *             }
                      *           ],
-                     *           "proposals": []
+                     *           "proposals": [],
+                     *           "policy": {
+                     *             "role": "manager",
+                     *             "groups": [],
+                     *             "quorum": 1,
+                     *             "denials": 1,
+                     *             "four_eyes": [],
+                     *             "comment": "optional",
+                     *             "denial_codes": [],
+                     *             "code": "optional",
+                     *             "form": null,
+                     *             "deadline": null,
+                     *             "remind": [],
+                     *             "on_deadline": null
+                     *           },
+                     *           "verdicts": [],
+                     *           "due_at": null,
+                     *           "remind_at": [],
+                     *           "escalation": null,
+                     *           "blocked": null
                      *         },
                      *         "parked_gates": [
                      *           "signoff"
@@ -4599,7 +5048,26 @@ export interface operations {
                      *                 }
                      *               }
                      *             ],
-                     *             "proposals": []
+                     *             "proposals": [],
+                     *             "policy": {
+                     *               "role": "manager",
+                     *               "groups": [],
+                     *               "quorum": 1,
+                     *               "denials": 1,
+                     *               "four_eyes": [],
+                     *               "comment": "optional",
+                     *               "denial_codes": [],
+                     *               "code": "optional",
+                     *               "form": null,
+                     *               "deadline": null,
+                     *               "remind": [],
+                     *               "on_deadline": null
+                     *             },
+                     *             "verdicts": [],
+                     *             "due_at": null,
+                     *             "remind_at": [],
+                     *             "escalation": null,
+                     *             "blocked": null
                      *           }
                      *         ],
                      *         "auto_resolve": true,
@@ -4653,7 +5121,9 @@ export interface operations {
                      *             },
                      *             "attempts": 0,
                      *             "error": null,
-                     *             "resolved_by_kind": "autopilot"
+                     *             "resolved_by_kind": "autopilot",
+                     *             "wait": null,
+                     *             "undoes": null
                      *           },
                      *           {
                      *             "step_id": "signoff",
@@ -4671,7 +5141,9 @@ export interface operations {
                      *             "output": null,
                      *             "attempts": 0,
                      *             "error": null,
-                     *             "resolved_by_kind": null
+                     *             "resolved_by_kind": null,
+                     *             "wait": null,
+                     *             "undoes": null
                      *           }
                      *         ],
                      *         "version": 13,
@@ -4818,6 +5290,86 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    withdraw_verdict: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                step_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Withdraw a verdict */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            409: components["responses"]["Problem409"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    deliver_message: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "documents-received",
+                 *       "payload": {
+                 *         "pages": 12
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["DeliverMessage"];
+            };
+        };
+        responses: {
+            /** @description Deliver a message */
+            202: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     cancel_run: {
         parameters: {
             query?: never;
@@ -4834,6 +5386,7 @@ export interface operations {
             content: {
                 /**
                  * @example {
+                 *       "compensate": true,
                  *       "reason": "sent by mistake"
                  *     }
                  */
@@ -6583,6 +7136,703 @@ export interface operations {
                  *           "via": "api_key",
                  *           "visit": 1,
                  *           "by_kind": "agent",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_verdict_withdrawn: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "verdict_withdrawn",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 15,
+                 *           "type": "verdict_withdrawn",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "grace@example.test",
+                 *           "step_id": "signoff",
+                 *           "visit": 1,
+                 *           "verdict_id": "0199a3c2-0000-7000-8000-0000000000a1",
+                 *           "via": "session",
+                 *           "by_kind": "person",
+                 *           "on_behalf_of": null,
+                 *           "giver": "grace@example.test"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_gate_reminded: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "gate_reminded",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 15,
+                 *           "type": "gate_reminded",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "step_id": "signoff",
+                 *           "visit": 1,
+                 *           "due_at": "2026-01-04T09:00:00Z",
+                 *           "left": [
+                 *             "2026-01-03T09:00:00Z"
+                 *           ],
+                 *           "by_kind": "deadline",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_gate_escalated: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "gate_escalated",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 16,
+                 *           "type": "gate_escalated",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "step_id": "signoff",
+                 *           "visit": 1,
+                 *           "to": "admin",
+                 *           "due_at": "2026-01-05T09:00:00Z",
+                 *           "by_kind": "deadline",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_gate_expired: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "gate_expired",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 17,
+                 *           "type": "gate_expired",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "deadline",
+                 *           "step_id": "signoff",
+                 *           "visit": 1,
+                 *           "decision": "denied",
+                 *           "by_kind": "deadline",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_gate_rescheduled: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "gate_rescheduled",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 16,
+                 *           "type": "gate_rescheduled",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "step_id": "signoff",
+                 *           "visit": 1,
+                 *           "due_at": "2026-01-06T09:00:00Z",
+                 *           "remind_at": [],
+                 *           "by_kind": "deadline",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_gate_blocked: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "gate_blocked",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 13,
+                 *           "type": "gate_blocked",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "step_id": "signoff",
+                 *           "visit": 1,
+                 *           "needed": 2,
+                 *           "eligible": 1,
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_gate_unblocked: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "gate_unblocked",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 14,
+                 *           "type": "gate_unblocked",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "step_id": "signoff",
+                 *           "visit": 1,
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_wait_began: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "wait_began",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 8,
+                 *           "type": "wait_began",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "step_id": "documents",
+                 *           "visit": 1,
+                 *           "message": "documents-received",
+                 *           "until": "2026-01-31T09:00:00Z",
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_wait_ended: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "wait_ended",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 10,
+                 *           "type": "wait_ended",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "autopilot",
+                 *           "step_id": "documents",
+                 *           "visit": 1,
+                 *           "how": "message",
+                 *           "payload": {
+                 *             "pages": 12
+                 *           },
+                 *           "by_kind": "autopilot",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_message_received: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "message_received",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 9,
+                 *           "type": "message_received",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "intake",
+                 *           "name": "documents-received",
+                 *           "payload": {
+                 *             "pages": 12
+                 *           },
+                 *           "via": "api_key",
+                 *           "by_kind": "service",
+                 *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_compensation_began: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "compensation_began",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 21,
+                 *           "type": "compensation_began",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "grace@example.test",
+                 *           "status": "cancelled",
+                 *           "outcome": null,
+                 *           "reason": "sent by mistake",
+                 *           "was": "parked",
+                 *           "via": "session",
+                 *           "by_kind": "person",
                  *           "on_behalf_of": null
                  *         }
                  *       }

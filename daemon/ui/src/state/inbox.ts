@@ -80,7 +80,18 @@ export function updateRun(run: Run): void {
 
 const changedRunIds = new Set<string>();
 let refreshing = false;
-const GATE_EVENTS = new Set(["gate_opened", "verdict_given", "proposal_made", "run_ended"]);
+const GATE_EVENTS = new Set([
+  "gate_opened",
+  "verdict_given",
+  "verdict_withdrawn",
+  "gate_escalated",
+  "gate_expired",
+  "gate_rescheduled",
+  "gate_blocked",
+  "gate_unblocked",
+  "proposal_made",
+  "run_ended",
+]);
 
 /** Load the inbox and keep it up to date. Used once, by the layout. */
 export function useInboxUpdates(): void {

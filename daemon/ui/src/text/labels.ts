@@ -8,7 +8,9 @@ export const ROLES = ["viewer", "member", "manager", "admin", "owner"];
 
 export const RUN_STATUS_LABELS: Record<RunStatus, string> = {
   executing: "Running",
+  waiting: "Waiting",
   parked: "Waiting for a decision",
+  compensating: "Being undone",
   completed: "Completed",
   failed: "Failed",
   cancelled: "Cancelled",
@@ -16,7 +18,7 @@ export const RUN_STATUS_LABELS: Record<RunStatus, string> = {
 
 export type StepState = StepStatus | "skipped" | "pending";
 export const STEP_STATE_LABELS: Record<StepState, string> = {
-  waiting: "Waiting for other branches",
+  waiting: "Waiting",
   ready: "Ready",
   calling: "Running",
   parked: "Waiting for a decision",

@@ -170,6 +170,14 @@ function personPhrase(event: RunEvent, step: string): string | null {
       return describeDecision(event.decision ?? "", step);
     case "proposal_made":
       return proposalPhrase(event, step);
+    case "verdict_withdrawn":
+      return event.giver === event.by
+        ? `took the decision at ${step} back`
+        : `no longer counts the decision of ${event.giver ?? "somebody"} at ${step}`;
+    case "message_received":
+      return `delivered the message ${event.name ?? ""}`;
+    case "compensation_began":
+      return "had the run undone";
     case "run_ended":
       return event.status === "cancelled" ? "cancelled the run" : null;
     default:
@@ -204,6 +212,28 @@ function systemPhrase(event: RunEvent, step: string): string {
       return `somebody ${describeDecision(event.decision ?? "", step)}`;
     case "proposal_made":
       return `somebody ${proposalPhrase(event, step)}`;
+    case "verdict_withdrawn":
+      return `a decision at ${step} no longer counts`;
+    case "gate_reminded":
+      return `a reminder was due at ${step}`;
+    case "gate_escalated":
+      return `the deadline of ${step} passed: people of the role ${event.to ?? ""} may decide, too`;
+    case "gate_expired":
+      return `the deadline ${describeDecision(event.decision ?? "", step)}`;
+    case "gate_rescheduled":
+      return `the calendar moved the deadline of ${step}`;
+    case "gate_blocked":
+      return `${step} needs ${event.needed ?? 0} people, and only ${event.eligible ?? 0} may decide`;
+    case "gate_unblocked":
+      return `enough people may decide at ${step} again`;
+    case "wait_began":
+      return `${step} waits for ${event.message ? `the message ${event.message}` : "its time"}`;
+    case "wait_ended":
+      return event.how === "message" ? `${step} got its message` : `${step} has waited`;
+    case "message_received":
+      return `the message ${event.name ?? ""} arrived`;
+    case "compensation_began":
+      return "what the run did is undone";
     case "run_ended":
       if (event.status === "completed")
         return `the run completed${event.outcome ? `: ${humanize(event.outcome)}` : ""}`;

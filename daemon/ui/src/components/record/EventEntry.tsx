@@ -10,6 +10,12 @@ import { Label, Text } from "../Text";
 const PERSON_EVENTS = new Set([
   "run_started",
   "verdict_given",
+  "verdict_withdrawn",
+  "gate_escalated",
+  "gate_expired",
+  "gate_blocked",
+  "message_received",
+  "compensation_began",
   "proposal_made",
   "run_ended",
   "gate_opened",
