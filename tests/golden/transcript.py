@@ -269,6 +269,13 @@ def later(event: Any) -> str:
             return f"{event.decision} by the deadline"
         case GateBlocked():
             return f"{event.needed} needed, {event.eligible} eligible"
+        case _:
+            return waited(event)
+
+
+def waited(event: Any) -> str:
+    """What is said of a wait."""
+    match event:
         case WaitBegan():
             until = None if event.until is None else f"until {event.until:%F %T}"
             return f"for {', '.join(filter(None, [event.message, until]))}"

@@ -23,7 +23,9 @@ export function TierBadge({ tier }: { tier: Tier }) {
 
 const STATUS_STATES: Record<RunStatus, StepState> = {
   executing: "calling",
+  waiting: "waiting",
   parked: "parked",
+  compensating: "calling",
   completed: "done",
   failed: "failed",
   cancelled: "cancelled",

@@ -76,6 +76,11 @@ export default function ProcessGraph(props: Props) {
   );
 }
 
+function nodeIcon(node: GraphNode) {
+  if (node.kind === "wait") return "clock";
+  return node.kind === "task" && node.gate ? "gate" : node.kind;
+}
+
 function GraphCanvas({
   canvas,
   progress,
@@ -193,7 +198,7 @@ function StepNode({ data }: NodeProps<Node<StepData>>) {
         onClick={() => onChoose(node.id)}
       >
         <span className="node-kind">
-          <Icon name={node.kind === "task" ? (node.gate ? "gate" : "task") : node.kind} size={15} />
+          <Icon name={nodeIcon(node)} size={15} />
           {node.gate && <span className={`node-tier tier-${node.tier}`}>{node.tier}</span>}
           {mode !== null && (
             <span className={`node-mode mode-${mode}`}>
