@@ -128,12 +128,12 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
     sealer = await enter(_sealer(settings, store, metrics))
     catalog, vault = await open_catalog(settings.templates_dir, store), Vault(key_rings["secrets"], store, utc_now)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
+    identity = await enter(open_identity(settings, files["tokens"], store, vault))
     guard = egress_guard(settings.egress_allow, settings.egress_hosts, settings.egress_ports)
     http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
     engine = build_engine(
         settings, store, shared, catalog, connectors, http=http, vault=vault, offload=offload, tracer=tracer
     )
-    identity = await enter(open_identity(settings, files["tokens"], store, vault))
     mails = await enter(_mails(settings, metrics))
     services = Services(
         settings=settings,

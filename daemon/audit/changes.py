@@ -82,6 +82,8 @@ def _of_log(event: Mapping[str, Any]) -> _Found | None:
             return "link_subject", None, {name: event[name] for name in ("user", "issuer", "subject")}, None
         case "policy_changed":
             return "change_policy", event["before"], event["after"], None
+        case "calendar_changed":
+            return "change_calendar", event["before"], event["after"], None
         case "keys_changed":
             return "change_keys", event["before"], {"purpose": event["purpose"], "keys": event["after"]}, None
         case _:
@@ -96,6 +98,8 @@ def _of_people(event: Mapping[str, Any]) -> _Found | None:
         case "group_changed":
             before, after = ({"group": event["group"], "members": event[side]} for side in ("before", "after"))
             return "change_group", before, after, None
+        case "delegation_made" | "delegation_ended" as kind:
+            return _of_delegation(kind, event)
         case "name_changed":
             return "change_name", None, {name: event[name] for name in ("user", "name")}, None
         case _:
@@ -109,6 +113,13 @@ def _of_member(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> st
     if after["status"] == "pending":
         return "invite_member"
     return "join" if before is None or before["status"] == "pending" else "change_role"
+
+
+def _of_delegation(kind: str, event: Mapping[str, Any]) -> _Found:
+    who = {name: event[name] for name in ("delegation", "giver", "to")}
+    if kind == "delegation_ended":
+        return "end_delegation", who, None, event["reason"]
+    return "delegate", None, {**who, **{name: event[name] for name in ("begins", "ends", "verticals")}}, None
 
 
 def _of_session(event: Mapping[str, Any]) -> _Found | None:

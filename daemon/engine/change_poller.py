@@ -50,7 +50,7 @@ class ChangePoller:
 
     def notify(self, companies: frozenset[str] | None) -> None:
         """Poll at once after a commit of others in a company followed here; None means any."""
-        if companies is None or not companies.isdisjoint(self._companies()):
+        if companies is None or not companies.isdisjoint(self._followed()):
             self._due.set()
 
     async def run(self) -> None:
@@ -73,7 +73,7 @@ class ChangePoller:
         await self._poll_runs()
         await self._poll_own_runs()
 
-    def _companies(self) -> set[str]:
+    def _followed(self) -> set[str]:
         runs = self._feed.runs | self._dispatcher.runs
         return self._feed.companies | self._deliverer.companies | {company_id for company_id, _ in runs}
 
@@ -88,10 +88,12 @@ class ChangePoller:
         policies, enrolments = await self._store.recent_policies(), await self._store.recent_enrolments()
         self._identity.policies.apply(policies)
         self._identity.second_factors.apply(enrolments)
+        changed = await self._store.recent_company_changes()
+        self._identity.companies.apply(changed)
         self._api_keys.forget(deleted)
         for company_id in connected:
             self._connector_service.forget(company_id)
-        if revoked or epochs or deleted or standings or connected or policies or enrolments:
+        if any((revoked, epochs, deleted, standings, connected, policies, enrolments, changed)):
             await self._store.acknowledge(since)
 
     async def _poll_peers(self) -> None:

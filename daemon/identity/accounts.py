@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from actors.core.people.authority import rank
 from actors.ports import Receipt
+from daemon.identity.company.companies import Companies
 from daemon.identity.invitations import Invitations, Newcomer
 from daemon.identity.passwords import InvalidCredentials, Passwords
 from daemon.identity.people import NotPermitted, People, UnknownMember
@@ -47,6 +48,7 @@ class NoCompany(Exception):
 class Identity:
     """Registration, login and passwords, and all else that says who somebody is and may do."""
 
+    companies: Companies
     people: People
     invitations: Invitations
     policies: Policies
@@ -133,7 +135,7 @@ class Identity:
         """A new user, to join the company of an invitation."""
         return Newcomer(email, await self._passwords.hash(password), name)
 
-    async def companies(self, principal: Principal) -> Sequence[Membership]:
+    async def memberships(self, principal: Principal) -> Sequence[Membership]:
         """The companies that a person is a member of."""
         return await self._store.memberships(principal.user_id)
 
@@ -224,11 +226,14 @@ async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vau
     tokens = Tokens(keys, lifetimes.longest, utc_now)
     sessions = Sessions(store, tokens, lifetimes, utc_now)
     await sessions.open()
+    companies = Companies(store, utc_now)
+    sessions.standings.subscribe(companies.changed)
     with closing(Passwords(settings.password_hashes_max)) as passwords:
         identity = Identity(store, passwords, tokens, sessions, utc_now)
-        identity.people = People(store, sessions, utc_now, settings.company_groups_max)
+        identity.companies = companies
+        identity.people = People(store, sessions, utc_now, settings.company_groups_max, companies.changed)
         identity.invitations = Invitations(store, sessions, vault, utc_now, settings.company_members_max)
-        identity.policies = Policies(store, utc_now)
+        identity.policies = Policies(store, utc_now, companies.changed)
         identity.second_factors = SecondFactors(store, vault, identity.policies, utc_now)
         await identity.policies.open()
         await identity.second_factors.open()

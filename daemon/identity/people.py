@@ -55,11 +55,20 @@ class NotPermitted(Exception):
 class People:
     """Changes of members and groups; each counts on every daemon when it returns."""
 
-    def __init__(self, store: Store, sessions: Sessions, now: Callable[[], datetime], groups_max: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        sessions: Sessions,
+        now: Callable[[], datetime],
+        groups_max: int,
+        changed: Callable[[str], None],
+    ) -> None:
+        """`changed` is called with the company after each change of groups."""
         self._store = store
         self._sessions = sessions
         self._now = now
         self._groups_max = groups_max
+        self._changed = changed
 
     async def change_role(self, principal: Principal, member_id: str, role: str) -> Member:
         """Give a member another role, nobody one above the caller's own."""
@@ -133,13 +142,20 @@ class People:
                 return
         raise MemberChanged
 
+    async def edit_group(self, edit: GroupEdit) -> bool:
+        """Write a group; False when it is not as it was before."""
+        edited = await self._store.edit_group(edit)
+        if edited:
+            self._changed(edit.company_id)
+        return edited
+
     async def _edit_group(
         self, principal: Principal, name: str, before: tuple[str, ...] | None, after: tuple[str, ...] | None
     ) -> bool:
         at, company_id = self._now(), principal.company_id
         event = log.GroupChanged(at=at, after=after, before=before, by=principal.email, group=name, via=principal.via)
         edit = GroupEdit(company_id, name, before, after, principal.email, at, Logged(company_id, event))
-        return await self._store.edit_group(edit)
+        return await self.edit_group(edit)
 
     async def _begun(self, user_id: str, company_id: str, client: ClientInfo, via: str) -> Session:
         account = await self._store.account(user_id, company_id)

@@ -11,17 +11,21 @@ from msgspec import structs
 
 from actors.core.people.authority import rank
 from daemon.identity.tokens import Principal
-from daemon.model.audit_events import Logged, PolicyChanged
-from daemon.model.events.policies import Policy, StoredPolicy
+from daemon.model.audit_events import Logged
+from daemon.model.events.policies import Policy, PolicyChanged, StoredPolicy
 from daemon.model.people.sessions import PolicyRepository
 
 
 class Policies:
     """Reads and changes policies; those that ask for second factors are kept in memory."""
 
-    def __init__(self, repository: PolicyRepository, now: Callable[[], datetime]) -> None:
+    def __init__(
+        self, repository: PolicyRepository, now: Callable[[], datetime], changed: Callable[[str], None]
+    ) -> None:
+        """`changed` is called with the company after each change."""
         self._repository = repository
         self._now = now
+        self._changed = changed
         self._known: dict[str, StoredPolicy] = {}
 
     async def open(self) -> None:
@@ -60,4 +64,5 @@ class Policies:
             fresh = replace(stored, policy=after, number=number, updated_at=now, updated_by=by)
             if await self._repository.put_policy(fresh, Logged(company_id, changed)):
                 self.apply([fresh])
+                self._changed(company_id)
                 return after

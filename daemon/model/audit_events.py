@@ -10,9 +10,11 @@ from msgspec import Struct
 from actors.core.calls import Connector
 from actors.core.messages import EventBase
 from daemon.model.chain import digest
+from daemon.model.events.calendars import CalendarChanged
+from daemon.model.events.delegations import DelegationEnded, DelegationMade
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.passwords import PasswordResetRequested
-from daemon.model.events.policies import Policy
+from daemon.model.events.policies import PolicyChanged
 from daemon.model.events.subjects import SubjectLinked
 
 KeyPurpose = Literal["tokens", "secrets", "audit", "commits"]
@@ -188,16 +190,6 @@ class LoginRefused(EventBase, frozen=True, kw_only=True, tag="login_refused"):
     via: str = PASSWORD
 
 
-class PolicyChanged(EventBase, frozen=True, kw_only=True, tag="policy_changed"):
-    """What a company asks of its people was changed for the `number`th time."""
-
-    after: Policy
-    before: Policy
-    by: str
-    number: int
-    via: str
-
-
 class SecondFactorChanged(EventBase, frozen=True, kw_only=True, tag="second_factor_changed"):
     """The second factor of a user was changed; `secret_digest` is that of the sealed secret."""
 
@@ -367,6 +359,9 @@ LogEvent = (
     | NameChanged
     | SubjectLinked
     | PolicyChanged
+    | CalendarChanged
+    | DelegationMade
+    | DelegationEnded
     | SecondFactorChanged
     | ConnectorChanged
     | WebhookChanged

@@ -15,6 +15,7 @@ from daemon.model.events.policies import StoredPolicy
 from daemon.model.evidence import Evidence
 from daemon.model.people.accounts import Accounts
 from daemon.model.people.api_keys import ApiKeyRepository
+from daemon.model.people.companies import CompanyRepository
 from daemon.model.people.members import MemberRepository, Standing
 from daemon.model.people.second_factors import Enrolment
 from daemon.model.people.sessions import PolicyRepository, SecondFactorRepository, SessionRepository, TokenEpoch
@@ -68,6 +69,7 @@ class Store(
     SessionRepository,
     MemberRepository,
     PolicyRepository,
+    CompanyRepository,
     SecondFactorRepository,
     ApiKeyRepository,
     SubjectRepository,
@@ -177,6 +179,9 @@ class SharedStore(Store, Rates, Protocol):
 
     async def recent_policies(self) -> Sequence[StoredPolicy]:
         """The policies that were changed within the last seconds."""
+
+    async def recent_company_changes(self) -> Mapping[str, datetime]:
+        """The companies that were changed within the last seconds, and when; see `Companies`."""
 
     async def recent_enrolments(self) -> dict[str, Enrolment]:
         """The users whose second factor was changed within the last seconds."""

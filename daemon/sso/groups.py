@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from daemon.identity.people import People
 from daemon.model import Account, Group, GroupEdit, Store
 from daemon.model.audit_events import GroupChanged, Logged
 from daemon.sso.verification import Identified
@@ -19,8 +20,9 @@ class GroupSync:
     Only groups that the operator lists are changed, and only those that the company has.
     """
 
-    def __init__(self, store: Store, listed: str, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: Store, people: People, listed: str, now: Callable[[], datetime]) -> None:
         self._store = store
+        self._people = people
         self._listed = frozenset(filter(None, map(str.strip, listed.split(","))))
         self._now = now
 
@@ -47,4 +49,4 @@ class GroupSync:
         at, by = self._now(), account.user.email
         event = GroupChanged(at=at, after=after, before=group.members, by=by, group=group.name, via=SSO)
         edit = GroupEdit(company_id, group.name, group.members, after, by, at, Logged(company_id, event))
-        return await self._store.edit_group(edit)
+        return await self._people.edit_group(edit)

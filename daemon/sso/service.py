@@ -214,7 +214,7 @@ async def open_single_sign_on(
             identity=identity,
             provider=Provider(client, session),
             arrivals=Arrivals(store, identity.sessions, trust, now),
-            groups=GroupSync(store, settings.oidc_groups, now),
+            groups=GroupSync(store, identity.people, settings.oidc_groups, now),
             sealed=Sealed(identity.derived, now),
             expected=Expected(audiences, None, settings.oidc_groups_claim),
             now=now,

@@ -17,14 +17,16 @@ from daemon.stores.rows import text
 from daemon.stores.sqlite.connection import locked
 from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
-from daemon.stores.tables.accounts import PASSWORD_RESET
 from daemon.stores.tables.connectors import CHANGE
-from daemon.stores.tables.members import GROUP, GROUP_MEMBER, INVITATION, MEMBERS
+from daemon.stores.tables.people.accounts import PASSWORD_RESET
 from daemon.stores.tables.people.api_keys import API_KEY
+from daemon.stores.tables.people.calendars import CALENDAR
+from daemon.stores.tables.people.delegations import DELEGATION
+from daemon.stores.tables.people.members import GROUP, GROUP_MEMBER, INVITATION, MEMBERS
 from daemon.stores.tables.people.policies import POLICY
 from daemon.stores.tables.people.second_factors import SECOND_FACTOR
+from daemon.stores.tables.people.sessions import SESSION
 from daemon.stores.tables.people.subjects import SUBJECT
-from daemon.stores.tables.sessions import SESSION
 from daemon.stores.tables.webhooks import DELIVERY, WEBHOOK
 
 if TYPE_CHECKING:
@@ -102,6 +104,8 @@ TABLES = (
     Table("webhook_deliveries", DELIVERY),
     Table("sessions", SESSION),
     Table("policies", POLICY),
+    Table("calendars", CALENDAR),
+    Table("delegations", DELEGATION),
     Table("second_factors", SECOND_FACTOR),
     Table("api_keys", API_KEY),
     Table("sso_subjects", SUBJECT),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import structlog
 
@@ -16,10 +16,7 @@ from daemon.model import (
     ConnectorChange,
     EpochChange,
     Joining,
-    MemberChanged,
-    PeopleChange,
     SessionEnd,
-    SessionStart,
     StoredConnector,
     TemplateDocument,
     UserSession,
@@ -27,16 +24,12 @@ from daemon.model import (
 from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds
-from daemon.model.events.policies import StoredPolicy
-from daemon.model.people.api_keys import API_KEYS_MAX, ApiKey
-from daemon.model.people.second_factors import SecondFactor
-from daemon.model.people.subjects import Arrival, Subject
 from daemon.model.webhooks import WEBHOOKS_MAX, Webhook
-from daemon.stores.database import Work
+from daemon.stores.access import read, write
 from daemon.stores.group_commit import drop_all
+from daemon.stores.people_repositories import PeopleRepositories
 from daemon.stores.rows import text
 from daemon.stores.tables import (
-    accounts,
     adoption,
     audit,
     company_log,
@@ -45,13 +38,11 @@ from daemon.stores.tables import (
     receipts,
     roots,
     runs,
-    sessions,
     templates,
     webhooks,
 )
-from daemon.stores.tables import members as members_table
 from daemon.stores.tables import usage as usage_table
-from daemon.stores.tables.people import api_keys, policies, second_factors, subjects
+from daemon.stores.tables.people import accounts, sessions
 
 if TYPE_CHECKING:
     from actors.ports import Commit, Compute
@@ -64,50 +55,14 @@ T = TypeVar("T")
 _log = structlog.get_logger()
 
 
-def read(
-    query: Callable[Concatenate[Any, P], Awaitable[T]],
-) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """The method that runs a query on a reading connection."""
-
-    async def method(self: Repositories, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self._read(lambda db: query(db, *args, **kwargs))
-
-    return method
-
-
-def write(
-    work: Callable[Concatenate[Any, P], Awaitable[T]],
-) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
-    """The method that runs a work among the writes of the company of its first argument."""
-
-    async def method(self: Repositories, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        first: Any = args[0]
-        company_id = first if isinstance(first, str) else first.company_id
-        return await self._write(company_id, lambda db: work(db, *args, **kwargs))
-
-    return method
-
-
-class Repositories:
+class Repositories(PeopleRepositories):
     """The repositories over a database; a store implements `_read` and `_write`."""
 
     shared: bool
-    _clock: Callable[[], datetime]
     _keys: CommitKeys
     _metrics: Metrics | None
     _compute: Compute = INLINE
     event_ids: EventIds
-
-    async def _read(self, query: Work[T]) -> T:
-        """Run a query; HistoryBroken or StoreFailed when the database cannot be read."""
-        raise NotImplementedError
-
-    async def _write(self, company_id: str, work: Work[T]) -> T:
-        """Run a work in a transaction, among the writes of that company."""
-        raise NotImplementedError
-
-    async def _await_peers(self) -> None:
-        """Wait until every other daemon knows the change that was just committed."""
 
     async def _encoded(self, commit: Commit, encode: Callable[[], T]) -> T:
         """A commit as rows; one of a large run is made beside the event loop."""
@@ -222,77 +177,6 @@ class Repositories:
 
     async def drop_sessions(self, before: datetime) -> int:
         return await drop_all(lambda: self._write("", partial(sessions.drop_sessions, before=before)))
-
-    # members
-
-    members = read(members_table.members)
-    count_members = read(members_table.count_members)
-    member = read(members_table.member)
-    member_by_email = read(members_table.member_by_email)
-    memberships = read(members_table.memberships)
-    invitation = read(members_table.invitation)
-    standings = read(members_table.standings)
-    groups = read(members_table.groups)
-    edit_group = write(members_table.edit_group)
-
-    async def change_people(self, change: PeopleChange) -> None:
-        await self._write(change.company_id, lambda db: members_table.change_people(db, change))
-        await self._await_peers()
-
-    async def enter(self, change: PeopleChange, start: SessionStart) -> None:
-        async def work(db: Any) -> None:
-            await members_table.change_people(db, change)
-            if not await sessions.begin_session(db, *start):
-                raise MemberChanged
-
-        await self._write(change.company_id, work)
-        await self._await_peers()
-
-    # policies, second factors
-
-    policy = read(policies.policy)
-    demanding_policies = read(policies.demanding_policies)
-    second_factor = read(second_factors.second_factor)
-    enrolments = read(second_factors.enrolments)
-    use_step = write(second_factors.use_step)
-
-    async def put_policy(self, policy: StoredPolicy, logged: Logged) -> bool:
-        put = await self._write(policy.company_id, lambda db: policies.put_policy(db, policy, logged))
-        await self._await_peers()
-        return put
-
-    async def put_second_factor(self, factor: SecondFactor, logged: Logged) -> bool:
-        put = await self._write(factor.company_id, lambda db: second_factors.put_second_factor(db, factor, logged))
-        await self._await_peers()
-        return put
-
-    # API keys
-
-    api_key = read(api_keys.api_key)
-    api_keys_of = read(api_keys.api_keys_of)
-
-    async def add_api_key(self, key: ApiKey, logged: Logged, receipt: Receipt | None, most: int = API_KEYS_MAX) -> None:
-        at = text(self._clock())
-        await self._write(key.company_id, lambda db: api_keys.add_api_key(db, key, logged, receipt, at=at, most=most))
-
-    async def delete_api_key(self, company_id: str, key_id: str, at: datetime, logged: Logged) -> bool:
-        deleted = await self._write(company_id, lambda db: api_keys.delete_api_key(db, company_id, key_id, at, logged))
-        await self._await_peers()
-        return deleted
-
-    async def touch_api_keys(self, key_ids: Collection[str], at: datetime) -> None:
-        await self._write("", lambda db: api_keys.touch_api_keys(db, key_ids, at))
-
-    # single sign-on
-
-    subject = read(subjects.subject)
-    was_removed = read(subjects.was_removed)
-
-    async def link_subject(self, subject: Subject, logged: Logged) -> bool:
-        return await self._write(subject.company_id, lambda db: subjects.link_subject(db, subject, logged))
-
-    async def arrive(self, arrival: Arrival, logged: tuple[Logged, ...]) -> None:
-        await self._write(arrival.subject.company_id, lambda db: subjects.arrive(db, arrival, logged))
 
     # company log
 

@@ -81,6 +81,12 @@ GAPS = (
     ),
     Gap("members", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("policies", ("noted_at",), "When other daemons look again, on PostgreSQL."),
+    Gap(
+        "company_changes",
+        ("company_id", "noted_at"),
+        "When other daemons look again, on PostgreSQL.",
+        ("deleted", "inserted"),
+    ),
     Gap("second_factors", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("api_keys", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("users", ("epoch_noted_at",), "When other daemons look again, on PostgreSQL."),

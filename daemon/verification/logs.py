@@ -21,7 +21,6 @@ from daemon.model.audit_events import (
     MemberChanged,
     NameChanged,
     PasswordChanged,
-    PolicyChanged,
     Registered,
     RootsRecorded,
     SecondFactorChanged,
@@ -32,11 +31,16 @@ from daemon.model.audit_events import (
     UserForm,
     WebhookChanged,
 )
+from daemon.model.events.calendars import CalendarChanged
+from daemon.model.events.delegations import DelegationEnded, DelegationMade
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.passwords import PasswordResetRequested
+from daemon.model.events.policies import PolicyChanged
 from daemon.model.events.subjects import SubjectLinked
 from daemon.stores import codec
 from daemon.stores.rows import text, text_or_null
+from daemon.stores.tables.people.calendars import written as written_calendar
+from daemon.stores.tables.people.delegations import written as written_verticals
 from daemon.stores.tables.people.policies import written
 
 UNKNOWN: Final = object()
@@ -77,6 +81,9 @@ class Fold:
             MemberChanged: self._member_changed,
             GroupChanged: self._group_changed,
             PolicyChanged: self._policy,
+            CalendarChanged: self._calendar,
+            DelegationMade: self._delegation_made,
+            DelegationEnded: self._delegation_ended,
             SubjectLinked: self._subject_linked,
             SecondFactorChanged: self._second_factor,
             ConnectorChanged: self._connector,
@@ -286,6 +293,24 @@ class Fold:
     def _policy(self, company_id: str, event: PolicyChanged) -> None:
         row = {"policy": written(event.after), "number": event.number}
         self.rows["policies"][company_id,] = {**row, "updated_at": text(event.at), "updated_by": event.by}
+
+    def _calendar(self, company_id: str, event: CalendarChanged) -> None:
+        row = {"calendar": written_calendar(event.after), "number": event.number}
+        self.rows["calendars"][company_id,] = {**row, "updated_at": text(event.at), "updated_by": event.by}
+
+    def _delegation_made(self, company_id: str, event: DelegationMade) -> None:
+        self.rows["delegations"][company_id, event.delegation] = {
+            "giver": event.giver,
+            "recipient": event.to,
+            "begins_at": text(event.begins),
+            "ends_at": text(event.ends),
+            "verticals": written_verticals(event.verticals),
+            "created_at": text(event.at),
+            "ended_at": None,
+        }
+
+    def _delegation_ended(self, company_id: str, event: DelegationEnded) -> None:
+        self.rows["delegations"].setdefault((company_id, event.delegation), {})["ended_at"] = text(event.at)
 
     def _second_factor(self, company_id: str, event: SecondFactorChanged) -> None:
         key, rows = (company_id, event.user), self.rows["second_factors"]

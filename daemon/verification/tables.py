@@ -42,6 +42,8 @@ TABLES = (
     Table("company_keys", "company_key", ("company_id",), "wrapped"),
     Table("templates", "template", ("digest",)),
     Table("policies", "policy", ("company_id",)),
+    Table("calendars", "calendar", ("company_id",)),
+    Table("delegations", "delegation", ("company_id", "id")),
     Table("sso_subjects", "sso_subject", ("issuer", "subject")),
     Table("second_factors", "second_factor", ("company_id", "user_id"), "sealed_secret"),
 )

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from daemon.model.audit_events import Logged, PolicyChanged, SecondFactorChange, SecondFactorChanged
+from daemon.model.audit_events import Logged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
-from daemon.model.events.policies import Policy, StoredPolicy
+from daemon.model.events.calendars import CalendarChanged, CalendarForm
+from daemon.model.events.delegations import DelegationEnded, DelegationMade
+from daemon.model.events.policies import Policy, PolicyChanged, StoredPolicy
 from daemon.model.events.subjects import SubjectLinked
+from daemon.model.people.companies import StoredCalendar, StoredDelegation
 from daemon.model.people.second_factors import SecondFactor
 from daemon.model.people.subjects import Subject
 from tests.histories import NOON
@@ -24,9 +28,47 @@ async def policies(store: Store, company_id: str, name: str) -> None:
         changed = PolicyChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
         assert await store.put_policy(StoredPolicy(company_id, after, number, NOON, by), Logged(company_id, changed))
         before = after
+    await _calendars(store, company_id, by)
+    await _delegations(store, company_id, name)
     await _enrolled(store, company_id, f"user-{name}", 1, "begun")
     await _linked(store, company_id, name)
     await _enrolled(store, company_id, f"user-{name}", 2, "confirmed")
+
+
+async def _calendars(store: Store, company_id: str, by: str) -> None:
+    before = CalendarForm()
+    for number, zone in ((1, "Europe/Vienna"), (2, f"Etc/{company_id}")):
+        after = CalendarForm(timezone=zone, weekend=("sunday",), holidays=("2026-12-25",))
+        changed = CalendarChanged(at=NOON, by=by, before=before, after=after, number=number, via="session")
+        stored = StoredCalendar(company_id, after, number, NOON, by)
+        assert await store.put_calendar(stored, Logged(company_id, changed))
+        before = after
+
+
+async def _delegations(store: Store, company_id: str, name: str) -> None:
+    """Two are made, of which one is ended before its time."""
+    giver, to, by = f"user-{name}", f"member-{name}-0", f"{name}@{name}.test"
+    for number in range(2):
+        verticals = ("prior-auth",) * number
+        who = (company_id, f"delegation-{name}-{number}", giver, to)
+        one = StoredDelegation(*who, NOON, NOON + timedelta(days=number + 1), verticals, NOON)
+        made = DelegationMade(
+            at=NOON,
+            begins=NOON,
+            by=by,
+            delegation=one.id,
+            ends=one.ends_at,
+            giver=giver,
+            to=to,
+            verticals=verticals,
+            via="session",
+        )
+        await store.add_delegation(one, Logged(company_id, made), None)
+        if number == 0:
+            ended = DelegationEnded(
+                at=NOON, by=by, delegation=one.id, giver=giver, reason="ended", to=to, via="session"
+            )
+            assert await store.end_delegation(one, NOON, Logged(company_id, ended))
 
 
 async def _enrolled(store: Store, company_id: str, user_id: str, number: int, change: SecondFactorChange) -> None:

@@ -33,7 +33,15 @@ def told(*events: dict[str, Any]) -> list[str]:
 
 def test_every_event_of_a_company_has_a_sentence_of_its_own() -> None:
     kinds = sorted(TAGS - {"member_changed"})
-    known = {"by": "ada@a.test", "name": "x", "user": "bob", "group": "board", "tool_id": "pay"}
+    known = {
+        "by": "ada@a.test",
+        "name": "x",
+        "user": "bob",
+        "group": "board",
+        "tool_id": "pay",
+        "giver": "ann",
+        "to": "eve",
+    }
     sentences = told(*({**event(kind, **known), "kind": "agent", "role": "viewer"} for kind in kinds))
     for kind, sentence in zip(kinds, sentences, strict=True):
         assert sentence != kind.replace("_", " ").capitalize(), kind

@@ -1,4 +1,4 @@
-"""What a company asks of its people."""
+"""What a company asks of its people, and the event of its change."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from msgspec import Struct
+
+from actors.core.messages import EventBase
 
 
 class Policy(Struct, frozen=True, kw_only=True):
@@ -16,6 +18,16 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     second_factor_from: str | None = None
     solo: bool = True
+
+
+class PolicyChanged(EventBase, frozen=True, kw_only=True, tag="policy_changed"):
+    """What a company asks of its people was changed for the `number`th time."""
+
+    after: Policy
+    before: Policy
+    by: str
+    number: int
+    via: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,4 +147,7 @@ class MemberRepository(Protocol):
     async def groups(self, company_id: str) -> Sequence[Group]: ...
 
     async def edit_group(self, edit: GroupEdit) -> bool:
-        """Write a group; False when it is not as it was before."""
+        """Write a group; False when it is not as it was before.
+
+        Every daemon knows it when this returns.
+        """

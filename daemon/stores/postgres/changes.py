@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from daemon.stores.tables.members import standings_of
+from daemon.stores.tables.people.members import standings_of
 from daemon.stores.tables.people.policies import OF_POLICIES, policies_of
 from daemon.stores.tables.people.second_factors import ENROLMENT, enrolments_of
-from daemon.stores.tables.sessions import epochs_of
+from daemon.stores.tables.people.sessions import epochs_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -45,6 +45,9 @@ _CONNECTED = (
     "SELECT DISTINCT company_id FROM connector_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
 _LATELY = "WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
+_CHANGED = (
+    "SELECT company_id, noted_at FROM company_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
+)
 _ACKNOWLEDGED = (
     "SELECT NOT EXISTS (SELECT 1 FROM daemons WHERE epoch <> $1 AND until > clock_timestamp() AND heard < $2)"
 )
@@ -100,6 +103,10 @@ async def recent_connector_changes(db: PostgresDatabase) -> Sequence[str]:
 
 async def recent_policies(db: PostgresDatabase) -> Sequence[StoredPolicy]:
     return list(policies_of(await db.rows(f"{OF_POLICIES} {_LATELY}", LATELY_S)))
+
+
+async def recent_company_changes(db: PostgresDatabase) -> dict[str, datetime]:
+    return dict(await db.rows(_CHANGED, LATELY_S))
 
 
 async def recent_enrolments(db: PostgresDatabase) -> dict[str, Enrolment]:

@@ -19,6 +19,7 @@ from daemon.model.chain import HistoryBroken
 from daemon.model.evidence import SEAL_MAX
 from daemon.runtime.background import Background, Loop
 from daemon.runtime.clock import utc_now
+from daemon.stores.access import read
 from daemon.stores.batch_loader import BatchLoader
 from daemon.stores.group_commit import BATCH_MAX, Writer
 from daemon.stores.postgres import changes, journal
@@ -29,7 +30,7 @@ from daemon.stores.postgres.engine import PostgresEngine, Work
 from daemon.stores.postgres.lease import Lease, claim
 from daemon.stores.postgres.migrations import check_moved, migrate
 from daemon.stores.postgres.notify import LISTEN_S, NOTIFY_PAUSE_S, Notifications
-from daemon.stores.repositories import Repositories, read
+from daemon.stores.repositories import Repositories
 from daemon.stores.rows import text
 from daemon.stores.tables import audit
 from daemon.stores.tables.commit_macs import Adopt, settle
@@ -219,6 +220,7 @@ class PostgresStore(Repositories):
     recent_key_deletions = read(changes.recent_key_deletions)
     recent_connector_changes = read(changes.recent_connector_changes)
     recent_policies = read(changes.recent_policies)
+    recent_company_changes = read(changes.recent_company_changes)
     recent_enrolments = read(changes.recent_enrolments)
     hit = read(changes.hit)
     hits = read(changes.hits)

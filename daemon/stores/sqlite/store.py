@@ -15,10 +15,11 @@ from daemon.model import DiskFull
 from daemon.model.chain import HistoryBroken
 from daemon.runtime.clock import utc_now
 from daemon.runtime.durable_files import make_folder
+from daemon.stores.access import read
 from daemon.stores.batch_loader import BatchLoader
 from daemon.stores.group_commit import BATCH_MAX, Writer
 from daemon.stores.migrations import read_migrations
-from daemon.stores.repositories import Repositories, read
+from daemon.stores.repositories import Repositories
 from daemon.stores.rows import text
 from daemon.stores.sqlite import connection, journal
 from daemon.stores.sqlite.database import run

@@ -258,7 +258,7 @@ async def _machine_json(request: web.Request, principal: Principal) -> dict[str,
 
 async def _own_json(request: web.Request, one: Account) -> dict[str, Any]:
     principal, identity = principal_of(request), request.app[SERVICES].identity
-    companies = await identity.companies(principal)
+    companies = await identity.memberships(principal)
     listed = [{"id": each.company_id, "name": each.name, "role": each.role} for each in companies]
     mine = {"member_id": one.member.id, "kind": principal.kind, "companies": listed}
     return {**_account_json(one), **mine, "second_factor": identity.second_factors.counts(one.user.id)}

@@ -11,6 +11,7 @@ from actors.core.canonical import canonical
 from daemon.model.events.policies import Policy, StoredPolicy
 from daemon.stores.rows import text
 from daemon.stores.tables.company_log import log
+from daemon.stores.tables.people.company_changes import note
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -45,6 +46,7 @@ async def put_policy(db: Database, policy: StoredPolicy, logged: Logged) -> bool
     if await db.execute(_PUT[db.dialect], *row) != 1:
         return False
     await log(db, logged)
+    await note(db, policy.company_id)
     return True
 
 

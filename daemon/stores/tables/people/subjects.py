@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from daemon.model import MemberChanged, PeopleChange
 from daemon.model.people.subjects import Subject
 from daemon.stores.rows import text
-from daemon.stores.tables.accounts import add_user
 from daemon.stores.tables.company_log import log
-from daemon.stores.tables.members import change_people
+from daemon.stores.tables.people.accounts import add_user
+from daemon.stores.tables.people.members import change_people
 
 if TYPE_CHECKING:
     from daemon.model.audit_events import Logged

@@ -18,8 +18,11 @@ export interface LogEvent {
   by_kind?: string;
   before?: Properties | MemberForm | string[] | null;
   after?: Properties | MemberForm | string[] | null;
+  begins?: string;
   change?: string;
+  ends?: string;
   expires_at?: string | null;
+  giver?: string;
   group?: string;
   issuer?: string;
   kind?: string;
@@ -29,8 +32,10 @@ export interface LogEvent {
   role?: string;
   secret?: string;
   subject?: string;
+  to?: string;
   tool_id?: string;
   user?: string;
+  verticals?: string[];
   via?: string;
 }
 

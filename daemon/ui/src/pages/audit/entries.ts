@@ -28,10 +28,17 @@ const SESSION_EVENTS = new Set([
   "session_ended",
   "sessions_ended",
 ]);
-const MEMBER_EVENTS = new Set(["member_changed", "group_changed", "name_changed"]);
+const MEMBER_EVENTS = new Set([
+  "member_changed",
+  "group_changed",
+  "name_changed",
+  "delegation_made",
+  "delegation_ended",
+]);
 const ACCESS_EVENTS = new Set([
   "api_key_created",
   "api_key_deleted",
+  "calendar_changed",
   "password_changed",
   "password_reset_requested",
   "policy_changed",

@@ -70,6 +70,12 @@ export function describeLogEvent(event: LogEvent, names: Names): string {
       return "was linked to an account of single sign-on";
     case "policy_changed":
       return "changed the policy of the company";
+    case "calendar_changed":
+      return "changed the business days of the company";
+    case "delegation_made":
+      return `let ${memberName(event.to, names)} decide as ${memberName(event.giver, names)}`;
+    case "delegation_ended":
+      return `ended that ${memberName(event.to, names)} may decide as ${memberName(event.giver, names)}`;
     case "second_factor_changed":
       return (
         SECOND_FACTOR_CHANGES[event.change ?? ""] ??
@@ -125,10 +131,27 @@ export function describeChanges(event: LogEvent, names: Names): string[] {
     case "connector_changed":
     case "webhook_changed":
     case "policy_changed":
+    case "calendar_changed":
       return propertyChanges(event);
+    case "delegation_made":
+      return delegationScope(event);
     default:
       return [];
   }
+}
+
+function memberName(id: string | undefined, names: Names): string {
+  return names.byId(id ?? "") ?? "a former member";
+}
+
+function delegationScope(event: LogEvent): string[] {
+  const { begins, ends, verticals = [] } = event;
+  return [
+    ...(begins === undefined || ends === undefined
+      ? []
+      : [`From ${formatTime(begins)} until ${formatTime(ends)}`]),
+    ...(verticals.length === 0 ? [] : [`Only ${verticals.join(", ")}`]),
+  ];
 }
 
 function groupChanges(event: LogEvent, names: Names): string[] {

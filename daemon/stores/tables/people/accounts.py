@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from daemon.model import Account, Company, EmailTaken, PeopleChange, User
 from daemon.stores.rows import text
 from daemon.stores.tables.company_log import log
-from daemon.stores.tables.members import MEMBER, add_member, change_people, member_of_row
+from daemon.stores.tables.people.members import MEMBER, add_member, change_people, member_of_row
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from daemon.model import Group, Invitation, Member, MemberChanged, Membership, Standing
 from daemon.stores.rows import bounded, text, text_or_null, time_or_none
 from daemon.stores.tables.company_log import log
+from daemon.stores.tables.people.company_changes import note
+from daemon.stores.tables.people.delegations import end_all
 from daemon.stores.tables.receipts import add_receipt
 
 if TYPE_CHECKING:
@@ -27,6 +29,11 @@ _FOUND = f"SELECT {MEMBER}, users.name FROM members LEFT JOIN users ON users.id 
 _LISTED = f"{_FOUND} WHERE members.company_id = $1 AND members.status <> 'removed'"
 # PostgreSQL notes the time of the change: other daemons look for recent ones.
 _NOTED = {"sqlite": "", "postgres": ", noted_at = clock_timestamp()"}
+_OF_ONE = "WHERE company_id = $1 AND id = $2"
+_NOTE = {
+    "sqlite": f"SELECT 1 FROM members {_OF_ONE}",
+    "postgres": f"UPDATE members SET noted_at = clock_timestamp() {_OF_ONE}",
+}
 _EDIT = (
     "UPDATE members SET user_id = $3, role = $4, status = $5, changed_at = $6, invited_by = $7, invited_at = $8, "
     "joined_at = $9, email = $10{} WHERE company_id = $1 AND id = $2 AND changed_at = $11 AND status = $12"
@@ -90,6 +97,7 @@ async def change_people(db: Database, change: PeopleChange) -> None:
             if await member_by_email(db, change.company_id, after.email) is not None:
                 raise MemberChanged
             await add_member(db, after)
+            await db.execute(_NOTE[db.dialect], after.company_id, after.id)
         else:
             await _edit(db, before, after)
     if change.invitation is not None:
@@ -98,6 +106,9 @@ async def change_people(db: Database, change: PeopleChange) -> None:
         await db.insert(f"invitations ({INVITATION})", [(one.token_hash, one.company_id, one.member_id, *times)])
     for logged in change.logged:
         await log(db, logged)
+    for _, after in change.edits:
+        if after.status == "removed":
+            await end_all(db, after, change.logged[0].event.by, change.logged[0].event.via)
 
 
 async def standings(db: Database, after: datetime) -> dict[str, Standing]:
@@ -133,6 +144,7 @@ async def edit_group(db: Database, edit: GroupEdit) -> bool:
         await db.insert(f"member_groups ({GROUP})", [(company_id, name, text(edit.at), edit.by)])
         await db.insert(f"group_members ({GROUP_MEMBER})", [(company_id, name, one) for one in edit.after])
     await log(db, edit.logged)
+    await note(db, company_id)
     return True
 
 

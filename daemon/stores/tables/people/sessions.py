@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from daemon.model import RefreshHashes, TokenEpoch, UserSession
 from daemon.stores.group_commit import DROP_MAX
 from daemon.stores.rows import bounded, text, text_or_null, time_or_none
-from daemon.stores.tables.accounts import end_password_resets, revoke
 from daemon.stores.tables.company_log import log
+from daemon.stores.tables.people.accounts import end_password_resets, revoke
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

@@ -1,0 +1,96 @@
+"""Companies as gates see them: people, delegations and calendar, kept in memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from weakref import WeakValueDictionary
+
+from actors.core.people.company import Company
+from daemon.identity.company.calendars import core_calendar
+from daemon.model.people.companies import CompanyRecord, CompanyRepository
+
+COMPANIES_MAX = 1_000
+WEIGHT_MAX = 500_000
+"""So many people and memberships of groups are kept, of all companies together."""
+
+
+class Companies:
+    """Reads what a company says of its people, and keeps it until any of that changes.
+
+    Whoever asks after a change was answered, here or on another daemon, gets what stands since.
+    """
+
+    def __init__(self, repository: CompanyRepository, now: Callable[[], datetime]) -> None:
+        self._repository = repository
+        self._now = now
+        self._known: OrderedDict[str, tuple[Company, int]] = OrderedDict()
+        self._weight = 0
+        self._reading: dict[str, object] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._noted: Mapping[str, datetime] = {}
+        self._listeners: list[Callable[[str], None]] = []
+
+    def subscribe(self, listener: Callable[[str], None]) -> None:
+        """Call the listener with the company after each change, here or elsewhere.
+
+        A change may be told twice.
+        """
+        self._listeners.append(listener)
+
+    def changed(self, company_id: str) -> None:
+        """Forget a company: its members, groups, policy, delegations or calendar were changed."""
+        self._drop(company_id)
+        self._reading.pop(company_id, None)
+        for listener in self._listeners:
+            listener(company_id)
+
+    def apply(self, noted: Mapping[str, datetime]) -> None:
+        """Forget the companies that were changed lately and have not been forgotten since."""
+        before, self._noted = self._noted, noted
+        for company_id, at in noted.items():
+            if before.get(company_id) != at:
+                self.changed(company_id)
+
+    async def of(self, company_id: str) -> Company:
+        """The company as it stands; one that nobody knows has no people."""
+        known = self._known.get(company_id)
+        if known is None:
+            lock = self._locks.setdefault(company_id, asyncio.Lock())
+            async with lock:  # of those who ask at once, one reads
+                known = self._known.get(company_id) or await self._read(company_id)
+        else:
+            self._known.move_to_end(company_id)
+        return known[0]
+
+    async def _read(self, company_id: str) -> tuple[Company, int]:
+        """Read a company; again if it is changed meanwhile."""
+        while True:
+            reading = self._reading[company_id] = object()
+            try:
+                record = await self._repository.company_record(company_id, self._now())
+            finally:
+                current = self._reading.pop(company_id, None) is reading
+            if current:
+                return self._keep(company_id, (_company(record), 1 + record.weight))
+
+    def _keep(self, company_id: str, found: tuple[Company, int]) -> tuple[Company, int]:
+        """Keep what was read, in place of what was used least recently."""
+        self._known[company_id] = found
+        self._weight += found[1]
+        while len(self._known) > COMPANIES_MAX or (self._weight > WEIGHT_MAX and len(self._known) > 1):
+            self._drop(next(iter(self._known)))
+        return found
+
+    def _drop(self, company_id: str) -> None:
+        known = self._known.pop(company_id, None)
+        if known is not None:
+            self._weight -= known[1]
+
+
+def _company(record: CompanyRecord) -> Company:
+    """A company is solo while its only person was never joined by another."""
+    solo = record.may_be_solo and len(record.people) == record.joined == 1
+    return Company(record.people, record.delegations, core_calendar(record.calendar), solo)
