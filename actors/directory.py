@@ -13,7 +13,7 @@ from actors.failpoints import reach
 from actors.ports import StoreFailed
 
 if TYPE_CHECKING:
-    from actors.core.messages import Command, Message, Outcome
+    from actors.core.messages import Message, Outcome
     from actors.core.run import Run
     from actors.core.template import Template
 
@@ -83,13 +83,13 @@ class Directory:
     async def ask(
         self,
         key: tuple[str, str],
-        message: Command,
+        message: Message,
         *,
         template: Template | None = None,
         receipt: ReceiptMaker | None = None,
         renew: Renew | None = None,
     ) -> Answer:
-        """Have the run's actor decide on a command; returns once what was decided is durable.
+        """Have the run's actor decide on a message; returns once what was decided is durable.
 
         Raises Overloaded, Stopped, what the journal raised, or what `renew` gives.
         """

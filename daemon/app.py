@@ -219,6 +219,8 @@ def _background(
     collection = passivation.FullCollection(lambda: services.offload.idle and not engine.directory.waiting()[0])
     loops = [
         Loop("timers", engine.timers.post_due, 0.0, vital=True),
+        Loop("due-runs", engine.due_runs.look, 0.0, vital=True),
+        Loop("reviews", engine.reviewer.work, 0.0),
         Loop("key-files", key_watcher.look, LOOKED_S, at_once=False),
         Loop("secrets", rotation.look, KEYS_CHECKED_S),
         Loop("sessions", services.identity.sessions.record_use, USED_S, at_once=False),

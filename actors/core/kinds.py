@@ -290,8 +290,23 @@ def _resolve_wait(turn: Turn, visit: Visit, node: Node) -> None:
     elif until is not None and until <= turn.at:
         end_wait(turn, visit, "elapsed")
     else:
-        message = None if node.wait is None else node.wait.message
-        turn.emit(WaitBegan(at=turn.at, step_id=node.id, visit=visit.visit, until=until, message=message))
+        begin_wait(turn, visit, node, until)
+
+
+def begin_wait(turn: Turn, visit: Visit, node: Node, until: datetime | None) -> None:
+    """Wait from now on, or until another time than before."""
+    wait = node.wait
+    assert wait is not None  # noqa: S101 - a step of this kind has one
+    turn.emit(
+        WaitBegan(
+            at=turn.at,
+            step_id=node.id,
+            visit=visit.visit,
+            until=until,
+            message=wait.message,
+            business_days=wait.counts_business_days or UNSET,
+        )
+    )
 
 
 def wait_until(turn: Turn, node: Node, since: datetime) -> datetime | None:

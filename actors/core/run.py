@@ -90,11 +90,12 @@ class Gate(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class Waiting(Struct, frozen=True, gc=False, omit_defaults=True):
-    """What a visit waits for, and since when."""
+    """What a visit waits for, and since when; perhaps by the company's calendar."""
 
     since: datetime
     until: datetime | None = None
     message: str | None = None
+    business_days: bool = False
 
 
 class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
@@ -126,6 +127,13 @@ class Visit(Struct, frozen=True, gc=False, omit_defaults=True):
         if self.wait is not None:
             return self.wait.until
         return self.gate.wake_at if self.status == "parked" and self.gate is not None else None
+
+    @property
+    def reviewed(self) -> bool:
+        """Whether people or the calendar of the company decide about what it waits for."""
+        if self.gate is not None and self.status == "parked":
+            return self.gate.policy.asks_people or self.gate.policy.counts_business_days
+        return self.wait is not None and self.wait.business_days
 
     @property
     def calls(self) -> bool:
@@ -209,6 +217,11 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     def resting(self) -> bool:
         """Whether the run wants nothing done: it has ended, or waits for people or time."""
         return not any(visit.status in ("ready", "calling") for visit in self.open)
+
+    @property
+    def reviewed(self) -> bool:
+        """Whether people or the calendar of the company decide about what it waits for."""
+        return any(visit.reviewed for visit in self.open)
 
     @property
     def denied(self) -> bool:

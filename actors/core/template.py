@@ -110,6 +110,11 @@ class Wait(Struct, frozen=True):
     message: str | None = None
     within: str | None = None
 
+    @property
+    def counts_business_days(self) -> bool:
+        """Whether it follows the company's calendar."""
+        return "B" in (self.duration or self.within or "")
+
 
 class Inputs(Protocol):
     """The form of a template's inputs."""
@@ -162,7 +167,11 @@ class Node(Struct, frozen=True):
     @property
     def asks_company(self) -> bool:
         """Whether more than the role of who decides matters here, or the company's calendar."""
-        return self.policy.asks_people or self.policy.counts_business_days or self.wait is not None
+        return (
+            self.policy.asks_people
+            or self.policy.counts_business_days
+            or (self.wait is not None and self.wait.counts_business_days)
+        )
 
     def undoing(self) -> Node:
         """The task as it calls its tool of compensation."""

@@ -119,6 +119,7 @@ class Event(Response):
     undoes: int | None = None
     until: datetime | None = None
     message: str | None = None
+    business_days: bool | None = None
     how: str | None = None
     name: str | None = None
     payload: Any = None

@@ -265,6 +265,7 @@ class Waiting(Response):
     since: datetime
     until: datetime | None = None
     message: str | None = None
+    business_days: bool = False
 
 
 class TraceEntry(Response):

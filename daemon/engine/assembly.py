@@ -17,6 +17,7 @@ from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
+from daemon.engine.due_runs import DueRuns, Reviewer
 from daemon.engine.feed import Feed
 from daemon.engine.ownership import LeasedConnectors, OwnEffects, SharedJournal
 from daemon.engine.timers import Timers
@@ -45,6 +46,8 @@ class Engine:
     deliverer: Deliverer
     journal: Journal
     signals: Signals
+    due_runs: DueRuns
+    reviewer: Reviewer
 
     async def drain(self, calls_s: float) -> None:
         """Refuse messages, wait up to `calls_s` for calls, then let the actors finish."""
@@ -107,7 +110,10 @@ def build_engine(
     deliverer = Deliverer(store, dispatcher.send_webhook, utc_now, compute=offload)
     connector_service.subscribe(feed.connectors_changed)
     feed.subscribe(lambda run, _: deliverer.committed(run.company_id))
-    return Engine(directory, dispatcher, timers, feed, deliverer, journal, signals)
+    due_runs = DueRuns(store, directory, utc_now)
+    feed.subscribe(due_runs.committed)
+    reviewer = Reviewer(store, directory, utc_now)
+    return Engine(directory, dispatcher, timers, feed, deliverer, journal, signals, due_runs, reviewer)
 
 
 def _report(key: tuple[str, str], error: Exception) -> None:

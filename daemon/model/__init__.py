@@ -44,7 +44,7 @@ from daemon.model.repositories import (
     TemplateDocument,
     TemplateRepository,
 )
-from daemon.model.runs import ParkedRun, RecordedEvent, RunQuery, Runs
+from daemon.model.runs import DueRun, ParkedRun, RecordedEvent, RunQuery, Runs
 
 __all__ = [
     "SESSION",
@@ -57,6 +57,7 @@ __all__ = [
     "ConnectorChange",
     "ConnectorRepository",
     "DiskFull",
+    "DueRun",
     "EmailTaken",
     "EpochChange",
     "FolderInUse",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from actors.core.messages import Event
 from actors.core.run import Run
@@ -43,6 +43,14 @@ class ParkedRun:
     created: datetime
 
 
+class DueRun(NamedTuple):
+    """A run of which something is due at that time."""
+
+    company_id: str
+    run_id: str
+    wake_at: datetime
+
+
 class Runs(Protocol):
     """The stored runs, read without their actors."""
 
@@ -56,6 +64,12 @@ class Runs(Protocol):
 
     async def needs_recovery(self, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
         """At most `limit` runs after `after` that need recovery: unfinished or inconsistent."""
+
+    async def due(self, by: datetime, limit: int) -> Sequence[DueRun]:
+        """At most `limit` runs of this daemon of which something is due by then."""
+
+    async def reviewed(self, company_id: str | None, after: tuple[str, str], limit: int) -> Sequence[tuple[str, str]]:
+        """At most `limit` runs for which people or the calendar of a company matter."""
 
     async def parked(self, after: tuple[str, str], limit: int) -> Sequence[ParkedRun]:
         """At most `limit` runs behind a (company_id, run_id), in order, that wait for a human."""

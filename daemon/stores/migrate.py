@@ -82,9 +82,10 @@ TABLES = (
     Table(
         "runs",
         "company_id, id, version, resting, status, vertical, parked, created_at, updated_at, epoch, moved_by, "
-        "moved_from",
-        "SELECT company_id, id, version, resting, status, vertical, parked, created_at, updated_at, 0, 0, 0 FROM runs",
-        flags=(3,),
+        "moved_from, wake_at, reviewed",
+        "SELECT company_id, id, version, resting, status, vertical, parked, created_at, updated_at, 0, 0, 0, wake_at, "
+        "reviewed FROM runs",
+        flags=(3, 13),
     ),
     Table(
         "snapshots",

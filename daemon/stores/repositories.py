@@ -230,6 +230,8 @@ class Repositories(PeopleRepositories):
     unfinished = read(runs.unfinished)
     needs_recovery = read(runs.needs_recovery)
     parked = read(runs.parked)
+    reviewed = read(runs.reviewed)
+    due = read(runs.due)
     unsealed = read(audit.unsealed)
     checkpoints = read(audit.checkpoints)
     proven = read(audit.proven)

@@ -43,6 +43,11 @@ def run_row(run: Run) -> tuple[int, bool, str, str, str, str, str]:
     return run.version, run.resting, *run_status(run), run.vertical, text(run.created_at)
 
 
+def run_timer(run: Run) -> tuple[str | None, bool]:
+    """When something is due next, and whether the company's people or calendar matter."""
+    return text_or_null(run.wake_at), run.reviewed
+
+
 def run_status(run: Run) -> tuple[str, str, str]:
     parked = [visit.step_id for visit in run.parked]
     return run.status, "|".join(("", *parked, "")) if parked else "", text(run.updated_at)

@@ -24,7 +24,7 @@ from daemon.model.evidence import Checkpoint
 from daemon.runtime.clock import utc_now
 from daemon.stores import codec
 from daemon.stores.database import Reader, Row
-from daemon.stores.rows import run_row, text
+from daemon.stores.rows import run_row, run_timer, text
 from daemon.stores.sqlite.inspection import reading
 from daemon.stores.tables.audit_source import AuditSource
 from daemon.verification import trees
@@ -32,6 +32,10 @@ from daemon.verification.findings import Counts, Finding, called, wrong_against
 from daemon.verification.logs import Fold
 from daemon.verification.macs import wrong_macs
 from daemon.verification.tables import compare_all
+
+COLUMNS = ("version", "resting", "status", "parked", "updated_at", "vertical", "created_at", "wake_at", "reviewed")
+"""The columns of a run's row that its history leads to."""
+SNAPSHOT = len(COLUMNS)
 
 
 def verify_store(
@@ -152,7 +156,7 @@ class _Streams:
 
     def _run(self, key: tuple[str, str], commits: Iterable[Row]) -> Iterator[Finding]:
         found, run, readable, version = self._source.run(*key), None, True, 0
-        kept = None if found is None else found[7]
+        kept = None if found is None else found[SNAPSHOT]
         ends = False
         for (_, _, reached, first, _, exact, events), finding in self._walked(key, commits):
             version = reached
@@ -185,7 +189,7 @@ def _canonical(events: bytes) -> bool:
 
 def _snapshot(run: Run, found: Row) -> Iterator[Finding]:
     """Compare a snapshot with the run folded from its history."""
-    version, schema, body = found[7:]
+    version, schema, body = found[SNAPSHOT:]
     where = f"run {run.id}, snapshot of version {version}"
     if schema == codec.SNAPSHOT_SCHEMA:
         try:
@@ -212,8 +216,7 @@ def _row(key: tuple[str, str], run: Run | None, version: int, found: Row | None)
     if run is not None:
         if (run.company_id, run.id) != key:
             yield Finding("run", where, f"its history is that of {run.id} of {run.company_id!r}")
-        names = ("version", "resting", "status", "parked", "updated_at", "vertical", "created_at")
-        for name, kept_value, folded in zip(names, found, run_row(run), strict=False):
+        for name, kept_value, folded in zip(COLUMNS, found, (*run_row(run), *run_timer(run)), strict=False):
             # The gates beside a failed branch were not written down before they could be decided.
             unsaid = name == "parked" and run.status == "failed" and kept_value == ""
             if kept_value != folded and name != "version" and not unsaid:

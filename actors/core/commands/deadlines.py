@@ -8,13 +8,12 @@ from typing import Any
 from msgspec import UNSET
 
 from actors.core.gate_policy import Escalation, due
-from actors.core.kinds import end_wait, leave, wait_until
+from actors.core.kinds import begin_wait, end_wait, leave, wait_until
 from actors.core.messages import (
     GateEscalated,
     GateExpired,
     GateReminded,
     GateRescheduled,
-    WaitBegan,
 )
 from actors.core.run import Gate, Visit
 from actors.core.schedule.durations import duration
@@ -50,7 +49,7 @@ def _wait(turn: Turn, visit: Visit) -> None:
     if until is None:
         return
     if until != wait.until:
-        turn.emit(WaitBegan(at=turn.at, step_id=node.id, visit=visit.visit, until=until, message=wait.message))
+        begin_wait(turn, visit, node, until)
         visit = turn.run.at(visit.step_id) or visit
     if until <= turn.at:
         end_wait(turn, visit, "elapsed" if wait.message is None else "timeout")

@@ -14,7 +14,10 @@ def began(run: Run, event: WaitBegan) -> Changes:
     """The visit waits; nothing has to be done until then."""
     visit = open_visit(run, event)
     since = event.at if visit.wait is None else visit.wait.since
-    return staying(run, replace(visit, status="waiting", wait=Waiting(since, event.until, event.message)))
+    return staying(
+        run,
+        replace(visit, status="waiting", wait=Waiting(since, event.until, event.message, event.business_days is True)),
+    )
 
 
 def ended(run: Run, event: WaitEnded) -> Changes:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
+from msgspec import UNSET, UnsetType
+
 from actors.core.messages.events import EventBase
 
 HowEnded = Literal["elapsed", "message", "timeout"]
@@ -20,6 +22,7 @@ class WaitBegan(EventBase, frozen=True, kw_only=True, tag="wait_began"):
     step_id: str
     until: datetime | None = None
     visit: int
+    business_days: bool | UnsetType = UNSET
 
 
 class WaitEnded(EventBase, frozen=True, kw_only=True, tag="wait_ended"):

@@ -13,7 +13,7 @@ from daemon.model import Ownership
 from daemon.model.chain import extended, genesis
 from daemon.stores import codec
 from daemon.stores.postgres.lease import Fenced
-from daemon.stores.rows import run_row, text
+from daemon.stores.rows import run_row, run_timer, text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ class Append:
             answer = (receipt.fingerprint, receipt.run_id, receipt.status, receipt.headers, receipt.body)
             kept = (receipt.path, receipt.key, *answer)
         written = (created_at, head, mac, exact, events, body_mac, body)
-        return cls(run.company_id, head, (*moved, *written, *kept), text(now))
+        return cls(run.company_id, head, (*moved, *written, *kept, *run_timer(run)), text(now))
 
 
 Settled = tuple[Ownership | None, Exception | None]

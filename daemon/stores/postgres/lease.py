@@ -68,6 +68,30 @@ RETURNING runs.company_id, runs.id
 """
 
 
+# The same of runs at rest of which something is due.
+_DUE_HOLDERS = """
+WITH RECURSIVE holders AS (
+    (SELECT epoch FROM runs WHERE wake_at IS NOT NULL ORDER BY epoch LIMIT 1)
+    UNION ALL
+    SELECT (
+        SELECT runs.epoch FROM runs WHERE wake_at IS NOT NULL AND runs.epoch > holders.epoch ORDER BY runs.epoch LIMIT 1
+    )
+    FROM holders WHERE holders.epoch IS NOT NULL
+)
+SELECT epoch FROM holders WHERE epoch IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM daemons WHERE daemons.epoch = holders.epoch
+)
+"""
+_CLAIM_DUE = """
+UPDATE runs SET epoch = $1 FROM (
+    SELECT company_id, id FROM runs
+    WHERE resting AND epoch = ANY($2::bigint[]) AND wake_at <= $4
+    ORDER BY wake_at LIMIT $3 FOR UPDATE SKIP LOCKED
+) AS left_over
+WHERE runs.company_id = left_over.company_id AND runs.id = left_over.id
+"""
+
+
 class Fenced(StoreFailed):
     """This daemon's lease has ended: it may write nothing more."""
 
@@ -102,6 +126,15 @@ async def claim(db: Db, epoch: int) -> Sequence[tuple[str, str]]:
         await alive(db, epoch)
         rows = await db.fetch(_CLAIM, epoch, gone, CLAIM_MAX)
     return sorted((row[0], row[1]) for row in rows)
+
+
+async def claim_due(db: Db, epoch: int, by: str) -> None:
+    """Take over runs at rest of dead daemons of which something is due by then."""
+    gone = [row[0] for row in await db.fetch(_DUE_HOLDERS)]
+    if gone:
+        async with db.transaction():
+            await alive(db, epoch)
+            await db.execute(_CLAIM_DUE, epoch, gone, CLAIM_MAX, by)
 
 
 class Lease:

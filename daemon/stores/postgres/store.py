@@ -27,12 +27,12 @@ from daemon.stores.postgres.append import Append
 from daemon.stores.postgres.connection import Connection
 from daemon.stores.postgres.database import PostgresDatabase
 from daemon.stores.postgres.engine import PostgresEngine, Work
-from daemon.stores.postgres.lease import Lease, claim
+from daemon.stores.postgres.lease import Lease, claim, claim_due
 from daemon.stores.postgres.migrations import check_moved, migrate
 from daemon.stores.postgres.notify import LISTEN_S, NOTIFY_PAUSE_S, Notifications
 from daemon.stores.repositories import Repositories
 from daemon.stores.rows import text
-from daemon.stores.tables import audit
+from daemon.stores.tables import audit, runs
 from daemon.stores.tables.commit_macs import Adopt, settle
 from daemon.stores.tables.runs import HEAD
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from actors.core.run import Run
     from actors.ports import Commit, Compute
     from daemon.keys.commit_keys import CommitKeys
-    from daemon.model import Ownership
+    from daemon.model import DueRun, Ownership
     from daemon.model.evidence import Sign
     from daemon.observability.metrics import Metrics
     from daemon.stores.database import Key
@@ -179,6 +179,11 @@ class PostgresStore(Repositories):
         return found.run, found.performs
 
     find = read(journal.find)
+
+    async def due(self, by: datetime, limit: int) -> Sequence[DueRun]:
+        """Runs that this daemon owns, with those of dead ones that it takes over now."""
+        await self._read(lambda db: claim_due(db.connection, db.epoch, text(by)))
+        return await self._read(lambda db: runs.due(db, by, limit))
 
     async def claim(self) -> Sequence[Key]:
         claimed: list[Key] = []

@@ -12,7 +12,7 @@ from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.model.chain import HistoryBroken, extended, genesis
 from daemon.model.pages import Page
 from daemon.stores import codec
-from daemon.stores.rows import receipt_row, run_status, text
+from daemon.stores.rows import receipt_row, run_status, run_timer, text
 from daemon.stores.sqlite.database import Rows, SqliteDatabase
 from daemon.stores.tables.runs import chosen, fold, listing, replay, walk_behind
 
@@ -36,15 +36,16 @@ _ADD_RECEIPTS = Rows(
 )
 _ADD_COMMITS = Rows("INSERT INTO commits (company_id, run_id, version, first_seq, head, mac, exact, events)", columns=8)
 _INSERT = Rows(
-    "INSERT INTO runs (version, resting, status, parked, updated_at, company_id, id, vertical, created_at)",
-    columns=9,
+    "INSERT INTO runs (version, resting, status, parked, updated_at, wake_at, reviewed, company_id, id, vertical, "
+    "created_at)",
+    columns=11,
     after="ON CONFLICT (company_id, id) DO NOTHING",
 )
 _UPDATE = Rows(
     "UPDATE runs SET version = new.column1, resting = new.column2, status = new.column3, parked = new.column4, "
-    "updated_at = new.column5 FROM (",
-    columns=8,
-    after=") AS new WHERE company_id = new.column6 AND id = new.column7 AND version = new.column8",
+    "updated_at = new.column5, wake_at = new.column6, reviewed = new.column7 FROM (",
+    columns=10,
+    after=") AS new WHERE company_id = new.column8 AND id = new.column9 AND version = new.column10",
 )
 _SNAPSHOT = Rows(
     "INSERT INTO snapshots (run, version, schema, mac, body) SELECT number, column3, column4, column5, column6 FROM (",
@@ -99,7 +100,7 @@ class Append:
     def of(cls, commit: Commit, now: datetime, keys: CommitKeys) -> Append:
         run, expected = commit.run, commit.expected_version
         key = (run.company_id, run.id)
-        moved = (run.version, commit.resting, *run_status(run), *key)
+        moved = (run.version, commit.resting, *run_status(run), *run_timer(run), *key)
         body = _snapshot(commit)
         snapshot = None
         if body is not None:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from daemon.stores.database import Reader, Row
 
 _RUN = (
-    "runs.version, resting, status, parked, updated_at, vertical, created_at, snapshots.version, schema, body "
+    "runs.version, resting, status, parked, updated_at, vertical, created_at, {timer}, snapshots.version, schema, body "
     "FROM runs LEFT JOIN snapshots"
 )
 _RUNS = {
@@ -113,7 +113,8 @@ class AuditSource:
         return self.reader.rows("SELECT company_id, position FROM audit_stopped") if found else iter(())
 
     def run(self, company_id: str, run_id: str) -> Row | None:
-        return self.reader.row(_RUNS[self.reader.dialect], company_id, run_id)
+        timer = "wake_at, reviewed" if "wake_at" in self.tables["runs"] else "NULL, 0"
+        return self.reader.row(_RUNS[self.reader.dialect].format(timer=timer), company_id, run_id)
 
     def runs_without_commits(self) -> Iterator[Row]:
         return self.reader.rows(

@@ -6,14 +6,14 @@ from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from daemon.model import ParkedRun, RecordedEvent
+from daemon.model import DueRun, ParkedRun, RecordedEvent
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis
 from daemon.model.pages import Page, whole
 from daemon.stores import codec
-from daemon.stores.rows import INTEGER_MAX, bounded
+from daemon.stores.rows import INTEGER_MAX, bounded, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from actors.core.messages import Event
     from actors.core.run import Run
@@ -59,6 +59,16 @@ SELECT * FROM (
     ORDER BY companies.id, runs.id LIMIT $3
 ) AS others_{0}"""
 _PARKED = " UNION ALL ".join(map(_AT_GATES.format, GATED)) + " ORDER BY company_id, id LIMIT $3"
+_DUE_RUNS = "SELECT company_id, id, wake_at FROM runs WHERE wake_at IS NOT NULL AND wake_at <= $1"
+_DUE = {
+    "sqlite": f"{_DUE_RUNS} ORDER BY wake_at LIMIT $2",
+    "postgres": f"{_DUE_RUNS} AND epoch = $3 ORDER BY wake_at LIMIT $2",
+}
+_MY_EPOCH: dict[Dialect, Callable[[Database], tuple[int, ...]]] = {
+    "sqlite": lambda _: (),
+    "postgres": lambda db: (db.epoch,),
+}
+_REVIEWED = {"sqlite": "reviewed = 1", "postgres": "reviewed"}
 _FIND_TEXT = {"sqlite": "instr", "postgres": "strpos"}
 
 
@@ -186,6 +196,20 @@ async def needs_recovery(db: Database, after: Key, limit: int) -> Sequence[Key]:
     parts = {"unfinished": _UNFINISHED[kind], "mine": _MINE[kind], "contradictory": _CONTRADICTORY[kind]}
     rows = await db.rows(_NEEDS_RECOVERY.format(**parts), *after, limit, db.epoch)
     return [(row[0], row[1]) for row in rows]
+
+
+async def due(db: Database, by: datetime, limit: int) -> Sequence[DueRun]:
+    """Up to `limit` runs of this daemon of which something is due by then, the earliest first."""
+    rows = await db.rows(_DUE[db.dialect], text(by), limit, *_MY_EPOCH[db.dialect](db))
+    return [DueRun(company_id, run_id, datetime.fromisoformat(wake_at)) for company_id, run_id, wake_at in rows]
+
+
+async def reviewed(db: Database, company_id: str | None, after: Key, limit: int) -> Sequence[Key]:
+    """Up to `limit` runs behind `after` for which people or the calendar of a company matter."""
+    where = _REVIEWED[db.dialect] + ("" if company_id is None else " AND company_id = $4")
+    values = (*after, limit) if company_id is None else (*after, limit, company_id)
+    statement = f"SELECT company_id, id FROM runs WHERE {where} AND (company_id, id) > ($1, $2)"
+    return [(row[0], row[1]) for row in await db.rows(f"{statement} ORDER BY company_id, id LIMIT $3", *values)]
 
 
 async def parked(db: Database, after: Key, limit: int) -> Sequence[ParkedRun]:

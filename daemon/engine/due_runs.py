@@ -1,0 +1,123 @@
+"""Runs of which something is due: each is told so, once what was due before is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+import structlog
+
+from actors.actor import Overloaded, Stopped
+from actors.core.messages import Due, Rejected, Review
+from actors.core.run import Run
+from actors.directory import Directory
+from actors.ports import StoreFailed
+from daemon.model import DueRun, Runs
+from daemon.runtime.background import where_raised
+
+LOOK_S = 1.0
+BATCH = 500
+REVIEWS_MAX = 100
+PAUSE_S = 0.05
+FAULTY_MAX = 1_000
+_log = structlog.get_logger("penstock")
+
+
+class DueRuns:
+    """Tells runs when a deadline, a reminder or a wait is due.
+
+    The times stand in the rows of the runs, so that none is lost with a process. A run that is told
+    and stays as it is would be told forever: it is passed over until it changes.
+    """
+
+    def __init__(self, store: Runs, directory: Directory, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._directory = directory
+        self._now = now
+        self._earlier = asyncio.Event()
+        self._next: datetime | None = None
+        self._faulty: dict[tuple[str, str], datetime] = {}
+
+    def committed(self, run: Run, _: object = ()) -> None:
+        """Look sooner where something of a run is due before the next look."""
+        if run.wake_at is not None and (self._next is None or run.wake_at < self._next):
+            self._earlier.set()
+
+    async def look(self) -> None:
+        """Tell all runs of which something is due, or wait for the next time or commit."""
+        self._earlier.clear()
+        now = self._now()
+        self._next = now + timedelta(seconds=LOOK_S)
+        found = await self._store.due(self._next, BATCH + len(self._faulty))
+        found = [one for one in found if self._faulty.get(one[:2]) != one.wake_at]
+        if ripe := [one for one in found if one.wake_at <= now]:
+            if not all(await asyncio.gather(*map(self._tell, ripe))):
+                await asyncio.sleep(PAUSE_S)
+            return
+        self._next = min((one.wake_at for one in found), default=self._next)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, (self._next - self._now()).total_seconds())):
+                await self._earlier.wait()
+
+    async def _tell(self, due: DueRun) -> bool:
+        """Whether the run has done what was due, or never will."""
+        key = (due.company_id, due.run_id)
+        try:
+            done = await self._directory.ask(key, Due(at=self._now()))
+        except (StoreFailed, Stopped, Overloaded):
+            return False
+        except Exception as error:  # noqa: BLE001 - one broken run must not keep others from their time
+            self._pass_over(due, where_raised(error))
+            return True
+        if isinstance(done, Rejected) or done.run.wake_at == due.wake_at:
+            self._pass_over(due, "it stays as it is")
+        return True
+
+    def _pass_over(self, due: DueRun, why: str) -> None:
+        if len(self._faulty) >= FAULTY_MAX:
+            self._faulty.clear()
+        self._faulty[due.company_id, due.run_id] = due.wake_at
+        about = {"company_id": due.company_id, "run_id": due.run_id, "due_at": due.wake_at.isoformat()}
+        _log.error("due_run_passed_over", **about, why=why)
+
+
+class Reviewer:
+    """Has the runs of a company look again at who may decide, when its people have changed."""
+
+    def __init__(self, store: Runs, directory: Directory, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._directory = directory
+        self._now = now
+        self._changed: dict[str | None, None] = {None: None}
+        self._wanted = asyncio.Event()
+        self._wanted.set()
+
+    def changed(self, company_id: str) -> None:
+        """The people or the calendar of a company have changed."""
+        self._changed[company_id] = None
+        self._wanted.set()
+
+    async def work(self) -> None:
+        """Review the next company; at first all of them, since a process may have ended before."""
+        await self._wanted.wait()
+        company_id = next(iter(self._changed))
+        del self._changed[company_id]
+        try:
+            await self._review(company_id)
+        except StoreFailed:
+            self._changed[company_id] = None
+            raise
+        if not self._changed:
+            self._wanted.clear()
+
+    async def _review(self, company_id: str | None) -> None:
+        after: tuple[str, str] | None = ("", "")
+        while after is not None:
+            keys = await self._store.reviewed(company_id, after, REVIEWS_MAX)
+            asked = (self._directory.ask(key, Review(at=self._now())) for key in keys)
+            for key, done in zip(keys, await asyncio.gather(*asked, return_exceptions=True), strict=True):
+                if isinstance(done, BaseException):
+                    _log.error("review_failed", company_id=key[0], run_id=key[1], error=type(done).__name__)
+            after = keys[-1] if len(keys) == REVIEWS_MAX else None
