@@ -128,11 +128,20 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
     sealer = await enter(_sealer(settings, store, metrics))
     catalog, vault = await open_catalog(settings.templates_dir, store), Vault(key_rings["secrets"], store, utc_now)
     connectors = ConnectorService(store, vault, utc_now, shared=shared is not None)
-    identity = await enter(open_identity(settings, files["tokens"], store, vault))
     guard = egress_guard(settings.egress_allow, settings.egress_hosts, settings.egress_ports)
     http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
+    identity = await enter(open_identity(settings, files["tokens"], store, vault))
     engine = build_engine(
-        settings, store, shared, catalog, connectors, http=http, vault=vault, offload=offload, tracer=tracer
+        settings,
+        store,
+        shared,
+        catalog,
+        connectors,
+        http=http,
+        vault=vault,
+        offload=offload,
+        tracer=tracer,
+        companies=identity.companies,
     )
     mails = await enter(_mails(settings, metrics))
     services = Services(
@@ -163,6 +172,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
     identity.sessions.standings.subscribe(engine.feed.people_changed)
+    identity.companies.subscribe(engine.reviewer.changed)
     rotation = KeyRotation(files["secrets"], vault)
     await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
     return services, engine

@@ -11,7 +11,7 @@ from actors.actor import ActorContext
 from actors.core.messages import Outcome
 from actors.directory import Directory
 from actors.failpoints import reach
-from actors.ports import Effects, Journal
+from actors.ports import Companies, Effects, Journal
 from daemon.connectors.http import HttpConnector
 from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits
@@ -72,6 +72,7 @@ def build_engine(
     vault: Vault,
     offload: Offload,
     tracer: Tracer | None,
+    companies: Companies,
 ) -> Engine:
     """Wire the actors to journal, effects and feed; on a shared store, only for its own runs."""
     directory: Directory
@@ -105,6 +106,7 @@ def build_engine(
         settings.steps_max,
         traced=None if tracer is None else turns(tracer),
         compute=offload,
+        companies=companies,
     )
     directory = Directory(context, idle_s=settings.run_idle_s, report=_report)
     deliverer = Deliverer(store, dispatcher.send_webhook, utc_now, compute=offload)

@@ -37,6 +37,8 @@ _BELONGS = {
 }
 
 
+ORDER = "x-order"
+"""The member of a form's schema that lists the names of its fields in order."""
 MESSAGE_NAME = r"^[a-z][a-z0-9-]{0,63}$"
 
 
@@ -80,6 +82,18 @@ Names = Annotated[tuple[str, ...], BeforeValidator(_list)]
 Next = Annotated[str | tuple[str, ...] | dict[str, str] | None, BeforeValidator(_list)]
 
 
+def ordered(schema: Any) -> Any:
+    """A schema that says in which order its members stand: canonical JSON sorts them by name."""
+    if not isinstance(schema, dict):
+        return schema
+    found = {name: ordered(value) for name, value in schema.items()}
+    members = schema.get("properties")
+    if isinstance(members, dict):
+        found["properties"] = {name: ordered(value) for name, value in members.items()}
+        found.setdefault(ORDER, [*members])
+    return found
+
+
 class Step(_Model):
     """One step with the fields of all kinds, so that each rule can name the step that breaks it."""
 
@@ -117,7 +131,9 @@ class Step(_Model):
 
     def normalised(self) -> dict[str, Any]:
         default = "high" if self.kind == "gate" else "low"
-        return {**self.model_dump(mode="json", exclude_defaults=True, by_alias=True), "tier": self.tier or default}
+        found = self.model_dump(mode="json", exclude_defaults=True, by_alias=True)
+        form = {} if self.form is None else {"form": ordered(self.form)}
+        return {**found, **form, "tier": self.tier or default}
 
     @property
     def has_policy(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema_rs
 
 from actors.core.inputs import pointed
+from daemon.templates.documents import ORDER
 from daemon.templates.input_schema import ERRORS_MAX, NOT_LINEAR, Validator, nothing_remote
 
 Kind = jsonschema_rs.ValidationErrorKind
@@ -33,8 +34,8 @@ class FormSchema:
         except ValueError as failed:
             message = str(failed).partition("\n")[0]
             raise ValueError(f"{message}, or {NOT_LINEAR}") from failed
-        members = schema.get("properties")
-        return cls(found, tuple(members) if isinstance(members, dict) else ())
+        order = schema.get(ORDER)
+        return cls(found, tuple(map(str, order)) if isinstance(order, list) else ())
 
     def errors(self, values: dict[str, Any]) -> list[tuple[str, str]]:
         """A pointer below the form and a sentence for each finding."""

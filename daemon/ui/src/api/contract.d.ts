@@ -2219,6 +2219,7 @@ export interface components {
             undoes?: number | null;
             until?: string | null;
             message?: string | null;
+            business_days?: boolean | null;
             how?: string | null;
             name?: string | null;
             payload?: unknown;
@@ -3133,6 +3134,7 @@ export interface components {
             since: string;
             until: string | null;
             message: string | null;
+            business_days: boolean;
         };
         /**
          * Webhook
