@@ -21,7 +21,7 @@ from daemon.connectors.service import ConnectorService
 from daemon.connectors.traced import open_client
 from daemon.connectors.url_policy import UrlPolicy
 from daemon.engine import passivation
-from daemon.engine.assembly import Engine, build_engine
+from daemon.engine.assembly import Engine, Tools, build_engine
 from daemon.engine.change_poller import ChangePoller
 from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
 from daemon.engine.stored_budgets import StoredBudgets
@@ -131,18 +131,8 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
     guard = egress_guard(settings.egress_allow, settings.egress_hosts, settings.egress_ports)
     http = await enter(open_client(guard, settings.response_bytes_max, tracer, offload))
     identity = await enter(open_identity(settings, files["tokens"], store, vault))
-    engine = build_engine(
-        settings,
-        store,
-        shared,
-        catalog,
-        connectors,
-        http=http,
-        vault=vault,
-        offload=offload,
-        tracer=tracer,
-        companies=identity.companies,
-    )
+    tools = Tools(connectors, http, vault, identity.companies, offload, tracer)
+    engine = build_engine(settings, store, shared, catalog, tools)
     mails = await enter(_mails(settings, metrics))
     services = Services(
         settings=settings,

@@ -61,18 +61,20 @@ class Engine:
         reach("drained")
 
 
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What an engine works with."""
+
+    connectors: ConnectorService
+    http: HttpConnector
+    vault: Vault
+    companies: Companies
+    offload: Offload
+    tracer: Tracer | None
+
+
 def build_engine(
-    settings: Settings,
-    store: Store,
-    shared: SharedStore | None,
-    catalog: Catalog,
-    connector_service: ConnectorService,
-    *,
-    http: HttpConnector,
-    vault: Vault,
-    offload: Offload,
-    tracer: Tracer | None,
-    companies: Companies,
+    settings: Settings, store: Store, shared: SharedStore | None, catalog: Catalog, tools: Tools
 ) -> Engine:
     """Wire the actors to journal, effects and feed; on a shared store, only for its own runs."""
     directory: Directory
@@ -80,12 +82,12 @@ def build_engine(
     def post(company_id: str, run_id: str, outcome: Outcome) -> None:
         directory.tell(company_id, run_id, outcome)
 
-    timers, feed, signals = Timers(post, utc_now), Feed(), Signals(offload)
+    timers, feed, signals = Timers(post, utc_now), Feed(), Signals(tools.offload)
     dispatcher = Dispatcher(
-        http=http,
-        vault=vault,
-        connectors=connector_service if shared is None else LeasedConnectors(shared),
-        responses=ResponseReader(signals, offload),
+        http=tools.http,
+        vault=tools.vault,
+        connectors=tools.connectors if shared is None else LeasedConnectors(shared),
+        responses=ResponseReader(signals, tools.offload),
         post=post,
         wake=timers.wake,
         now=utc_now,
@@ -96,26 +98,33 @@ def build_engine(
     if shared is not None:
         journal = own = SharedJournal(shared)
         effects = OwnEffects(own, dispatcher)
-    context = ActorContext(
-        journal if tracer is None else TracedJournal(journal, tracer),
-        catalog,
-        connector_service,
-        effects,
-        feed,
-        settings.mailbox_max,
-        settings.steps_max,
-        traced=None if tracer is None else turns(tracer),
-        compute=offload,
-        companies=companies,
-    )
+    context = _context(settings, catalog, tools, journal=journal, effects=effects, feed=feed)
     directory = Directory(context, idle_s=settings.run_idle_s, report=_report)
-    deliverer = Deliverer(store, dispatcher.send_webhook, utc_now, compute=offload)
-    connector_service.subscribe(feed.connectors_changed)
+    deliverer = Deliverer(store, dispatcher.send_webhook, utc_now, compute=tools.offload)
+    tools.connectors.subscribe(feed.connectors_changed)
     feed.subscribe(lambda run, _: deliverer.committed(run.company_id))
     due_runs = DueRuns(store, directory, utc_now)
     feed.subscribe(due_runs.committed)
     reviewer = Reviewer(store, directory, utc_now)
     return Engine(directory, dispatcher, timers, feed, deliverer, journal, signals, due_runs, reviewer)
+
+
+def _context(
+    settings: Settings, catalog: Catalog, tools: Tools, *, journal: Journal, effects: Effects, feed: Feed
+) -> ActorContext:
+    tracer = tools.tracer
+    return ActorContext(
+        journal if tracer is None else TracedJournal(journal, tracer),
+        catalog,
+        tools.connectors,
+        effects,
+        feed,
+        settings.mailbox_max,
+        settings.steps_max,
+        traced=None if tracer is None else turns(tracer),
+        compute=tools.offload,
+        companies=tools.companies,
+    )
 
 
 def _report(key: tuple[str, str], error: Exception) -> None:

@@ -103,7 +103,7 @@ async def test_every_canvas_is_whole(ann: Person) -> None:
         assert all({edge["source"], edge["target"]} <= set(known) for edge in one["edges"])
         assert one["gates"] == summary["gates"] == [node["id"] for node in one["nodes"] if node["gate"]]
         for node in one["nodes"]:
-            assert node["kind"] in {"task", "gate", "gateway", "end"}
+            assert node["kind"] in {"task", "gate", "gateway", "wait", "end"}
             assert node["tier"] in {"low", "medium", "high", "critical"}
             assert node["gate"] == (node["kind"] == "gate" or node["tier"] in {"high", "critical"})
             assert bool(node["decisions"]) == node["gate"]
