@@ -6,6 +6,7 @@ from daemon.client.transport import Patience
 from daemon.contract.accounts import Account, ActiveSession, Membership, OwnAccount, Session
 from daemon.contract.api_keys import ApiKey, NewApiKey
 from daemon.contract.audit import Checkpoint
+from daemon.contract.calendars import Calendar, Holiday, Holidays
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
@@ -19,6 +20,7 @@ __all__ = [
     "Account",
     "ActiveSession",
     "ApiKey",
+    "Calendar",
     "Call",
     "Canvas",
     "Checkpoint",
@@ -34,6 +36,8 @@ __all__ = [
     "GateChanged",
     "Group",
     "Health",
+    "Holiday",
+    "Holidays",
     "InvitationDetails",
     "InvitedMember",
     "Member",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 from pydantic import TypeAdapter
 
 from daemon.client.base import BaseClient
 from daemon.client.transport import ApiRequest, keyed, path
 from daemon.contract.accounts import Session
+from daemon.contract.calendars import Calendar, Holidays
 from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
 
 MEMBERS = TypeAdapter(list[Member])
@@ -63,6 +65,19 @@ class PeopleClient(BaseClient):
     async def delete_group(self, company_id: str, name: str) -> None:
         """Delete a group; no error when there is none."""
         await self._delete("companies", company_id, "groups", name)
+
+    async def calendar(self, company_id: str) -> Calendar:
+        """The company's time zone, weekend and holidays."""
+        return await self._get(Calendar, "companies", company_id, "calendar")
+
+    async def put_calendar(self, company_id: str, **changes: Any) -> Calendar:
+        """Change members of the calendar; those that are left out stay as they are."""
+        return await self._put(Calendar, "companies", company_id, "calendar", body=changes)
+
+    async def holidays(self, company_id: str, country: str, year: int, subdivision: str | None = None) -> Holidays:
+        """The public holidays of a country in a year, for a calendar."""
+        query = {"country": country, "year": str(year), **({} if subdivision is None else {"subdivision": subdivision})}
+        return await self._get(Holidays, "companies", company_id, "calendar", "holidays", query=query)
 
     async def _enter(self, request: ApiRequest) -> Session:
         """Send what gives a session, and go on with its token."""

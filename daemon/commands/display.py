@@ -15,12 +15,14 @@ from rich.text import Text
 
 from daemon.client import (
     ApiKey,
+    Calendar,
     Call,
     Canvas,
     Delivery,
     Event,
     Gate,
     GateChanged,
+    Holidays,
     Member,
     OwnAccount,
     PlannedCall,
@@ -252,6 +254,21 @@ def groups(found: Iterable[People], addresses: Mapping[str, str]) -> Table:
     table = _table("group", "members")
     for one in found:
         _row(table, one.name, ", ".join(addresses.get(each, each) for each in one.members))
+    return table
+
+
+def calendar(one: Calendar) -> Table:
+    table = _table("calendar", "")
+    _row(table, "time zone", one.timezone)
+    _row(table, "weekend", ", ".join(one.weekend) or "none")
+    _row(table, "holidays", ", ".join(one.holidays) or "none")
+    return table
+
+
+def holidays(found: Holidays) -> Table:
+    table = _table("date", "holiday")
+    for one in found.holidays:
+        _row(table, one.date, one.name)
     return table
 
 

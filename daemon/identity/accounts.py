@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from actors.core.people.authority import rank
 from actors.ports import Receipt
+from daemon.identity.company.calendars import Calendars
 from daemon.identity.company.companies import Companies
 from daemon.identity.invitations import Invitations, Newcomer
 from daemon.identity.passwords import InvalidCredentials, Passwords
@@ -49,6 +50,7 @@ class Identity:
     """Registration, login and passwords, and all else that says who somebody is and may do."""
 
     companies: Companies
+    calendars: Calendars
     people: People
     invitations: Invitations
     policies: Policies
@@ -231,6 +233,7 @@ async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vau
     with closing(Passwords(settings.password_hashes_max)) as passwords:
         identity = Identity(store, passwords, tokens, sessions, utc_now)
         identity.companies = companies
+        identity.calendars = Calendars(store, utc_now, companies.changed)
         identity.people = People(store, sessions, utc_now, settings.company_groups_max, companies.changed)
         identity.invitations = Invitations(store, sessions, vault, utc_now, settings.company_members_max)
         identity.policies = Policies(store, utc_now, companies.changed)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from daemon.contract.calendars import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.contract.runs import STATUSES
 
 KEY_CHARS_MAX = 255
@@ -51,6 +52,7 @@ QUERY: Mapping[str, Any] = {
         "The id of the event that the page ends before, the newest first",
         pattern="^([A-Za-z0-9_-]{38}|[0-9]{1,18}-[0-9]{1,9})$",
     ),
+    "country": _string("The ISO 3166-1 code of a country", pattern=f"^{COUNTRY}$"),
     "cursor": _string("From the Link header of the page before"),
     "digest": _string(
         "Of the version that a run is pinned to; the current one without it", pattern=f"^{DIGEST.pattern}$"
@@ -59,8 +61,12 @@ QUERY: Mapping[str, Any] = {
     "parked_at": _string("Only runs parked at this step"),
     "status": _string("Only runs with this status", enum=list(STATUSES)),
     "vertical": _string("Only runs of this template"),
+    "subdivision": _string("The code of a part of the country, such as a state", pattern=f"^{SUBDIVISION}$"),
     "view": _string("summary leaves inputs, facts and trace out", enum=["summary"]),
+    "year": {"type": "integer", "minimum": YEAR_MIN, "maximum": YEAR_MAX, "description": "A year"},
 }
+REQUIRED = frozenset({"country", "year"})
+"""The parameters of queries that cannot be left out."""
 HEADERS: Mapping[str, Any] = {
     "Idempotency-Key": _string(
         "Requests with the same key count once and get the same response",

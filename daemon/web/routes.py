@@ -14,7 +14,16 @@ from daemon.web.resources import (
     templates,
     webhooks,
 )
-from daemon.web.resources.people import api_keys, joining, members, passwords, policies, second_factors, single_sign_on
+from daemon.web.resources.people import (
+    api_keys,
+    calendars,
+    joining,
+    members,
+    passwords,
+    policies,
+    second_factors,
+    single_sign_on,
+)
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -84,6 +93,9 @@ ROUTES = (
     ("POST", "/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", webhooks.redeliver),
     ("GET", "/companies/{company_id}/policy", policies.get_policy),
     ("PUT", "/companies/{company_id}/policy", policies.put_policy),
+    ("GET", "/companies/{company_id}/calendar", calendars.get_calendar),
+    ("PUT", "/companies/{company_id}/calendar", calendars.put_calendar),
+    ("GET", "/companies/{company_id}/calendar/holidays", calendars.list_holidays),
     ("DELETE", "/companies/{company_id}/members/{member_id}/second-factor", second_factors.reset_second_factor),
     ("GET", "/health", health.get_health),
 )

@@ -33,6 +33,8 @@ SYNTAX = frozenset({400, 415, 422})
 STRICTER = frozenset(
     {
         "/auth/password",
+        "/companies/{company_id}/calendar",
+        "/companies/{company_id}/calendar/holidays",
         "/auth/register",
         "/connectors/{tool_id}",
         "/connectors/{tool_id}/test",

@@ -57,7 +57,7 @@ ACTIONS = {
         Action("webhooks", "admin", "Manage webhooks"),
         Action("people", "admin", "Manage members, invitations and groups", PEOPLE),
         Action("keys", "admin", "Manage API keys", PEOPLE),
-        Action("policy", "admin", "Change the company's policy", PEOPLE),
+        Action("policy", "admin", "Change the company's policy and calendar", PEOPLE),
         Action("hand_over", "owner", "Hand the company over", PEOPLE),
     )
 }

@@ -17,7 +17,7 @@ from daemon.contract.runs import Run
 from daemon.contract.service import ProblemDetails
 from daemon.contract.webhooks import NewWebhook
 from daemon.web.operations import Endpoint, Operation
-from daemon.web.parameters import HEADERS, PATH, PROBLEM_HEADERS, QUERY, RESPONSE_HEADERS, WEBHOOK_HEADERS
+from daemon.web.parameters import HEADERS, PATH, PROBLEM_HEADERS, QUERY, REQUIRED, RESPONSE_HEADERS, WEBHOOK_HEADERS
 from daemon.web.problems import Problem, codes
 from daemon.web.routes import ROUTES
 
@@ -93,7 +93,12 @@ def _operation(path: str, endpoint: Endpoint, schemas: dict[str, Any]) -> dict[s
         "parameters": [
             *({"name": name, "in": "path", "required": True, "schema": PATH[name]} for name in names),
             *(
-                {"name": name, "in": "query", "schema": QUERY.get(f"{name} {path}", QUERY.get(name))}
+                {
+                    "name": name,
+                    "in": "query",
+                    **({"required": True} if name in REQUIRED else {}),
+                    "schema": QUERY.get(f"{name} {path}", QUERY.get(name)),
+                }
                 for name in operation.query
             ),
             *({"name": name, "in": "header", "schema": HEADERS[name]} for name in operation.headers),

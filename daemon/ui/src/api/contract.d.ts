@@ -1268,6 +1268,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/companies/{company_id}/calendar": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the calendar
+         * @description The company's time zone, weekend and holidays, by which business days are counted.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_calendar"];
+        /**
+         * Change the calendar
+         * @description Changes members of the calendar; those that are left out stay as they are.
+         *
+         *     Deadlines in business days that are open move with it.
+         *
+         *     For people, not API keys; needs the role `admin`.
+         */
+        put: operations["put_calendar"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/companies/{company_id}/calendar/holidays": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the holidays of a country
+         * @description The public holidays of a country in a year, for a calendar; nothing is stored.
+         *
+         *     `country` is an ISO 3166-1 code, `subdivision` the code of one of its parts, such as a state.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_holidays"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/companies/{company_id}/members/{member_id}/second-factor": {
         parameters: {
             query?: never;
@@ -1796,6 +1850,50 @@ export interface components {
         Blocked: {
             needed: number;
             eligible: number;
+        };
+        /**
+         * Calendar
+         * @description The business days of a company: all but weekend and holidays, as days begin in its zone.
+         * @example {
+         *       "holidays": [
+         *         "2026-12-25",
+         *         "2027-01-01"
+         *       ],
+         *       "timezone": "Europe/Vienna",
+         *       "weekend": [
+         *         "saturday",
+         *         "sunday"
+         *       ]
+         *     }
+         */
+        Calendar: {
+            timezone: string;
+            weekend: string[];
+            holidays: string[];
+        };
+        /**
+         * CalendarChange
+         * @description Members of a calendar to change; those that are left out stay as they are.
+         * @example {
+         *       "holidays": [
+         *         "2026-12-25",
+         *         "2027-01-01"
+         *       ],
+         *       "timezone": "Europe/Vienna"
+         *     }
+         */
+        CalendarChange: {
+            /** @default UTC */
+            timezone: string;
+            /**
+             * @default [
+             *       "saturday",
+             *       "sunday"
+             *     ]
+             */
+            weekend: ("monday" | "tuesday" | "wednesday" | "thursday" | "friday" | "saturday" | "sunday")[];
+            /** @default [] */
+            holidays: string[];
         };
         /**
          * Call
@@ -2366,6 +2464,35 @@ export interface components {
             store: "ok" | "full" | "stalled" | "failed";
             runs: components["schemas"]["LiveRuns"];
             down?: string[];
+        };
+        /**
+         * Holiday
+         * @description A holiday and its name, in English where that is known.
+         */
+        Holiday: {
+            date: string;
+            name: string;
+        };
+        /**
+         * Holidays
+         * @description The public holidays of a country, or of a part of one, in a year.
+         * @example {
+         *       "country": "AT",
+         *       "holidays": [
+         *         {
+         *           "date": "2027-01-01",
+         *           "name": "New Year's Day"
+         *         }
+         *       ],
+         *       "subdivision": null,
+         *       "year": 2027
+         *     }
+         */
+        Holidays: {
+            country: string;
+            subdivision: string | null;
+            year: number;
+            holidays: components["schemas"]["Holiday"][];
         };
         /**
          * Invitation
@@ -3390,6 +3517,8 @@ export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyDefinition = components['schemas']['ApiKeyDefinition'];
 export type AuthOptions = components['schemas']['AuthOptions'];
 export type Blocked = components['schemas']['Blocked'];
+export type Calendar = components['schemas']['Calendar'];
+export type CalendarChange = components['schemas']['CalendarChange'];
 export type Call = components['schemas']['Call'];
 export type CancelRun = components['schemas']['CancelRun'];
 export type Canvas = components['schemas']['Canvas'];
@@ -3424,6 +3553,8 @@ export type Group = components['schemas']['Group'];
 export type GroupDefinition = components['schemas']['GroupDefinition'];
 export type HandOver = components['schemas']['HandOver'];
 export type Health = components['schemas']['Health'];
+export type Holiday = components['schemas']['Holiday'];
+export type Holidays = components['schemas']['Holidays'];
 export type Invitation = components['schemas']['Invitation'];
 export type InvitationDetails = components['schemas']['InvitationDetails'];
 export type InvitationToken = components['schemas']['InvitationToken'];
@@ -6590,6 +6721,154 @@ export interface operations {
             408: components["responses"]["Problem408"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_calendar: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the calendar */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "holidays": [
+                     *         "2026-12-25",
+                     *         "2027-01-01"
+                     *       ],
+                     *       "timezone": "Europe/Vienna",
+                     *       "weekend": [
+                     *         "saturday",
+                     *         "sunday"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Calendar"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_calendar: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "holidays": [
+                 *         "2026-12-25",
+                 *         "2027-01-01"
+                 *       ],
+                 *       "timezone": "Europe/Vienna"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CalendarChange"];
+            };
+        };
+        responses: {
+            /** @description Change the calendar */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "holidays": [
+                     *         "2026-12-25",
+                     *         "2027-01-01"
+                     *       ],
+                     *       "timezone": "Europe/Vienna",
+                     *       "weekend": [
+                     *         "saturday",
+                     *         "sunday"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Calendar"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    list_holidays: {
+        parameters: {
+            query: {
+                country: string;
+                year: number;
+                subdivision?: string;
+            };
+            header?: never;
+            path: {
+                company_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the holidays of a country */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "country": "AT",
+                     *       "holidays": [
+                     *         {
+                     *           "date": "2027-01-01",
+                     *           "name": "New Year's Day"
+                     *         }
+                     *       ],
+                     *       "subdivision": null,
+                     *       "year": 2027
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Holidays"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
