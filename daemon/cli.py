@@ -25,6 +25,7 @@ from daemon.commands.people import session
 from daemon.commands.people.api_keys import api_keys
 from daemon.commands.people.calendar import calendar
 from daemon.commands.people.companies import companies
+from daemon.commands.people.delegations import delegations
 from daemon.commands.people.groups import groups
 from daemon.keys.keyring import KeyFileRefused
 from daemon.mcp.command import mcp
@@ -61,6 +62,7 @@ app.command()(people.whoami)
 app.add_typer(people.members, name="members")
 app.add_typer(groups, name="groups")
 app.add_typer(calendar, name="calendar")
+app.add_typer(delegations, name="delegations")
 app.add_typer(companies, name="companies")
 app.add_typer(sessions.sessions, name="sessions")
 app.add_typer(runs.runs, name="runs")

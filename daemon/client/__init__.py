@@ -8,6 +8,7 @@ from daemon.contract.api_keys import ApiKey, NewApiKey
 from daemon.contract.audit import Checkpoint
 from daemon.contract.calendars import Calendar, Holiday, Holidays
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
+from daemon.contract.delegations import Delegation
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
@@ -28,6 +29,7 @@ __all__ = [
     "Connector",
     "ConnectorChange",
     "ConnectorTestResult",
+    "Delegation",
     "Delivery",
     "Edge",
     "Event",

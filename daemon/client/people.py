@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -11,10 +12,12 @@ from daemon.client.base import BaseClient
 from daemon.client.transport import ApiRequest, keyed, path
 from daemon.contract.accounts import Session
 from daemon.contract.calendars import Calendar, Holidays
+from daemon.contract.delegations import Delegation
 from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
 
 MEMBERS = TypeAdapter(list[Member])
 GROUPS = TypeAdapter(list[Group])
+DELEGATIONS = TypeAdapter(list[Delegation])
 
 
 class PeopleClient(BaseClient):
@@ -78,6 +81,29 @@ class PeopleClient(BaseClient):
         """The public holidays of a country in a year, for a calendar."""
         query = {"country": country, "year": str(year), **({} if subdivision is None else {"subdivision": subdivision})}
         return await self._get(Holidays, "companies", company_id, "calendar", "holidays", query=query)
+
+    def delegations(self) -> AsyncIterator[Delegation]:
+        """Delegations that have not ended: the caller's, and to the caller; an admin's are all."""
+        return self._all("/delegations/", DELEGATIONS)
+
+    async def delegate(
+        self,
+        to: str,
+        begins: datetime,
+        until: datetime,
+        *,
+        verticals: Sequence[str] | None = None,
+        key: str | None = None,
+    ) -> Delegation:
+        """Let another member decide as the caller for a time; without verticals, in all of them."""
+        body: dict[str, Any] = {"to": to, "from": begins.isoformat(), "until": until.isoformat()}
+        if verticals is not None:
+            body["verticals"] = list(verticals)
+        return await self._post(Delegation, "/delegations/", body, key=key)
+
+    async def end_delegation(self, delegation_id: str) -> None:
+        """End a delegation; no error when it has ended."""
+        await self._delete("delegations", delegation_id)
 
     async def _enter(self, request: ApiRequest) -> Session:
         """Send what gives a session, and go on with its token."""

@@ -18,6 +18,7 @@ from daemon.client import (
     Calendar,
     Call,
     Canvas,
+    Delegation,
     Delivery,
     Event,
     Gate,
@@ -254,6 +255,14 @@ def groups(found: Iterable[People], addresses: Mapping[str, str]) -> Table:
     table = _table("group", "members")
     for one in found:
         _row(table, one.name, ", ".join(addresses.get(each, each) for each in one.members))
+    return table
+
+
+def delegations(found: Iterable[Delegation], addresses: Mapping[str, str]) -> Table:
+    table = _table("delegation", "giver", "to", "from", "until", "verticals")
+    for one in found:
+        giver, to = (addresses.get(each, each) for each in (one.giver, one.to))
+        _row(table, one.id, giver, to, time(one.begins), time(one.until), ", ".join(one.verticals or ()) or "all")
     return table
 
 

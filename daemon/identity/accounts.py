@@ -13,6 +13,7 @@ from actors.core.people.authority import rank
 from actors.ports import Receipt
 from daemon.identity.company.calendars import Calendars
 from daemon.identity.company.companies import Companies
+from daemon.identity.company.delegations import Delegations
 from daemon.identity.invitations import Invitations, Newcomer
 from daemon.identity.passwords import InvalidCredentials, Passwords
 from daemon.identity.people import NotPermitted, People, UnknownMember
@@ -51,6 +52,7 @@ class Identity:
 
     companies: Companies
     calendars: Calendars
+    delegations: Delegations
     people: People
     invitations: Invitations
     policies: Policies
@@ -234,6 +236,7 @@ async def open_identity(settings: Settings, keys: Path, store: Store, vault: Vau
         identity = Identity(store, passwords, tokens, sessions, utc_now)
         identity.companies = companies
         identity.calendars = Calendars(store, utc_now, companies.changed)
+        identity.delegations = Delegations(store, utc_now, companies.changed, settings.company_delegations_max)
         identity.people = People(store, sessions, utc_now, settings.company_groups_max, companies.changed)
         identity.invitations = Invitations(store, sessions, vault, utc_now, settings.company_members_max)
         identity.policies = Policies(store, utc_now, companies.changed)

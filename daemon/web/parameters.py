@@ -33,6 +33,7 @@ PATH: Mapping[str, Any] = {
     "company_id": _string("The id of the caller's company", format="uuid"),
     "member_id": _string("The id of a member", format="uuid"),
     "key_id": _string("The id of an API key", format="uuid"),
+    "delegation_id": _string("The id of a delegation", format="uuid"),
     "run_id": _string("The id of a run", format="uuid"),
     "name": _string("The name of a group", pattern=f"^{GROUP_NAME}$"),
     "step_id": _string("The step at which a run is parked", minLength=1),

@@ -17,6 +17,7 @@ from daemon.web.resources import (
 from daemon.web.resources.people import (
     api_keys,
     calendars,
+    delegations,
     joining,
     members,
     passwords,
@@ -47,6 +48,9 @@ ROUTES = (
     ("POST", "/api-keys/", api_keys.create_api_key),
     ("GET", "/api-keys/", api_keys.list_api_keys),
     ("DELETE", "/api-keys/{key_id}", api_keys.delete_api_key),
+    ("POST", "/delegations/", delegations.create_delegation),
+    ("GET", "/delegations/", delegations.list_delegations),
+    ("DELETE", "/delegations/{delegation_id}", delegations.end_delegation),
     ("POST", "/auth/switch", joining.switch_company),
     ("POST", "/auth/invitation", members.look_at_invitation),
     ("POST", "/invitations/accept", joining.accept_invitation),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
+from daemon.runtime.clock import utc_now
 from tests.web.support import PASSWORD, Answer, Person
 
 
@@ -39,3 +41,10 @@ async def member_id(person: Person) -> str:
 async def give(chief: Person, person: Person, role: str) -> Answer:
     """Give a person a role."""
     return await chief.send("PATCH", f"{company(chief)}/members/{await member_id(person)}", {"role": role})
+
+
+async def delegate(giver: Person, to: Person, /, **said: Any) -> Answer:
+    """Let another decide as the giver for a day from now."""
+    now = utc_now()
+    when = {"from": now.isoformat(), "until": (now + timedelta(days=1)).isoformat()}
+    return await giver.post("/delegations", {"to": await member_id(to), **when, **said})

@@ -8,7 +8,6 @@ from zoneinfo import reset_tzpath
 
 import pytest
 
-from tests.web.operators import Operator
 from tests.web.people import colleague, company
 from tests.web.support import House, Person, assert_invalid, assert_problem
 from tests.web.test_companies import company_of
@@ -123,20 +122,3 @@ async def test_a_machine_without_time_zones_counts_as_any_other(ann: Person) -> 
     await ann.put(calendar_of(ann), {"timezone": "Pacific/Auckland"})
     zone = (await company_of(ann)).calendar.zone
     assert datetime(2027, 7, 1, 12, tzinfo=UTC).astimezone(zone).hour == 0
-
-
-async def test_the_commands_show_and_change_the_calendar(operator: Operator, ann: Person) -> None:
-    await ann.put(calendar_of(ann), VIENNA)
-    assert await operator.reads("calendar", "show") == VIENNA
-    listed = await operator.reads("calendar", "holidays", "AT", "--year", "2027")
-    days = [one["date"] for one in listed["holidays"]]
-    changed = await operator.reads(
-        *("calendar", "set", "--weekend", "saturday,sunday", "--clear"),
-        *("--country", "AT", "--year", "2027", "--holiday", "2027-12-24"),
-    )
-    assert changed["weekend"] == ["saturday", "sunday"]
-    assert changed["holidays"] == sorted([*days, "2027-12-24"])
-    added = await operator.reads("calendar", "set", "--holiday", "2027-12-31", "--weekend", "none")
-    assert added["holidays"] == sorted([*changed["holidays"], "2027-12-31"])
-    assert added["weekend"] == []
-    assert (await operator.says("calendar", "set", "--country", "AT")).exit_code == 1

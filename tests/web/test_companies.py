@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 
 import pytest
 
 from actors.core.people.company import Company
 from daemon.identity.company import companies as known
-from daemon.model.audit_events import Logged
-from daemon.model.events.delegations import DelegationMade
-from daemon.model.people.companies import StoredDelegation
-from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
-from tests.web.people import colleague, company, give, invited, member_id
+from tests.web.people import colleague, company, delegate, give, invited, member_id
 from tests.web.support import House, Person
 from tests.web.test_policy import policy_of
 
@@ -22,26 +17,6 @@ from tests.web.test_policy import policy_of
 async def company_of(person: Person) -> Company:
     """The company of a person, as one of the daemons knows it."""
     return await person.house.services.identity.companies.of(person.session["company"]["id"])
-
-
-async def delegate(giver: Person, to: Person) -> None:
-    """A delegation for a day from now."""
-    company_id, now = giver.session["company"]["id"], utc_now()
-    who = (company_id, new_id(), await member_id(giver), await member_id(to))
-    one = StoredDelegation(*who, now, now + timedelta(days=1), (), now)
-    event = DelegationMade(
-        at=now,
-        begins=one.begins_at,
-        by=giver.email,
-        delegation=one.id,
-        ends=one.ends_at,
-        giver=one.giver,
-        to=one.recipient,
-        verticals=(),
-        via="session",
-    )
-    await giver.house.services.store.add_delegation(one, Logged(company_id, event), None)
-    giver.house.services.identity.companies.changed(company_id)
 
 
 async def test_active_members_are_known_by_address_with_role_and_groups(ann: Person) -> None:

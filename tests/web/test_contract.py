@@ -41,6 +41,7 @@ STRICTER = frozenset(
         "/process-runs/",
         "/process-runs/{run_id}/resume",
         "/api-keys/",
+        "/delegations/",
         "/webhooks/",
         "/webhooks/{webhook_id}",
     }

@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,15 @@ import typer
 from structlog.testing import capture_logs
 
 from daemon.cli import app
+from daemon.runtime.clock import utc_now
 from tests.postgres import Server
 from tests.web.operators import Operator
 from tests.web.people import colleague, company, invited
 from tests.web.support import PASSWORD, FarSide, Person
 
 GRACE = "grace@grace.test"
+NONE = "01900000-0000-7000-8000-000000000000"
+TOMORROW = (utc_now() + timedelta(days=1)).strftime("%Y-%m-%d")
 LINE = Path(__file__).parent / "templates" / "line.yaml"
 # They have nothing to say: what they do is seen, or is JSON as it is.
 SILENT = {"serve", "demo", "audit checkpoint", "audit export", "mcp"}
@@ -66,6 +70,9 @@ COMMANDS: dict[str, Words] = {
     "companies join": lambda it: (it.invitation,),
     "companies ls": lambda _: (),
     "companies switch": lambda _: ("ann inc",),
+    "delegations add": lambda _: ("kim@kim.test", "--until", TOMORROW),
+    "delegations ls": lambda _: (),
+    "delegations rm": lambda _: (NONE,),
     "doctor": lambda it: it.data,
     "groups ls": lambda _: (),
     "groups put": lambda _: ("physicians",),

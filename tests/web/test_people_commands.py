@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
 from daemon.client import Penstock, Problem
+from daemon.runtime.clock import utc_now
 from tests.web.operators import Operator
-from tests.web.people import colleague, invited
+from tests.web.people import colleague, company, invited, member_id
 from tests.web.support import PASSWORD, Person
+from tests.web.test_calendar import VIENNA
 
 REFUSED = 1
 GRACE = "grace@grace.test"
@@ -121,3 +124,32 @@ async def test_a_registration_makes_a_company_or_joins_one(operator: Operator) -
     for words in ((), ("Grace inc", "--invitation", "token")):
         said = await operator.says("register", GRACE, *words)
         assert "Give the name of a company, or --invitation." in said.output
+
+
+async def test_the_commands_show_and_change_the_calendar(operator: Operator, ann: Person) -> None:
+    await ann.put(f"{company(ann)}/calendar", VIENNA)
+    assert await operator.reads("calendar", "show") == VIENNA
+    listed = await operator.reads("calendar", "holidays", "AT", "--year", "2027")
+    days = [one["date"] for one in listed["holidays"]]
+    changed = await operator.reads(
+        *("calendar", "set", "--weekend", "saturday,sunday", "--clear"),
+        *("--country", "AT", "--year", "2027", "--holiday", "2027-12-24"),
+    )
+    assert changed["weekend"] == ["saturday", "sunday"]
+    assert changed["holidays"] == sorted([*days, "2027-12-24"])
+    added = await operator.reads("calendar", "set", "--holiday", "2027-12-31", "--weekend", "none")
+    assert added["holidays"] == sorted([*changed["holidays"], "2027-12-31"])
+    assert added["weekend"] == []
+    assert (await operator.says("calendar", "set", "--country", "AT")).exit_code == 1
+
+
+async def test_the_commands_make_list_and_end_delegations(operator: Operator, ann: Person) -> None:
+    bob = await colleague(ann, "bob", "manager")
+    until = (utc_now() + timedelta(days=7)).strftime("%Y-%m-%d")
+    made = await operator.reads("delegations", "add", bob.email, "--until", until, "--vertical", "line")
+    assert (made["to"], made["verticals"], made["until"]) == (await member_id(bob), ["line"], f"{until}T00:00:00Z")
+    shown = await operator.says("delegations", "ls")
+    assert bob.email in shown.output
+    assert await operator.reads("delegations", "ls") == [made]
+    assert (await operator.says("delegations", "rm", made["id"])).exit_code == 0
+    assert await operator.reads("delegations", "ls") == []

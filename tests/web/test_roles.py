@@ -12,7 +12,7 @@ from actors.core.people.authority import ACTIONS, ROLES, rank
 from daemon.web.middleware.authority import needed_by
 from daemon.web.openapi.document import document
 from daemon.web.operations import Operation
-from tests.web.people import colleague, company, give, member_id
+from tests.web.people import colleague, company, delegate, give, member_id
 from tests.web.support import PASSWORD, PATIENCE_S, Answer, House, Person
 
 NEVER = "01900000-0000-7000-8000-000000000000"
@@ -46,7 +46,14 @@ async def everybody(ann: Person) -> dict[str, Person]:
 async def state(ann: Person, real: dict[str, str]) -> list[Any]:
     """What is stored of the company, as its owner sees it."""
     there = company(ann)
-    paths = ("/connectors/", "/webhooks/", f"{there}/groups/", f"{there}/members/", f"/process-runs/{real['run_id']}")
+    paths = (
+        "/delegations/",
+        "/connectors/",
+        "/webhooks/",
+        f"{there}/groups/",
+        f"{there}/members/",
+        f"/process-runs/{real['run_id']}",
+    )
     keys = [one["id"] for one in (await ann.get("/api-keys/")).json]
     return [(await ann.get(path)).json for path in paths] + keys
 
@@ -65,6 +72,7 @@ async def belongings(ann: Person, bob: Person) -> dict[str, str]:
     session = (await ann.get("/auth/sessions/")).json[0]
     await ann.put("/connectors/tool", {"base_url": "http://127.0.0.1:9", "method": "POST", "path": "/do"})
     await ann.put(f"{company(ann)}/groups/{NAMES['name']}", {"members": []})
+    given = await delegate(ann, bob)
     run = await ann.start("line", {"amount": 1})
     ids = {"run_id": run["id"], "session_id": session["id"], "company_id": ann.session["company"]["id"]}
     return {
@@ -72,6 +80,7 @@ async def belongings(ann: Person, bob: Person) -> dict[str, str]:
         "member_id": await member_id(bob),
         "webhook_id": hook.json["id"],
         "key_id": key.json["id"],
+        "delegation_id": given.json["id"],
         "tool_id": "tool",
     }
 

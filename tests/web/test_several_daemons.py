@@ -22,7 +22,7 @@ from daemon.web.sse import BEAT_S
 from tests.postgres import Server
 from tests.web.conftest import TEMPLATES
 from tests.web.operators import Operator
-from tests.web.people import colleague, give
+from tests.web.people import colleague, company, delegate, give
 from tests.web.support import PASSWORD, Answer, Clients, CompanyStream, EventStream, FarSide, House, Person
 from tests.web.test_page import cookies_of
 from tests.web.test_policy import policy_of
@@ -197,6 +197,23 @@ async def test_a_policy_changed_at_one_confines_at_the_other_once_that_is_answer
         assert (await one.put(policy_of(one), {"second_factor_from": None})).status == 200
         body = {"password": PASSWORD, "code": code_of(secret, 1)}
         assert (await one.send("DELETE", "/auth/second-factor", body)).status == 204
+
+
+async def test_a_delegation_and_a_calendar_of_one_are_known_at_the_other_once_they_are_answered(pair: Pair) -> None:
+    one, other = pair
+    bob, told = await colleague(one, "bob", "manager"), list[str]()
+    company_id, known = one.session["company"]["id"], other.house.services.identity.companies
+    known.subscribe(told.append)
+    for number in range(3):
+        assert (await known.of(company_id)).delegations == ()
+        made = await delegate(one, bob)
+        assert made.status == 201
+        assert len((await known.of(company_id)).delegations) == 1
+        assert (await one.delete(f"/delegations/{made.json['id']}")).status == 204
+        holidays = [f"2027-01-0{number + 1}"]
+        assert (await one.put(f"{company(one)}/calendar", {"holidays": holidays})).status == 200
+        assert [str(day) for day in (await known.of(company_id)).calendar.holidays] == holidays
+    assert set(told) == {company_id}
 
 
 async def test_a_code_counts_once_at_all_daemons(pair: Pair) -> None:

@@ -52,6 +52,7 @@ ACTIONS = {
         Action("propose", "member", "Propose a decision at a gate"),
         Action("connect", "member", "Store and test connectors"),
         Action("decide", "manager", "Decide at gates that ask for no higher role", PEOPLE),
+        Action("delegate", "manager", "Let another member decide as oneself for a time", PEOPLE),
         Action("cancel", "manager", "Cancel runs"),
         Action("disconnect", "admin", "Delete connectors"),
         Action("webhooks", "admin", "Manage webhooks"),

@@ -29,6 +29,7 @@ TAGS = {
     "api-keys": "Keys of services and agents, which never decide at a gate.",
     "companies": "The people of a company: members, groups, and what is asked of them.",
     "invitations": "Join a company.",
+    "delegations": "Who may decide as another member for a time.",
     "process-templates": "The processes that can be run.",
     "process-runs": "Start runs, read them, and decide at their gates.",
     "audit": "Evidence that verifies offline: hash chains, signed checkpoints, the company's log.",
