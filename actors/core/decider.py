@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from actors.core.approvals import differs, restated
 from actors.core.calls import Connectors
@@ -124,6 +124,7 @@ def _started(message: Start, setting: Setting, steps_max: int) -> Turn:
         template_digest=template.digest,
         inputs=message.inputs,
         auto_resolve=message.auto_resolve,
+        business_key=message.business_key or UNSET,
         traceparent=message.traceparent,
     )
     run = evolve(None, started)

@@ -64,6 +64,7 @@ def _started(event: RunStarted) -> Run:
         template_digest=event.template_digest,
         inputs=event.inputs,
         auto_resolve=event.auto_resolve,
+        business_key=None if event.business_key is UNSET else event.business_key,
         traceparent=event.traceparent,
         created_by=event.by,
         created_by_kind=kind_of(event),

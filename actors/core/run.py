@@ -161,6 +161,7 @@ class Run(Struct, frozen=True, gc=False, omit_defaults=True):
     updated_at: datetime
     created_by_kind: ByKind = "person"
     traceparent: str | None = None
+    business_key: str | None = None
     version: int = 1
     proposed: int = 0
     carried: int = 0

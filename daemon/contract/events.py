@@ -103,6 +103,7 @@ class Event(Response):
     traceparent: str | None = None
     inputs: dict[str, Any] | None = None
     auto_resolve: bool | None = None
+    business_key: str | None = None
     policy: GatePolicy | None = None
     due_at: datetime | None = None
     remind_at: tuple[datetime, ...] | None = None

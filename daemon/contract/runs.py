@@ -39,6 +39,8 @@ class StartRun(Request):
     vertical: str = Field(max_length=200)
     inputs: dict[str, Any] = Field(default_factory=dict)
     auto_resolve: bool = Field(default=True, description="Whether steps that are safe run on their own.")
+    business_key: str | None = Field(None, min_length=1, max_length=200, description="What the caller knows it by.")
+    unique: bool = Field(default=False, description="Refuse it while another unfinished run has the key.")
 
 
 class ResumeRun(Request):
@@ -306,6 +308,7 @@ class RunSummary(Response):
 
     id: str
     vertical: str
+    business_key: str | None = None
     template: Pin
     status: Status
     parked_at: str | None = Field(None, description="The step-id of the gate that was opened first.")

@@ -10,7 +10,8 @@ from daemon.contract.base import Response
 
 # Words that a newer service may add to are strings for the client, and listed in the contract.
 Kind = Annotated[str, Field(json_schema_extra={"enum": ["task", "gate", "gateway", "wait", "end"]})]
-Tier = Annotated[str, Field(json_schema_extra={"enum": ["low", "medium", "high", "critical"]})]
+TIERS = ("low", "medium", "high", "critical")
+Tier = Annotated[str, Field(json_schema_extra={"enum": [*TIERS]})]
 Effect = Annotated[str, Field(json_schema_extra={"enum": ["read", "reversible", "irreversible"]})]
 Flow = Annotated[str, Field(json_schema_extra={"enum": ["exclusive", "parallel"]})]
 

@@ -13,6 +13,7 @@ from daemon.model.connectors import CompanyKeys, ConnectorRepository
 from daemon.model.event_log import EventLog
 from daemon.model.events.policies import StoredPolicy
 from daemon.model.evidence import Evidence
+from daemon.model.inbox import Inbox
 from daemon.model.people.accounts import Accounts
 from daemon.model.people.api_keys import ApiKeyRepository
 from daemon.model.people.companies import CompanyRepository
@@ -81,6 +82,7 @@ class Store(
     EventLog,
     WebhookRepository,
     UsageRepository,
+    Inbox,
     Protocol,
 ):
     """All that is durable, in one place and one transaction domain."""

@@ -21,6 +21,7 @@ class RunQuery:
     status: str | None = None
     vertical: str | None = None
     parked_at: str | None = None
+    business_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from daemon.stores.sqlite.connection import locked
 from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables.connectors import CHANGE
+from daemon.stores.tables.open_gates import BUSINESS_KEY, CLAIM, OPEN_GATE
 from daemon.stores.tables.people.accounts import PASSWORD_RESET
 from daemon.stores.tables.people.api_keys import API_KEY
 from daemon.stores.tables.people.calendars import CALENDAR
@@ -82,9 +83,9 @@ TABLES = (
     Table(
         "runs",
         "company_id, id, version, resting, status, vertical, parked, created_at, updated_at, epoch, moved_by, "
-        "moved_from, wake_at, reviewed",
+        "moved_from, wake_at, reviewed, business_key",
         "SELECT company_id, id, version, resting, status, vertical, parked, created_at, updated_at, 0, 0, 0, wake_at, "
-        "reviewed FROM runs",
+        "reviewed, business_key FROM runs",
         flags=(3, 13),
     ),
     Table(
@@ -93,6 +94,9 @@ TABLES = (
         "SELECT company_id, id, snapshots.version, schema, mac, body FROM snapshots JOIN runs ON number = run",
     ),
     Table("commits", "company_id, run_id, version, first_seq, position, head, mac, exact, events"),
+    Table("open_gates", OPEN_GATE),
+    Table("gate_claims", CLAIM),
+    Table("business_keys", BUSINESS_KEY),
     Table("receipts", "company_id, path, key, fingerprint, run_id, status, headers, body, created_at"),
     Table("connectors", "company_id, tool_id, connector, sealed_secret, created_at, updated_at, updated_by"),
     Table("connector_changes", CHANGE),

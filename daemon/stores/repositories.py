@@ -41,6 +41,7 @@ from daemon.stores.tables import (
     templates,
     webhooks,
 )
+from daemon.stores.tables import open_gates as inbox
 from daemon.stores.tables import usage as usage_table
 from daemon.stores.tables.people import accounts, sessions
 
@@ -232,6 +233,16 @@ class Repositories(PeopleRepositories):
     parked = read(runs.parked)
     reviewed = read(runs.reviewed)
     due = read(runs.due)
+
+    # the inbox
+
+    open_gates = read(inbox.open_gates)
+    claims = read(inbox.claims)
+    unlisted_gates = read(inbox.unlisted_gates)
+    claim_gate = write(inbox.claim_gate)
+    release_gate = write(inbox.release_gate)
+    reserve_business_key = write(inbox.reserve_business_key)
+    list_gates = write(inbox.list_gates)
     unsealed = read(audit.unsealed)
     checkpoints = read(audit.checkpoints)
     proven = read(audit.proven)

@@ -8,6 +8,7 @@ from typing import Any
 
 from daemon.contract.calendars import COUNTRY, SUBDIVISION, YEAR_MAX, YEAR_MIN
 from daemon.contract.runs import STATUSES
+from daemon.contract.templates import TIERS
 
 KEY_CHARS_MAX = 255
 LIMIT_DEFAULT = 50
@@ -59,7 +60,12 @@ QUERY: Mapping[str, Any] = {
         "Of the version that a run is pinned to; the current one without it", pattern=f"^{DIGEST.pattern}$"
     ),
     "limit": _integer("How many entries a page has at most", 1, LIMIT_MAX, LIMIT_DEFAULT),
+    "business_key": _string("Only runs with this business key"),
+    "due_before": _string("Only gates that are due before this time", format="date-time"),
+    "mine": _string("true: only gates at which the caller may decide", enum=["true", "false"]),
     "parked_at": _string("Only runs parked at this step"),
+    "q": _string("Words of labels, business keys and input values; each may be the beginning of one"),
+    "tier": _string("Only gates of this tier", enum=list(TIERS)),
     "status": _string("Only runs with this status", enum=list(STATUSES)),
     "vertical": _string("Only runs of this template"),
     "subdivision": _string("The code of a part of the country, such as a state", pattern=f"^{SUBDIVISION}$"),

@@ -30,6 +30,7 @@ USED = {
     "daemon.contract.text.EMAIL": ("fullmatch", LONG),
     "daemon.identity.api_keys._FORM": ("fullmatch", LONG),
     "daemon.model.event_log._PLACE": ("fullmatch", LONG),
+    "daemon.model.inbox._WORD": ("findall", LONG),
     "daemon.observability.logs._IN_TEXT": ("sub", LONG),
     "daemon.observability.logs._NAMES": ("fullmatch", LONG),
     "daemon.runtime.json_codec._ASTRAL": ("search", LONG),

@@ -24,6 +24,7 @@ class Start(Struct, frozen=True, kw_only=True):
     via: str | None = None
     inputs: dict[str, Any]
     auto_resolve: bool = True
+    business_key: str | None = None
     traceparent: str | None = None
     at: datetime
 

@@ -64,6 +64,7 @@ class RunStarted(EventBase, frozen=True, kw_only=True, tag="run_started"):
     traceparent: str | None = None
     vertical: str
     via: str | None = None
+    business_key: str | UnsetType = UNSET
 
 
 class StepEntered(EventBase, frozen=True, kw_only=True, tag="step_entered"):

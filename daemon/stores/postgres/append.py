@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.model import Ownership
 from daemon.model.chain import extended, genesis
+from daemon.model.inbox import gate_rows, touched
+from daemon.runtime.json_codec import dumps
 from daemon.stores import codec
 from daemon.stores.postgres.lease import Fenced
 from daemon.stores.rows import run_row, run_timer, text
@@ -53,8 +55,9 @@ class Append:
         if receipt is not None:
             answer = (receipt.fingerprint, receipt.run_id, receipt.status, receipt.headers, receipt.body)
             kept = (receipt.path, receipt.key, *answer)
+        gates = dumps([one._asdict() for one in gate_rows(run)]).decode() if touched(commit.events) else None
         written = (created_at, head, mac, exact, events, body_mac, body)
-        return cls(run.company_id, head, (*moved, *written, *kept, *run_timer(run)), text(now))
+        return cls(run.company_id, head, (*moved, *written, *kept, *run_timer(run), run.business_key, gates), text(now))
 
 
 Settled = tuple[Ownership | None, Exception | None]

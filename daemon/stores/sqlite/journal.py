@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from actors.ports import Commit, ReceiptTaken, VersionConflict
 from daemon.model.chain import HistoryBroken, extended, genesis
+from daemon.model.inbox import gate_rows, touched
 from daemon.model.pages import Page
 from daemon.stores import codec
 from daemon.stores.rows import receipt_row, run_status, run_timer, text
 from daemon.stores.sqlite.database import Rows, SqliteDatabase
+from daemon.stores.tables.open_gates import OPEN_GATE
 from daemon.stores.tables.runs import chosen, fold, listing, replay, walk_behind
 
 if TYPE_CHECKING:
@@ -37,8 +39,8 @@ _ADD_RECEIPTS = Rows(
 _ADD_COMMITS = Rows("INSERT INTO commits (company_id, run_id, version, first_seq, head, mac, exact, events)", columns=8)
 _INSERT = Rows(
     "INSERT INTO runs (version, resting, status, parked, updated_at, wake_at, reviewed, company_id, id, vertical, "
-    "created_at)",
-    columns=11,
+    "created_at, business_key)",
+    columns=12,
     after="ON CONFLICT (company_id, id) DO NOTHING",
 )
 _UPDATE = Rows(
@@ -54,6 +56,8 @@ _SNAPSHOT = Rows(
     "ON CONFLICT (run) DO UPDATE SET version = excluded.version, schema = excluded.schema, "
     "mac = excluded.mac, body = excluded.body",
 )
+_CLOSE_GATES = Rows("DELETE FROM open_gates WHERE (company_id, run_id) IN (", columns=2, after=")")
+_OPEN_GATES = Rows(f"INSERT INTO open_gates ({OPEN_GATE})", columns=8)
 _LATER = "CASE WHEN snapshots.version < commits.version THEN"
 _SELECT = (
     "SELECT runs.company_id, runs.id, runs.version, snapshots.version, snapshots.schema, snapshots.mac, "
@@ -95,6 +99,7 @@ class Append:
     events: tuple[Any, ...]
     snapshot: tuple[Any, ...] | None
     receipt: tuple[Any, ...] | None
+    gates: list[tuple[Any, ...]] | None
 
     @classmethod
     def of(cls, commit: Commit, now: datetime, keys: CommitKeys) -> Append:
@@ -108,10 +113,13 @@ class Append:
             snapshot = (*key, run.version, codec.SNAPSHOT_SCHEMA, mac, body)
         return cls(
             commit,
-            run=(*moved, expected) if expected else (*moved, run.vertical, text(run.created_at)),
+            run=(*moved, expected) if expected else (*moved, run.vertical, text(run.created_at), run.business_key),
             events=(*key, run.version, expected + 1, *codec.encode_events(commit.events)),
             snapshot=snapshot,
             receipt=None if commit.receipt is None else receipt_row(commit.receipt, text(now)),
+            gates=[(*key, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
+            if touched(commit.events)
+            else None,
         )
 
 
@@ -135,6 +143,10 @@ def append_all(db: sqlite3.Connection, appends: Sequence[Append], keys: CommitKe
     moved = [one.run for one in appends if one.commit.expected_version > 0]
     if _INSERT.write(db, began) + _UPDATE.write(db, moved) < len(appends):
         raise VersionConflict("The run has moved on since it was loaded.")
+    changed = [one for one in appends if one.gates is not None]
+    moved_on = [one.commit.run for one in changed if one.commit.expected_version > 0]
+    _CLOSE_GATES.write(db, [(run.company_id, run.id) for run in moved_on])
+    _OPEN_GATES.write(db, [gate for one in changed for gate in one.gates or ()])
     _ADD_COMMITS.write(db, _chained(db, [one.events for one in appends if one.commit.events], keys))
     _SNAPSHOT.write(db, [one.snapshot for one in appends if one.snapshot is not None])
 

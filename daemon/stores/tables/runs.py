@@ -79,6 +79,7 @@ def listing(dialect: Dialect, company_id: str, query: RunQuery) -> tuple[str, li
     conditions: dict[str, Any] = {
         "AND id < ${}": query.before,
         "AND vertical = ${}": query.vertical,
+        "AND business_key = ${}": query.business_key,
         f"AND {_FIND_TEXT[dialect]}(parked, '|' || ${{}} || '|') > 0": query.parked_at,
     }
     asked = {condition: value for condition, value in conditions.items() if value is not None}

@@ -39,8 +39,15 @@ async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     Where the gate's policy asks for several people, 202 says that this verdict counts and that the
     quorum is still open.
     """
-    principal, run_key = principal_of(request), path_key(request, "run_id")
     body = await parse(request, contract.ResumeRun, raw)
+    return resume_command(request, path_key(request, "run_id"), body, if_match(request))
+
+
+def resume_command(
+    request: web.Request, run_key: tuple[str, str], body: contract.ResumeRun, tags: frozenset[str] | None
+) -> RunCommand:
+    """The verdict of a body on the run that was seen with these entity tags."""
+    principal = principal_of(request)
     message = Resume(
         gate=body.gate,
         decision=body.decision,
@@ -56,7 +63,7 @@ async def resume_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
         code=body.code,
         on_behalf_of=body.on_behalf_of,
         verdict_id=new_id(),
-        tags=if_match(request),
+        tags=tags,
         traceparent=traceparent(request),
         at=request.app[SERVICES].now(),
     )

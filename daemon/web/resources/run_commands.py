@@ -12,7 +12,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from actors.core.messages import Command, Rejected, Resume
+from actors.core.messages import Command, Rejected, Resume, Start
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Receipt, StoreFailed
@@ -52,7 +52,8 @@ class Responder:
         self._verdict_id = None if command is None else command.verdict_id
         self.wait_s = wait_s
         self._request_id = request_id_of(request)
-        self._created = "run_id" not in request.match_info
+        starts = "run_id" not in request.match_info and request.method == "POST"
+        self._created = starts if command is None else isinstance(command.message, Start)
 
     def respond(self, run: Run, rejected: Rejected | None) -> StoredResponse | None:
         """The response to what was decided; None where the caller waits for the run to rest."""
@@ -157,6 +158,20 @@ async def _settle(app: web.Application, responder: Responder, run: Run, key: Ide
         except StoreFailed as failed:  # the response could not be kept, but what it says has happened
             raise StoreFailed(str(failed), "unknown") from failed
     return response
+
+
+async def decide(
+    request: web.Request, build: Build, body: dict[str, Any], key: IdempotencyKey | None
+) -> StoredResponse:
+    """The response to one of several verdicts, as if it had come alone."""
+    work = partial(_dispatch, build, default_wait, request, body, key)
+    try:
+        if key is None:
+            return await work()
+        finish = partial(_finish, default_wait, request, key)
+        return await request.app[IDEMPOTENCY].answer(key, work, finish)
+    except Problem as problem:
+        return problem_response(problem, request_id_of(request))
 
 
 def command(*, optional: bool = False, wait: Wait = _preferred_wait) -> Callable[[Build], Handler]:

@@ -23,6 +23,7 @@ def run_json(run: Run) -> dict[str, Any]:
     return {
         "id": run.id,
         "vertical": run.vertical,
+        "business_key": run.business_key,
         "template": {"version": run.template_version, "digest": run.template_digest},
         "status": run.status,
         "parked_at": parked[0].step_id if parked else None,

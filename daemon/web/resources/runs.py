@@ -22,7 +22,7 @@ from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
 from daemon.web.parameters import ID
-from daemon.web.problems import etag, existing, invalid, not_found
+from daemon.web.problems import Problem, etag, existing, invalid, not_found
 from daemon.web.resources.pages import in_turn, page_response
 from daemon.web.resources.response_cache import RESPONSE_CACHE
 from daemon.web.resources.run_commands import RunCommand, command, current, default_wait
@@ -56,6 +56,8 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
         raise not_found("There is no template with this vertical.")
     await _check_inputs(request, entry, body.inputs)
     run_id = new_id()
+    if body.unique and body.business_key is not None:
+        await _reserve(services, principal.company_id, (body.vertical, body.business_key), run_id)
     await services.stored.begin_run(principal.company_id, run_id)
     message = Start(
         run_id=run_id,
@@ -65,10 +67,18 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
         via=principal.via,
         inputs=body.inputs,
         auto_resolve=body.auto_resolve,
+        business_key=body.business_key,
         traceparent=traceparent(request),
         at=services.now(),
     )
     return RunCommand((message.company_id, message.run_id), message, entry.template)
+
+
+async def _reserve(services: Services, company_id: str, name: tuple[str, str], run_id: str) -> None:
+    taken = await services.store.reserve_business_key(company_id, name, run_id, services.now())
+    if taken is not None:
+        detail = "A run with this business key has not ended yet."
+        raise Problem("already_exists", detail, more={"run_id": taken})
 
 
 async def _check_inputs(request: web.Request, entry: CatalogEntry, inputs: dict[str, Any]) -> None:
@@ -166,7 +176,7 @@ async def get_run(request: web.Request) -> web.Response:
     "List runs",
     "read",
     list[contract.Run | contract.RunSummary],
-    query=("status", "vertical", "parked_at", "view", *PAGED),
+    query=("status", "vertical", "parked_at", "business_key", "view", *PAGED),
 )
 async def list_runs(request: web.Request) -> web.Response:
     """All runs of the company, newest first.
@@ -186,6 +196,7 @@ async def list_runs(request: web.Request) -> web.Response:
         status=status,
         vertical=request.query.get("vertical"),
         parked_at=request.query.get("parked_at"),
+        business_key=request.query.get("business_key"),
     )
     async with in_turn(request):
         found = await services.store.find(principal.company_id, query)

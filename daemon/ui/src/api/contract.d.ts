@@ -805,6 +805,105 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/gates/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the open gates
+         * @description The open gates of all runs, the most urgent first: by deadline, then by risk, then by age.
+         *
+         *     `mine=true` are those at which the caller may decide. `q` looks for words in labels, business
+         *     keys and input values.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_gates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/gates/verdicts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Decide at several gates
+         * @description Gives up to 100 verdicts, each as if it came alone, and answers with one result for each.
+         *
+         *     Each needs the digest of what was seen. One that is refused leaves the others as they are.
+         *
+         *     For people, not API keys; needs the role `manager`.
+         */
+        post: operations["give_verdicts"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-runs/{run_id}/gates/{step_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an open gate
+         * @description An open gate, and whether the caller may decide there.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_gate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-runs/{run_id}/gates/{step_id}/claim": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Claim a gate
+         * @description Says that the caller looks at a gate; others may decide all the same, or claim it in turn.
+         *
+         *     For people, not API keys; needs the role `manager`.
+         */
+        post: operations["claim_gate"];
+        /**
+         * Release a gate
+         * @description Ends the claim of a gate, whoever made it.
+         *
+         *     For people, not API keys; needs the role `manager`.
+         */
+        delete: operations["release_gate"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/process-runs/{run_id}/gates/{step_id}/verdict": {
         parameters: {
             query?: never;
@@ -2376,6 +2475,7 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             auto_resolve?: boolean | null;
+            business_key?: string | null;
             policy?: components["schemas"]["GatePolicy"] | null;
             due_at?: string | null;
             remind_at?: string[] | null;
@@ -2800,6 +2900,29 @@ export interface components {
             data: components["schemas"]["CompanyEvent"];
         };
         /**
+         * OpenGate
+         * @description A gate that waits for a human, and whether the caller may decide.
+         *
+         *     `solo` where the caller is the company's only person and decides alone. A claim says who looks
+         *     at it, and binds nobody.
+         */
+        OpenGate: {
+            run_id: string;
+            vertical: string;
+            title: string;
+            business_key: string | null;
+            gate: components["schemas"]["Gate"];
+            can_decide: boolean;
+            why_not: ("role" | "group" | "four_eyes" | "machine" | "already_decided") | null;
+            due_at: string | null;
+            escalation: components["schemas"]["Escalated"] | null;
+            verdicts: components["schemas"]["Verdict"][];
+            proposals: components["schemas"]["Proposal"][];
+            solo: boolean;
+            claimed_by: string | null;
+            claimed_at: string | null;
+        };
+        /**
          * OwnAccount
          * @description Who makes the request, and the companies to switch to.
          */
@@ -3062,6 +3185,7 @@ export interface components {
         Run: {
             id: string;
             vertical: string;
+            business_key: string | null;
             template: components["schemas"]["Pin"];
             /** @enum {string} */
             status: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
@@ -3111,6 +3235,7 @@ export interface components {
         RunSummary: {
             id: string;
             vertical: string;
+            business_key: string | null;
             template: components["schemas"]["Pin"];
             /** @enum {string} */
             status: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
@@ -3132,6 +3257,26 @@ export interface components {
             updated_at: string;
             completed_at: string | null;
             ended: components["schemas"]["End"] | null;
+        };
+        /**
+         * RunVerdicts
+         * @description Verdicts, each decided as if it came alone.
+         * @example {
+         *       "verdicts": [
+         *         {
+         *           "decision": "approved",
+         *           "digest": "sha256:4c1f",
+         *           "gate": "signoff",
+         *           "run_id": "0199a3c2-0000-7000-8000-000000000001"
+         *         }
+         *       ]
+         *     }
+         */
+        RunVerdicts: {
+            /** @description Each a `RunVerdict`; one that is wrong refuses itself. */
+            verdicts: {
+                [key: string]: unknown;
+            }[];
         };
         /**
          * SecondFactor
@@ -3224,6 +3369,16 @@ export interface components {
              * @default true
              */
             auto_resolve: boolean;
+            /**
+             * @description What the caller knows it by.
+             * @default null
+             */
+            business_key: string | null;
+            /**
+             * @description Refuse it while another unfinished run has the key.
+             * @default false
+             */
+            unique: boolean;
         };
         /**
          * Target
@@ -3341,6 +3496,26 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             solo: boolean;
+        };
+        /**
+         * VerdictResult
+         * @description What came of a verdict: the run, or a problem.
+         */
+        VerdictResult: {
+            run_id: string | null;
+            gate: string | null;
+            status: number;
+            run: components["schemas"]["Run"] | null;
+            problem: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * VerdictResults
+         * @description One result for each verdict, in order.
+         */
+        VerdictResults: {
+            results: components["schemas"]["VerdictResult"][];
         };
         /**
          * Wait
@@ -3672,6 +3847,7 @@ export type NewPassword = components['schemas']['NewPassword'];
 export type NewWebhook = components['schemas']['NewWebhook'];
 export type Node = components['schemas']['Node'];
 export type Notification = components['schemas']['Notification'];
+export type OpenGate = components['schemas']['OpenGate'];
 export type OwnAccount = components['schemas']['OwnAccount'];
 export type PageSession = components['schemas']['PageSession'];
 export type PasswordReset = components['schemas']['PasswordReset'];
@@ -3689,6 +3865,7 @@ export type RoleChange = components['schemas']['RoleChange'];
 export type Run = components['schemas']['Run'];
 export type RunAudit = components['schemas']['RunAudit'];
 export type RunSummary = components['schemas']['RunSummary'];
+export type RunVerdicts = components['schemas']['RunVerdicts'];
 export type SecondFactor = components['schemas']['SecondFactor'];
 export type SecondFactorCode = components['schemas']['SecondFactorCode'];
 export type SecondFactorRemoval = components['schemas']['SecondFactorRemoval'];
@@ -3702,6 +3879,8 @@ export type TemplateDetail = components['schemas']['TemplateDetail'];
 export type TraceEntry = components['schemas']['TraceEntry'];
 export type User = components['schemas']['User'];
 export type Verdict = components['schemas']['Verdict'];
+export type VerdictResult = components['schemas']['VerdictResult'];
+export type VerdictResults = components['schemas']['VerdictResults'];
 export type Wait = components['schemas']['Wait'];
 export type Waiting = components['schemas']['Waiting'];
 export type Webhook = components['schemas']['Webhook'];
@@ -5267,6 +5446,7 @@ export interface operations {
                 status?: "executing" | "waiting" | "parked" | "compensating" | "completed" | "failed" | "cancelled";
                 vertical?: string;
                 parked_at?: string;
+                business_key?: string;
                 view?: "summary";
                 limit?: number;
                 cursor?: string;
@@ -5519,7 +5699,8 @@ export interface operations {
                      *         "updated_at": "2026-01-01T09:00:00Z",
                      *         "completed_at": null,
                      *         "ended": null,
-                     *         "created_by_kind": "person"
+                     *         "created_by_kind": "person",
+                     *         "business_key": null
                      *       }
                      *     ]
                      */
@@ -5653,6 +5834,275 @@ export interface operations {
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_gates: {
+        parameters: {
+            query?: {
+                mine?: "true" | "false";
+                vertical?: string;
+                tier?: "low" | "medium" | "high" | "critical";
+                due_before?: string;
+                q?: string;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the open gates */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                     *         "vertical": "prior-auth",
+                     *         "title": "Prior authorization",
+                     *         "business_key": "PA-2026-0017",
+                     *         "gate": {
+                     *           "step_id": "signoff",
+                     *           "label": "Medical director sign-off",
+                     *           "kind": "gate",
+                     *           "tier": "high",
+                     *           "visit": 1,
+                     *           "decisions": [
+                     *             "approved",
+                     *             "denied"
+                     *           ],
+                     *           "role": "manager",
+                     *           "reason": "tier high needs a human verdict",
+                     *           "opened_at": "2026-01-01T09:00:00Z",
+                     *           "digest": "sha256:ccf1dae539431f6b7246b7f07b2384e7904545f5ff6a8bdf8688e675f0a4bf2a",
+                     *           "signals": [],
+                     *           "missing": [],
+                     *           "effect": null,
+                     *           "effects": [
+                     *             {
+                     *               "step_id": "notify-approval",
+                     *               "label": "Notify provider and member",
+                     *               "tool": "notice-send",
+                     *               "decisions": [
+                     *                 "approved"
+                     *               ],
+                     *               "mode": "live",
+                     *               "connector": {
+                     *                 "origin": "https://api.example.com",
+                     *                 "method": "POST",
+                     *                 "path": "/notices",
+                     *                 "version": 1
+                     *               },
+                     *               "call": {
+                     *                 "tool": "notice-send",
+                     *                 "mode": "live",
+                     *                 "method": "POST",
+                     *                 "url": "https://api.example.com/notices",
+                     *                 "headers": {
+                     *                   "Authorization": "***"
+                     *                 },
+                     *                 "body": {
+                     *                   "member": "M-204417"
+                     *                 },
+                     *                 "connector_version": 1
+                     *               }
+                     *             }
+                     *           ],
+                     *           "proposals": [],
+                     *           "policy": {
+                     *             "role": "manager",
+                     *             "groups": [],
+                     *             "quorum": 1,
+                     *             "denials": 1,
+                     *             "four_eyes": [],
+                     *             "comment": "optional",
+                     *             "denial_codes": [],
+                     *             "code": "optional",
+                     *             "form": null,
+                     *             "deadline": null,
+                     *             "remind": [],
+                     *             "on_deadline": null
+                     *           },
+                     *           "verdicts": [],
+                     *           "due_at": null,
+                     *           "remind_at": [],
+                     *           "escalation": null,
+                     *           "blocked": null
+                     *         },
+                     *         "can_decide": true,
+                     *         "why_not": null,
+                     *         "due_at": null,
+                     *         "escalation": null,
+                     *         "verdicts": [],
+                     *         "proposals": [],
+                     *         "solo": false,
+                     *         "claimed_by": "grace@example.test",
+                     *         "claimed_at": "2026-01-01T09:05:00Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["OpenGate"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    give_verdicts: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+                traceparent?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "verdicts": [
+                 *         {
+                 *           "decision": "approved",
+                 *           "digest": "sha256:4c1f",
+                 *           "gate": "signoff",
+                 *           "run_id": "0199a3c2-0000-7000-8000-000000000001"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["RunVerdicts"];
+            };
+        };
+        responses: {
+            /** @description Decide at several gates */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerdictResults"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_gate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                step_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get an open gate */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenGate"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    claim_gate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                step_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Claim a gate */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenGate"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    release_gate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                step_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Release a gate */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenGate"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };

@@ -1,0 +1,80 @@
+"""Open gates: the inbox, claims, and several verdicts at once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from daemon.contract.base import Request, Response, example
+from daemon.contract.runs import Escalated, Gate, Proposal, ResumeRun, Run, Verdict
+
+VERDICTS_MAX = 100
+WhyNot = Annotated[str, Field(json_schema_extra={"enum": ["role", "group", "four_eyes", "machine", "already_decided"]})]
+
+
+class OpenGate(Response):
+    """A gate that waits for a human, and whether the caller may decide.
+
+    `solo` where the caller is the company's only person and decides alone. A claim says who looks
+    at it, and binds nobody.
+    """
+
+    run_id: str
+    vertical: str
+    title: str
+    business_key: str | None = None
+    gate: Gate
+    can_decide: bool
+    why_not: WhyNot | None = None
+    due_at: datetime | None = None
+    escalation: Escalated | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    proposals: tuple[Proposal, ...] = ()
+    solo: bool = False
+    claimed_by: str | None = None
+    claimed_at: datetime | None = None
+
+
+class RunVerdict(ResumeRun):
+    """A verdict at a gate of a run. Without the digest of what was seen it is refused (422)."""
+
+    run_id: str
+
+
+class RunVerdicts(Request):
+    """Verdicts, each decided as if it came alone."""
+
+    model_config = example(
+        {
+            "verdicts": [
+                {
+                    "run_id": "0199a3c2-0000-7000-8000-000000000001",
+                    "gate": "signoff",
+                    "decision": "approved",
+                    "digest": "sha256:4c1f",
+                }
+            ]
+        }
+    )
+
+    verdicts: list[dict[str, Any]] = Field(
+        min_length=1, max_length=VERDICTS_MAX, description="Each a `RunVerdict`; one that is wrong refuses itself."
+    )
+
+
+class VerdictResult(Response):
+    """What came of a verdict: the run, or a problem."""
+
+    run_id: str | None = None
+    gate: str | None = None
+    status: int
+    run: Run | None = None
+    problem: dict[str, Any] | None = None
+
+
+class VerdictResults(Response):
+    """One result for each verdict, in order."""
+
+    results: tuple[VerdictResult, ...]

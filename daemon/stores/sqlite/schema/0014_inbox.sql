@@ -1,0 +1,48 @@
+-- The gates that wait for a human, in the order of their urgency: what is due first, then the higher risk, then the older.
+-- Rows are written with the commits of their runs. `words` is what people search by.
+CREATE TABLE open_gates (
+    number      INTEGER PRIMARY KEY,
+    company_id  TEXT NOT NULL,
+    run_id      TEXT NOT NULL,
+    step_id     TEXT NOT NULL,
+    visit       INTEGER NOT NULL,
+    vertical    TEXT NOT NULL,
+    tier        TEXT NOT NULL,
+    place       TEXT NOT NULL,
+    words       TEXT NOT NULL,
+    UNIQUE (company_id, run_id, step_id)
+) STRICT;
+CREATE INDEX open_gates_by_urgency ON open_gates (company_id, place);
+
+CREATE VIRTUAL TABLE gate_words USING fts5(words, content='open_gates', content_rowid='number', detail='none');
+CREATE TRIGGER open_gates_found AFTER INSERT ON open_gates
+BEGIN
+    INSERT INTO gate_words (rowid, words) VALUES (new.number, new.words);
+END;
+CREATE TRIGGER open_gates_lost AFTER DELETE ON open_gates
+BEGIN
+    INSERT INTO gate_words (gate_words, rowid, words) VALUES ('delete', old.number, old.words);
+END;
+
+-- Who looks at an open gate; it counts for that visit, and binds nobody.
+CREATE TABLE gate_claims (
+    company_id  TEXT NOT NULL,
+    run_id      TEXT NOT NULL,
+    step_id     TEXT NOT NULL,
+    visit       INTEGER NOT NULL,
+    claimed_by  TEXT NOT NULL,
+    claimed_at  TEXT NOT NULL,
+    PRIMARY KEY (company_id, run_id, step_id)
+) STRICT, WITHOUT ROWID;
+
+-- What callers know a run by. `business_keys` holds the run that a unique key is given to.
+ALTER TABLE runs ADD COLUMN business_key TEXT;
+CREATE INDEX runs_by_business_key ON runs (company_id, business_key, id) WHERE business_key IS NOT NULL;
+CREATE TABLE business_keys (
+    company_id   TEXT NOT NULL,
+    vertical     TEXT NOT NULL,
+    key          TEXT NOT NULL,
+    run_id       TEXT NOT NULL,
+    reserved_at  TEXT NOT NULL,
+    PRIMARY KEY (company_id, vertical, key)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,120 @@
+"""The inbox: open gates, claims, and business keys."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from daemon.model.inbox import Claim, GateKey, gate_rows, stamp
+from daemon.stores.rows import bounded, text
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from actors.core.run import Run
+    from daemon.model.inbox import GateQuery
+    from daemon.stores.database import Database, Key
+
+RESERVED = timedelta(seconds=10)
+"""A run that a key was given to has begun by then, or never will."""
+OPEN_GATE = "company_id, run_id, step_id, visit, vertical, tier, place, words"
+CLAIM = "company_id, run_id, step_id, visit, claimed_by, claimed_at"
+BUSINESS_KEY = "company_id, vertical, key, run_id, reserved_at"
+_LISTED = "SELECT run_id, step_id, visit, place FROM open_gates WHERE company_id = $1 AND place > $2"
+_FOUND = {
+    "sqlite": "number IN (SELECT rowid FROM gate_words WHERE gate_words MATCH ${})",
+    "postgres": "found_by @@ to_tsquery('simple', ${})",
+}
+_CLAIMED = (
+    "SELECT run_id, step_id, visit, claimed_by, claimed_at FROM gate_claims WHERE company_id = $1 AND run_id = $2"
+)
+_CLAIM = (
+    f"INSERT INTO gate_claims ({CLAIM}) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (company_id, run_id, step_id) "
+    "DO UPDATE SET visit = excluded.visit, claimed_by = excluded.claimed_by, claimed_at = excluded.claimed_at"
+)
+_RELEASE = "DELETE FROM gate_claims WHERE company_id = $1 AND run_id = $2 AND step_id = $3 AND visit = $4"
+_TAKEN = (
+    "SELECT business_keys.run_id, status, reserved_at FROM business_keys LEFT JOIN runs "
+    "ON runs.company_id = business_keys.company_id AND id = run_id "
+    "WHERE business_keys.company_id = $1 AND business_keys.vertical = $2 AND key = $3"
+)
+_UNFINISHED = (
+    "SELECT id FROM runs WHERE company_id = $1 AND vertical = $2 AND business_key = $3 "
+    "AND status NOT IN ('completed', 'cancelled') ORDER BY id LIMIT 1"
+)
+_RESERVE = (
+    f"INSERT INTO business_keys ({BUSINESS_KEY}) VALUES ($1, $2, $3, $4, $5) "
+    "ON CONFLICT (company_id, vertical, key) DO UPDATE SET run_id = excluded.run_id, reserved_at = excluded.reserved_at"
+)
+_UNLISTED = (
+    "SELECT company_id, id FROM runs WHERE status IN ('parked', 'failed') AND parked <> '' AND NOT EXISTS "
+    "(SELECT 1 FROM open_gates WHERE open_gates.company_id = runs.company_id AND run_id = id) "
+    "AND (company_id, id) > ($1, $2) ORDER BY company_id, id LIMIT $3"
+)
+_STANDS = "SELECT 1 FROM runs WHERE company_id = $1 AND id = $2 AND version = $3"
+
+
+async def open_gates(db: Database, company_id: str, query: GateQuery) -> Sequence[GateKey]:
+    if query.words == ():
+        return []
+    words = None if query.words is None else _asked(db, query.words)
+    due = None if query.due_before is None else stamp(query.due_before)
+    conditions: dict[str, Any] = {"vertical = ${}": query.vertical, "tier = ${}": query.tier, "place < ${}": due}
+    conditions[_FOUND[db.dialect]] = words
+    asked = {condition: value for condition, value in conditions.items() if value is not None}
+    where = "".join(f" AND {condition.format(number)}" for number, condition in enumerate(asked, 4))
+    statement = f"{_LISTED}{where} ORDER BY place LIMIT $3"
+    rows = await db.rows(statement, company_id, query.after, bounded(query.limit), *asked.values())
+    return [GateKey(*row) for row in rows]
+
+
+def _asked(db: Database, words: Sequence[str]) -> str:
+    """All of the words, each as the beginning of one."""
+    if db.dialect == "sqlite":
+        return " ".join(f'"{word}"*' for word in words)
+    return " & ".join(f"{word}:*" for word in words)
+
+
+async def claims(
+    db: Database, company_id: str, gates: Collection[tuple[str, str]]
+) -> dict[tuple[str, str, int], Claim]:
+    found = {}
+    for run_id in {run_id for run_id, _ in gates}:
+        for run, step_id, visit, by, at in await db.rows(_CLAIMED, company_id, run_id):
+            found[run, step_id, visit] = Claim(by, datetime.fromisoformat(at))
+    return found
+
+
+async def claim_gate(db: Database, company_id: str, gate: tuple[str, str, int], claim: Claim) -> None:
+    await db.execute(_CLAIM, company_id, *gate, claim.by, text(claim.at))
+
+
+async def release_gate(db: Database, company_id: str, gate: tuple[str, str, int]) -> None:
+    await db.execute(_RELEASE, company_id, *gate)
+
+
+async def reserve_business_key(
+    db: Database, company_id: str, name: tuple[str, str], run_id: str, at: datetime
+) -> str | None:
+    await db.next_position(company_id, 0)  # locks: nobody else gives the key away until the end
+    row = await db.row(_TAKEN, company_id, *name)
+    if row is not None and row[0] != run_id:
+        taken, status, reserved_at = row
+        begins = status is None and datetime.fromisoformat(reserved_at) > at - RESERVED
+        if begins or status not in (None, "completed", "cancelled"):
+            return str(taken)
+    other: str | None = await db.value(_UNFINISHED, company_id, *name)
+    if other is None:
+        await db.execute(_RESERVE, company_id, *name, run_id, text(at))
+    return other
+
+
+async def unlisted_gates(db: Database, after: Key, limit: int) -> Sequence[Key]:
+    return [(row[0], row[1]) for row in await db.rows(_UNLISTED, *after, limit)]
+
+
+async def list_gates(db: Database, company_id: str, run: Run) -> None:
+    if await db.value(_STANDS, company_id, run.id, run.version):
+        rows = [(company_id, run.id, one.step_id, one.visit, run.vertical, *one[2:]) for one in gate_rows(run)]
+        await db.execute("DELETE FROM open_gates WHERE company_id = $1 AND run_id = $2", company_id, run.id)
+        await db.insert(f"open_gates ({OPEN_GATE})", rows)
