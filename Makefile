@@ -17,7 +17,7 @@ PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion throughput effects sim power startup linear tamper attack wheel sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup linear tamper attack wheel sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -80,6 +80,9 @@ cluster: .venv/developed ## three daemons on one PostgreSQL, faults in turn, the
 
 demotion: .venv/developed ## requests that race with the end of a right, on one daemon and on three: REQUESTS=10000
 	@$(BIN)/python -m tests.cluster.demotion $(if $(REQUESTS),--requests $(REQUESTS))
+
+preview: .venv/developed ## previews of decisions against what happens, over so many templates: TEMPLATES=10000
+	@$(BIN)/python -m tests.property $(or $(TEMPLATES),10000)
 
 throughput: .venv/developed ## one daemon on SQLite beside one and two on PostgreSQL, in loops a second
 	@$(BIN)/python -m tests.cluster.throughput

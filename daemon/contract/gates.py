@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from daemon.contract.base import Request, Response, example
-from daemon.contract.runs import Escalated, Gate, Proposal, ResumeRun, Run, Verdict
+from daemon.contract.runs import Escalated, Gate, Mode, Proposal, ResumeRun, Run, Verdict
+from daemon.contract.templates import Effect, Kind
 
 VERDICTS_MAX = 100
 WhyNot = Annotated[str, Field(json_schema_extra={"enum": ["role", "group", "four_eyes", "machine", "already_decided"]})]
@@ -35,6 +36,33 @@ class OpenGate(Response):
     solo: bool = False
     claimed_by: str | None = None
     claimed_at: datetime | None = None
+
+
+class PreviewStep(Response):
+    """A step that runs, or may run where that is not `certain`."""
+
+    step_id: str
+    label: str
+    kind: Kind
+    tool: str | None = None
+    effect: Effect | None = None
+    mode: Mode | None = None
+    certain: bool
+
+
+class DecisionPreview(Response):
+    """The steps, next gates and outcomes that a decision can lead to, up to the next human."""
+
+    decision: str
+    steps: tuple[PreviewStep, ...] = ()
+    gates: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
+
+
+class GatePreview(Response):
+    """What each decision at a gate leads to."""
+
+    decisions: tuple[DecisionPreview, ...]
 
 
 class RunVerdict(ResumeRun):

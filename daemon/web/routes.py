@@ -74,6 +74,7 @@ ROUTES = (
     ("GET", "/gates/", gates.list_gates),
     ("POST", "/gates/verdicts", gates.give_verdicts),
     ("GET", "/process-runs/{run_id}/gates/{step_id}", gates.get_gate),
+    ("GET", "/process-runs/{run_id}/gates/{step_id}/preview", gates.preview_gate),
     ("POST", "/process-runs/{run_id}/gates/{step_id}/claim", gates.claim_gate),
     ("DELETE", "/process-runs/{run_id}/gates/{step_id}/claim", gates.release_gate),
     ("DELETE", "/process-runs/{run_id}/gates/{step_id}/verdict", decisions.withdraw_verdict),

@@ -12,6 +12,7 @@ from aiohttp import web
 from actors.core.calls import Connectors
 from actors.core.eligibility import Decider, Setting, may
 from actors.core.people.company import Company, Person
+from actors.core.preview import Preview, PreviewStep, previews
 from actors.core.run import Run, Visit
 from daemon.contract import gates as contract
 from daemon.contract.base import Empty
@@ -97,6 +98,32 @@ async def list_gates(request: web.Request) -> web.Response:
 async def get_gate(request: web.Request) -> web.Response:
     """An open gate, and whether the caller may decide there."""
     return await _one(request)
+
+
+@Operation("Preview the decisions at a gate", "read", contract.GatePreview, problems=(404,))
+async def preview_gate(request: web.Request) -> web.Response:
+    """What each decision leads to, up to the next human; nothing is called.
+
+    What hangs on an answer that is not known yet is not `certain`.
+    """
+    one = await _found(request)
+    work = partial(previews, one.run, one.visit, one.setting.template, one.setting.connectors)
+    found = await request.app[SERVICES].offload.sized(one.run.company_id, one.run.weight, work)
+    return json_response({"decisions": [_preview_json(each, one.setting.connectors) for each in found]})
+
+
+def _preview_json(one: Preview, connectors: Connectors) -> dict[str, Any]:
+    steps = [_step_json(each, connectors) for each in one.steps]
+    return {"decision": one.decision, "steps": steps, "gates": one.gates, "outcomes": one.outcomes}
+
+
+def _step_json(one: PreviewStep, connectors: Connectors) -> dict[str, Any]:
+    node, mode = one.node, None
+    if node.tool is not None:
+        connector = connectors.get(node.tool)
+        mode = "live" if connector is not None and connector.reversible else "shadow"
+    about = {"step_id": node.id, "label": node.label, "kind": node.kind, "tool": node.tool, "effect": node.effect}
+    return {**about, "mode": mode, "certain": one.certain}
 
 
 @Operation("Claim a gate", "decide", contract.OpenGate, request=Empty, problems=(403, 404))

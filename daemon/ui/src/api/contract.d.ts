@@ -385,58 +385,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/delegations/": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /**
-         * List the delegations
-         * @description Those that have not ended: given by the caller and to the caller; an admin sees all.
-         *
-         *     Needs the role `viewer`.
-         */
-        get: operations["list_delegations"];
-        put?: never;
-        /**
-         * Delegate one's decisions
-         * @description Lets another member decide as the caller for a time, of at most a year.
-         *
-         *     That member sends `on_behalf_of` with a verdict. Four eyes and quorum count both as one person.
-         *
-         *     For people, not API keys; needs the role `manager`.
-         */
-        post: operations["create_delegation"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/delegations/{delegation_id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        /**
-         * End a delegation
-         * @description Ends a delegation before its time. Its giver may, and admins.
-         *
-         *     For people, not API keys; needs the role `viewer`.
-         */
-        delete: operations["end_delegation"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/auth/switch": {
         parameters: {
             query?: never;
@@ -868,6 +816,30 @@ export interface paths {
          *     Needs the role `viewer`.
          */
         get: operations["get_gate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-runs/{run_id}/gates/{step_id}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Preview the decisions at a gate
+         * @description What each decision leads to, up to the next human; nothing is called.
+         *
+         *     What hangs on an answer that is not known yet is not `certain`.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["preview_gate"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2300,31 +2272,14 @@ export interface components {
             at: string;
         };
         /**
-         * Delegation
-         * @description A member, `to`, may decide as another, `giver`, from then until then; both are member ids.
-         * @example {
-         *       "created_at": "2026-12-18T16:00:00Z",
-         *       "from": "2026-12-21T08:00:00Z",
-         *       "giver": "0199c1f0-0000-7000-8000-000000000002",
-         *       "id": "0199c1f0-0000-7000-8000-000000000009",
-         *       "to": "0199c1f0-0000-7000-8000-000000000007",
-         *       "until": "2027-01-04T08:00:00Z",
-         *       "verticals": [
-         *         "prior-auth"
-         *       ]
-         *     }
+         * DecisionPreview
+         * @description The steps, next gates and outcomes that a decision can lead to, up to the next human.
          */
-        Delegation: {
-            id: string;
-            giver: string;
-            to: string;
-            /** Format: date-time */
-            from: string;
-            /** Format: date-time */
-            until: string;
-            verticals: string[] | null;
-            /** Format: date-time */
-            created_at: string;
+        DecisionPreview: {
+            decision: string;
+            steps: components["schemas"]["PreviewStep"][];
+            gates: string[];
+            outcomes: string[];
         };
         /**
          * DeliverMessage
@@ -2602,6 +2557,13 @@ export interface components {
             on_deadline: string | components["schemas"]["Escalation"] | null;
         };
         /**
+         * GatePreview
+         * @description What each decision at a gate leads to.
+         */
+        GatePreview: {
+            decisions: components["schemas"]["DecisionPreview"][];
+        };
+        /**
          * Group
          * @description Members under a name.
          */
@@ -2798,27 +2760,6 @@ export interface components {
             key: string;
         };
         /**
-         * NewDelegation
-         * @description Who may decide as the caller, and when; without `verticals`, in all of them.
-         * @example {
-         *       "from": "2026-12-21T08:00:00Z",
-         *       "to": "0199c1f0-0000-7000-8000-000000000007",
-         *       "until": "2027-01-04T08:00:00Z",
-         *       "verticals": [
-         *         "prior-auth"
-         *       ]
-         *     }
-         */
-        NewDelegation: {
-            to: string;
-            /** Format: date-time */
-            from: string;
-            /** Format: date-time */
-            until: string;
-            /** @default null */
-            verticals: string[] | null;
-        };
-        /**
          * NewMember
          * @description A person to invite, and the role that the person is to have.
          * @example {
@@ -3010,6 +2951,20 @@ export interface components {
             second_factor_from: ("viewer" | "member" | "manager" | "admin" | "owner") | null;
             /** @default true */
             solo: boolean;
+        };
+        /**
+         * PreviewStep
+         * @description A step that runs, or may run where that is not `certain`.
+         */
+        PreviewStep: {
+            step_id: string;
+            label: string;
+            /** @enum {string} */
+            kind: "task" | "gate" | "gateway" | "wait" | "end";
+            tool: string | null;
+            effect: ("read" | "reversible" | "irreversible") | null;
+            mode: ("shadow" | "live") | null;
+            certain: boolean;
         };
         /**
          * ProblemDetails
@@ -3809,7 +3764,7 @@ export type ConnectorDefinition = components['schemas']['ConnectorDefinition'];
 export type ConnectorPin = components['schemas']['ConnectorPin'];
 export type ConnectorTestResult = components['schemas']['ConnectorTestResult'];
 export type Decided = components['schemas']['Decided'];
-export type Delegation = components['schemas']['Delegation'];
+export type DecisionPreview = components['schemas']['DecisionPreview'];
 export type DeliverMessage = components['schemas']['DeliverMessage'];
 export type Delivery = components['schemas']['Delivery'];
 export type DisplayName = components['schemas']['DisplayName'];
@@ -3825,6 +3780,7 @@ export type ForgottenPassword = components['schemas']['ForgottenPassword'];
 export type Gate = components['schemas']['Gate'];
 export type GateChanged = components['schemas']['GateChanged'];
 export type GatePolicy = components['schemas']['GatePolicy'];
+export type GatePreview = components['schemas']['GatePreview'];
 export type Group = components['schemas']['Group'];
 export type GroupDefinition = components['schemas']['GroupDefinition'];
 export type HandOver = components['schemas']['HandOver'];
@@ -3841,7 +3797,6 @@ export type Login = components['schemas']['Login'];
 export type Member = components['schemas']['Member'];
 export type Membership = components['schemas']['Membership'];
 export type NewApiKey = components['schemas']['NewApiKey'];
-export type NewDelegation = components['schemas']['NewDelegation'];
 export type NewMember = components['schemas']['NewMember'];
 export type NewPassword = components['schemas']['NewPassword'];
 export type NewWebhook = components['schemas']['NewWebhook'];
@@ -3855,6 +3810,7 @@ export type Pin = components['schemas']['Pin'];
 export type PlannedCall = components['schemas']['PlannedCall'];
 export type Policy = components['schemas']['Policy'];
 export type PolicyChange = components['schemas']['PolicyChange'];
+export type PreviewStep = components['schemas']['PreviewStep'];
 export type ProblemDetails = components['schemas']['ProblemDetails'];
 export type Proposal = components['schemas']['Proposal'];
 export type ProposeDecision = components['schemas']['ProposeDecision'];
@@ -4629,138 +4585,6 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description Delete an API key */
-            204: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            404: components["responses"]["Problem404"];
-            429: components["responses"]["Problem429"];
-            503: components["responses"]["Problem503"];
-        };
-    };
-    list_delegations: {
-        parameters: {
-            query?: {
-                limit?: number;
-                cursor?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description List the delegations */
-            200: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    Link: components["headers"]["Link"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example [
-                     *       {
-                     *         "created_at": "2026-12-18T16:00:00Z",
-                     *         "from": "2026-12-21T08:00:00Z",
-                     *         "giver": "0199c1f0-0000-7000-8000-000000000002",
-                     *         "id": "0199c1f0-0000-7000-8000-000000000009",
-                     *         "to": "0199c1f0-0000-7000-8000-000000000007",
-                     *         "until": "2027-01-04T08:00:00Z",
-                     *         "verticals": [
-                     *           "prior-auth"
-                     *         ]
-                     *       }
-                     *     ]
-                     */
-                    "application/json": components["schemas"]["Delegation"][];
-                };
-            };
-            400: components["responses"]["Problem400"];
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            503: components["responses"]["Problem503"];
-        };
-    };
-    create_delegation: {
-        parameters: {
-            query?: never;
-            header?: {
-                "Idempotency-Key"?: string;
-            };
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                /**
-                 * @example {
-                 *       "from": "2026-12-21T08:00:00Z",
-                 *       "to": "0199c1f0-0000-7000-8000-000000000007",
-                 *       "until": "2027-01-04T08:00:00Z",
-                 *       "verticals": [
-                 *         "prior-auth"
-                 *       ]
-                 *     }
-                 */
-                "application/json": components["schemas"]["NewDelegation"];
-            };
-        };
-        responses: {
-            /** @description Delegate one's decisions */
-            201: {
-                headers: {
-                    "X-Request-ID": components["headers"]["X-Request-ID"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    /**
-                     * @example {
-                     *       "created_at": "2026-12-18T16:00:00Z",
-                     *       "from": "2026-12-21T08:00:00Z",
-                     *       "giver": "0199c1f0-0000-7000-8000-000000000002",
-                     *       "id": "0199c1f0-0000-7000-8000-000000000009",
-                     *       "to": "0199c1f0-0000-7000-8000-000000000007",
-                     *       "until": "2027-01-04T08:00:00Z",
-                     *       "verticals": [
-                     *         "prior-auth"
-                     *       ]
-                     *     }
-                     */
-                    "application/json": components["schemas"]["Delegation"];
-                };
-            };
-            400: components["responses"]["Problem400"];
-            401: components["responses"]["Problem401"];
-            403: components["responses"]["Problem403"];
-            408: components["responses"]["Problem408"];
-            413: components["responses"]["Problem413"];
-            415: components["responses"]["Problem415"];
-            422: components["responses"]["Problem422"];
-            429: components["responses"]["Problem429"];
-            503: components["responses"]["Problem503"];
-            507: components["responses"]["Problem507"];
-        };
-    };
-    end_delegation: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path: {
-                delegation_id: string;
-            };
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description End a delegation */
             204: {
                 headers: {
                     "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -6030,6 +5854,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["OpenGate"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    preview_gate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                step_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Preview the decisions at a gate */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GatePreview"];
                 };
             };
             401: components["responses"]["Problem401"];
