@@ -385,6 +385,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/delegations/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the delegations
+         * @description Those that have not ended: given by the caller and to the caller; an admin sees all.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_delegations"];
+        put?: never;
+        /**
+         * Delegate one's decisions
+         * @description Lets another member decide as the caller for a time, of at most a year.
+         *
+         *     That member sends `on_behalf_of` with a verdict. Four eyes and quorum count both as one person.
+         *
+         *     For people, not API keys; needs the role `manager`.
+         */
+        post: operations["create_delegation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/delegations/{delegation_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * End a delegation
+         * @description Ends a delegation before its time. Its giver may, and admins.
+         *
+         *     For people, not API keys; needs the role `viewer`.
+         */
+        delete: operations["end_delegation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/auth/switch": {
         parameters: {
             query?: never;
@@ -2282,6 +2334,33 @@ export interface components {
             outcomes: string[];
         };
         /**
+         * Delegation
+         * @description A member, `to`, may decide as another, `giver`, from then until then; both are member ids.
+         * @example {
+         *       "created_at": "2026-12-18T16:00:00Z",
+         *       "from": "2026-12-21T08:00:00Z",
+         *       "giver": "0199c1f0-0000-7000-8000-000000000002",
+         *       "id": "0199c1f0-0000-7000-8000-000000000009",
+         *       "to": "0199c1f0-0000-7000-8000-000000000007",
+         *       "until": "2027-01-04T08:00:00Z",
+         *       "verticals": [
+         *         "prior-auth"
+         *       ]
+         *     }
+         */
+        Delegation: {
+            id: string;
+            giver: string;
+            to: string;
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            until: string;
+            verticals: string[] | null;
+            /** Format: date-time */
+            created_at: string;
+        };
+        /**
          * DeliverMessage
          * @description A message for a run; a step that waits for this name takes it.
          * @example {
@@ -2758,6 +2837,27 @@ export interface components {
             expires_at: string | null;
             last_used_at: string | null;
             key: string;
+        };
+        /**
+         * NewDelegation
+         * @description Who may decide as the caller, and when; without `verticals`, in all of them.
+         * @example {
+         *       "from": "2026-12-21T08:00:00Z",
+         *       "to": "0199c1f0-0000-7000-8000-000000000007",
+         *       "until": "2027-01-04T08:00:00Z",
+         *       "verticals": [
+         *         "prior-auth"
+         *       ]
+         *     }
+         */
+        NewDelegation: {
+            to: string;
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            until: string;
+            /** @default null */
+            verticals: string[] | null;
         };
         /**
          * NewMember
@@ -3765,6 +3865,7 @@ export type ConnectorPin = components['schemas']['ConnectorPin'];
 export type ConnectorTestResult = components['schemas']['ConnectorTestResult'];
 export type Decided = components['schemas']['Decided'];
 export type DecisionPreview = components['schemas']['DecisionPreview'];
+export type Delegation = components['schemas']['Delegation'];
 export type DeliverMessage = components['schemas']['DeliverMessage'];
 export type Delivery = components['schemas']['Delivery'];
 export type DisplayName = components['schemas']['DisplayName'];
@@ -3797,6 +3898,7 @@ export type Login = components['schemas']['Login'];
 export type Member = components['schemas']['Member'];
 export type Membership = components['schemas']['Membership'];
 export type NewApiKey = components['schemas']['NewApiKey'];
+export type NewDelegation = components['schemas']['NewDelegation'];
 export type NewMember = components['schemas']['NewMember'];
 export type NewPassword = components['schemas']['NewPassword'];
 export type NewWebhook = components['schemas']['NewWebhook'];
@@ -4585,6 +4687,138 @@ export interface operations {
         requestBody?: never;
         responses: {
             /** @description Delete an API key */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_delegations: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the delegations */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "created_at": "2026-12-18T16:00:00Z",
+                     *         "from": "2026-12-21T08:00:00Z",
+                     *         "giver": "0199c1f0-0000-7000-8000-000000000002",
+                     *         "id": "0199c1f0-0000-7000-8000-000000000009",
+                     *         "to": "0199c1f0-0000-7000-8000-000000000007",
+                     *         "until": "2027-01-04T08:00:00Z",
+                     *         "verticals": [
+                     *           "prior-auth"
+                     *         ]
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Delegation"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    create_delegation: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "from": "2026-12-21T08:00:00Z",
+                 *       "to": "0199c1f0-0000-7000-8000-000000000007",
+                 *       "until": "2027-01-04T08:00:00Z",
+                 *       "verticals": [
+                 *         "prior-auth"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewDelegation"];
+            };
+        };
+        responses: {
+            /** @description Delegate one's decisions */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "created_at": "2026-12-18T16:00:00Z",
+                     *       "from": "2026-12-21T08:00:00Z",
+                     *       "giver": "0199c1f0-0000-7000-8000-000000000002",
+                     *       "id": "0199c1f0-0000-7000-8000-000000000009",
+                     *       "to": "0199c1f0-0000-7000-8000-000000000007",
+                     *       "until": "2027-01-04T08:00:00Z",
+                     *       "verticals": [
+                     *         "prior-auth"
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Delegation"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    end_delegation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                delegation_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description End a delegation */
             204: {
                 headers: {
                     "X-Request-ID": components["headers"]["X-Request-ID"];
