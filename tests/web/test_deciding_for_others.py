@@ -1,0 +1,50 @@
+"""Verdicts of one member in the place of another, as delegations allow."""
+
+from __future__ import annotations
+
+from tests.web.people import colleague, delegate, member_id
+from tests.web.support import Answer, Person
+from tests.web.test_gate_policies import FORM, finance, signs
+
+
+async def signs_for(person: Person, giver: Person, run: object) -> Answer:
+    """An approval in the place of another."""
+    return await signs(person, run, form=FORM, on_behalf_of=await member_id(giver))
+
+
+async def test_a_verdict_in_the_place_of_another_has_the_other_s_rights_and_names_both(ann: Person) -> None:
+    bob, cyd, kim = [await colleague(ann, name, "manager") for name in ("bob", "cyd", "kim")]
+    await finance(ann, bob, cyd)
+    run = await ann.start("signatures")
+    assert (await signs(kim, run, form=FORM)).json["reason"] == "group"
+    await delegate(bob, kim)
+    first = await signs_for(kim, bob, run)
+    assert (first.status, first.json["status"]) == (202, "parked")
+    [verdict] = first.json["gate"]["verdicts"]
+    assert (verdict["by"], verdict["on_behalf_of"]) == (kim.email, bob.email)
+    assert (await signs(bob, run, form=FORM)).json["code"] == "already_decided"
+    assert (await signs(cyd, run, form=FORM)).json["outcome"] == "paid"
+
+
+async def test_nobody_decides_for_another_without_a_delegation_or_after_it(ann: Person) -> None:
+    bob, kim = [await colleague(ann, name, "manager") for name in ("bob", "kim")]
+    await finance(ann, bob)
+    run = await ann.start("signatures")
+    assert (await signs_for(kim, bob, run)).status == 403
+    made = (await delegate(bob, kim, verticals=["line"])).json["id"]
+    assert (await signs_for(kim, bob, run)).status == 403
+    await bob.delete(f"/delegations/{made}")
+    made = (await delegate(bob, kim)).json["id"]
+    await bob.delete(f"/delegations/{made}")
+    assert (await signs_for(kim, bob, run)).status == 403
+
+
+async def test_four_eyes_hold_for_both_who_are_behind_a_verdict(ann: Person) -> None:
+    bob, kim = [await colleague(ann, name, "manager") for name in ("bob", "kim")]
+    await finance(ann, ann, bob, kim)
+    await delegate(ann, bob)
+    await delegate(bob, kim)
+    run = await ann.start("signatures")
+    assert (await signs_for(bob, ann, run)).json["reason"] == "four_eyes"
+    of_kim = await kim.start("signatures")
+    assert (await signs_for(kim, bob, of_kim)).json["reason"] == "four_eyes"
