@@ -10,7 +10,7 @@ from weakref import WeakValueDictionary
 
 from actors.core.people.company import Company
 from daemon.identity.company.calendars import core_calendar
-from daemon.model.people.companies import CompanyRecord, CompanyRepository
+from daemon.model.people.companies import CompanyRecord, CompanyRecords
 
 COMPANIES_MAX = 1_000
 WEIGHT_MAX = 500_000
@@ -23,8 +23,8 @@ class Companies:
     Whoever asks after a change was answered, here or on another daemon, gets what stands since.
     """
 
-    def __init__(self, repository: CompanyRepository, now: Callable[[], datetime]) -> None:
-        self._repository = repository
+    def __init__(self, records: CompanyRecords, now: Callable[[], datetime]) -> None:
+        self._records = records
         self._now = now
         self._known: OrderedDict[str, tuple[Company, int]] = OrderedDict()
         self._weight = 0
@@ -70,7 +70,7 @@ class Companies:
         while True:
             reading = self._reading[company_id] = object()
             try:
-                record = await self._repository.company_record(company_id, self._now())
+                record = await self._records.company_record(company_id, self._now())
             finally:
                 current = self._reading.pop(company_id, None) is reading
             if current:

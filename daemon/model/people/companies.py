@@ -63,10 +63,12 @@ class CompanyRecord(NamedTuple):
     weight: int
 
 
-class CompanyRepository(Protocol):
+class CompanyRecords(Protocol):
     async def company_record(self, company_id: str, at: datetime) -> CompanyRecord:
         """What a company says of its people, with the delegations that have not ended by then."""
 
+
+class CompanyRepository(CompanyRecords, Protocol):
     async def calendar(self, company_id: str) -> StoredCalendar | None: ...
 
     async def put_calendar(self, calendar: StoredCalendar, logged: Logged) -> bool:

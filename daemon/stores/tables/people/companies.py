@@ -14,13 +14,14 @@ from daemon.stores.tables.people.delegations import delegations_of
 from daemon.stores.tables.people.policies import policy
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from datetime import datetime
 
     from daemon.stores.database import Database, Row
 
 PAGE = 2_000
 """So many rows at once: no more hold up the event loop for long."""
+ROW_BYTES = 40
 # A token names a person as the account is written, an invitation may be written otherwise.
 _PEOPLE = (
     "SELECT members.id, coalesce(users.email, members.email), members.role FROM members "
@@ -72,6 +73,10 @@ async def _groups(db: Database, company_id: str) -> tuple[dict[str, frozenset[st
         for name, member_id in page:
             found[member_id].append(name)
         page = await db.rows(_GROUPS, company_id, *page[-1], PAGE)
+    return await db.sized(company_id, weight * ROW_BYTES, lambda: _sets(found)), weight
+
+
+def _sets(found: Mapping[str, Sequence[str]]) -> dict[str, frozenset[str]]:
     known: dict[frozenset[str], frozenset[str]] = {}
     sets = ((member_id, frozenset(names)) for member_id, names in found.items())
-    return {member_id: known.setdefault(names, names) for member_id, names in sets}, weight
+    return {member_id: known.setdefault(names, names) for member_id, names in sets}

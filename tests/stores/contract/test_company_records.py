@@ -1,0 +1,183 @@
+"""What a company says of its people and business days, in either store."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from daemon.identity.company import companies as kept
+from daemon.identity.company.companies import Companies
+from daemon.identity.member_events import member_changed
+from daemon.model import GroupEdit, Member, MemberEdit, PeopleChange
+from daemon.model.audit_events import GroupChanged, Logged
+from daemon.model.events.calendars import CalendarChanged, CalendarForm
+from daemon.model.events.delegations import DelegationEnded, DelegationMade
+from daemon.model.people.companies import CompanyRecord, NotActive, StoredCalendar, StoredDelegation, TooManyDelegations
+from daemon.stores.tables.people import companies as read
+from tests.audit.scenario import registered
+from tests.histories import ACME, NOON, OTHER, account
+
+if TYPE_CHECKING:
+    from daemon.model import Store
+
+DAY = timedelta(days=1)
+
+
+def made(one: StoredDelegation) -> Logged:
+    event = DelegationMade(
+        at=one.created_at,
+        begins=one.begins_at,
+        by="ann",
+        delegation=one.id,
+        ends=one.ends_at,
+        giver=one.giver,
+        to=one.recipient,
+        verticals=one.verticals,
+        via="session",
+    )
+    return Logged(one.company_id, event)
+
+
+def ended(one: StoredDelegation) -> Logged:
+    event = DelegationEnded(
+        at=NOON, by="ann", delegation=one.id, giver=one.giver, reason="ended", to=one.recipient, via="session"
+    )
+    return Logged(one.company_id, event)
+
+
+def delegation(number: int, giver: str = "user-ann", to: str = "m1", days: int = 1) -> StoredDelegation:
+    return StoredDelegation(ACME, f"d{number}", giver, to, NOON, NOON + days * DAY, ("line",), NOON)
+
+
+async def people(store: Store, number: int) -> None:
+    """Acme with ann and so many more."""
+    ann = account("ann", ACME, "ann@ann.test")
+    await store.register(ann, None, [registered(ann)])
+    for each in range(1, number + 1):
+        who = (ACME, f"m{each}", f"u{each}", f"p{each}@x.test", "manager")
+        edit = MemberEdit(None, Member(*who, "active", NOON, joined_at=NOON))
+        await store.change_people(PeopleChange(ACME, (edit,), (member_changed(edit, "ann", "session"),)))
+
+
+async def group(store: Store, name: str, *members: str) -> None:
+    event = GroupChanged(at=NOON, after=members, before=None, by="ann", group=name, via="session")
+    assert await store.edit_group(GroupEdit(ACME, name, None, members, "ann", NOON, Logged(ACME, event)))
+
+
+async def calendar(store: Store, form: CalendarForm, number: int) -> bool:
+    event = CalendarChanged(at=NOON, by="ann", before=CalendarForm(), after=form, number=number, via="session")
+    return await store.put_calendar(StoredCalendar(ACME, form, number, NOON, "ann"), Logged(ACME, event))
+
+
+async def test_people_and_groups_are_read_in_pages(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read, "PAGE", 2)
+    await people(store, 4)
+    await group(store, "board", "m1", "m3")
+    await group(store, "nurses", "m1", "m2", "m3", "m4")
+    record = await store.company_record(ACME, NOON)
+    found = {one.member_id: sorted(one.groups) for one in record.people.values()}
+    assert found == {
+        "user-ann": [],
+        "m1": ["board", "nurses"],
+        "m2": ["nurses"],
+        "m3": ["board", "nurses"],
+        "m4": ["nurses"],
+    }
+    assert (record.joined, record.weight) == (5, 11)
+
+
+async def test_a_company_that_nobody_knows_has_nothing(store: Store) -> None:
+    record = await store.company_record(OTHER, NOON)
+    assert (record.people, record.delegations, record.calendar, record.joined) == ({}, (), CalendarForm(), 0)
+
+
+async def test_a_calendar_follows_on_the_one_before(store: Store) -> None:
+    first = CalendarForm(timezone="Europe/Vienna")
+    assert await calendar(store, first, 1)
+    assert not await calendar(store, CalendarForm(), 1)
+    assert not await calendar(store, CalendarForm(), 3)
+    assert (await store.company_record(ACME, NOON)).calendar == first
+    assert await calendar(store, CalendarForm(), 2)
+    stored = await store.calendar(ACME)
+    assert stored is not None
+    assert stored.number == 2
+
+
+async def test_a_delegation_is_between_active_members_and_within_the_budget(store: Store) -> None:
+    await people(store, 2)
+    for wrong in (delegation(1, to="nobody"), delegation(1, giver="nobody")):
+        with pytest.raises(NotActive):
+            await store.add_delegation(wrong, made(wrong), None)
+    first, second = delegation(1), delegation(2)
+    await store.add_delegation(first, made(first), None, 1)
+    with pytest.raises(TooManyDelegations):
+        await store.add_delegation(second, made(second), None, 1)
+    assert await store.delegations_of(ACME, NOON) == [first]
+
+
+async def test_a_delegation_ends_once_or_by_itself(store: Store) -> None:
+    await people(store, 1)
+    first, second = delegation(1), delegation(2, days=2)
+    for one in (first, second):
+        await store.add_delegation(one, made(one), None)
+    assert [one.id for one in await store.delegations_of(ACME, NOON + DAY)] == ["d2"]
+    assert not await store.end_delegation(first, NOON + DAY, ended(first))
+    assert await store.end_delegation(second, NOON + DAY, ended(second))
+    assert not await store.end_delegation(second, NOON + DAY, ended(second))
+    assert await store.delegations_of(ACME, NOON) == [first]
+
+
+async def test_a_removed_member_ends_what_was_given_and_got(store: Store) -> None:
+    await people(store, 2)
+    for one in (delegation(1), delegation(2, "m1", "m2"), delegation(3, "user-ann", "m2")):
+        await store.add_delegation(one, made(one), None)
+    before = await store.member(ACME, "m1")
+    assert before is not None
+    edit = MemberEdit(before, replace(before, status="removed", changed_at=NOON + timedelta(seconds=1)))
+    await store.change_people(PeopleChange(ACME, (edit,), (member_changed(edit, "ann", "session"),)))
+    assert [one.id for one in await store.delegations_of(ACME, NOON)] == ["d3"]
+
+
+class Changing:
+    """A repository whose company changes while it is read for the first time."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.companies: Companies | None = None
+        self.reads = 0
+
+    async def company_record(self, company_id: str, at: datetime) -> CompanyRecord:
+        found = await self.store.company_record(company_id, at)
+        self.reads += 1
+        if self.reads == 1 and self.companies is not None:
+            await calendar(self.store, CalendarForm(weekend=()), 1)
+            self.companies.changed(company_id)
+        return found
+
+
+async def test_what_was_read_before_a_change_is_not_kept(store: Store) -> None:
+    changing = Changing(store)
+    companies = changing.companies = Companies(changing, lambda: NOON)
+    found = await asyncio.gather(*(companies.of(ACME) for _ in range(5)))
+    assert {one.calendar.weekend for one in found} == {frozenset()}
+    assert changing.reads == 2
+
+
+async def test_companies_with_many_people_make_room(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "WEIGHT_MAX", 4)
+    await people(store, 2)
+    companies = Companies(store, lambda: NOON)
+    large = await companies.of(ACME)
+    assert await companies.of(ACME) is large  # alone it may be as large as it is
+    await companies.of(OTHER)
+    assert await companies.of(ACME) is not large
+
+
+async def test_a_time_zone_of_a_later_version_counts_as_utc(store: Store) -> None:
+    await calendar(store, CalendarForm(timezone="Moon/Tranquility"), 1)
+    zone = (await Companies(store, lambda: NOON).of(ACME)).calendar.zone
+    assert zone.utcoffset(NOON) == timedelta()
