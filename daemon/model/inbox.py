@@ -139,7 +139,7 @@ def _all_words(value: Any) -> Iterator[str]:
         case int() | float():
             yield from _WORD.findall(str(value))
         case dict():
-            for one in value.values():
+            for _, one in sorted(value.items()):  # as canonical JSON: a history leads to the same words
                 yield from _all_words(one)
         case list():
             for one in value:

@@ -71,6 +71,26 @@ GAPS = (
         ("epoch", "moved_by", "moved_from", "claimed"),
         "Which daemon performs a run, on PostgreSQL. A changed one delays the run, or parks a call as unknown.",
     ),
+    Gap(
+        "open_gates",
+        ("number",),
+        "The inbox. It lists a run that has no row again when a daemon starts; SQLite's `number` leads searches to a "
+        "row, and a changed one lets them find another gate or none.",
+        ("deleted",),
+    ),
+    Gap(
+        "gate_claims",
+        ("company_id", "run_id", "step_id", "visit", "claimed_by", "claimed_at"),
+        "Who looks at a gate. It is shown to others and binds nobody.",
+        ("deleted", "inserted"),
+    ),
+    Gap(
+        "business_keys",
+        ("company_id", "vertical", "key", "run_id", "reserved_at"),
+        "Which run has a unique business key while it starts. A changed one refuses a start, or lets two that come "
+        "at once begin; the key of each run is in its history.",
+        ("deleted", "inserted"),
+    ),
     Gap("webhooks", ("epoch",), "Which daemon delivers, on PostgreSQL."),
     Gap("connector_changes", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("revocations", ("noted_at",), "When other daemons look again, on PostgreSQL."),

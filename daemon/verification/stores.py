@@ -21,6 +21,7 @@ from daemon.model import SchemaMismatch
 from daemon.model.audit_events import SERVICE
 from daemon.model.chain import ChainWalk, HistoryBroken, genesis
 from daemon.model.evidence import Checkpoint
+from daemon.model.inbox import gate_rows
 from daemon.runtime.clock import utc_now
 from daemon.stores import codec
 from daemon.stores.database import Reader, Row
@@ -35,7 +36,8 @@ from daemon.verification.tables import compare_all
 
 COLUMNS = ("version", "resting", "status", "parked", "updated_at", "vertical", "created_at", "wake_at", "reviewed")
 """The columns of a run's row that its history leads to."""
-SNAPSHOT = len(COLUMNS)
+BUSINESS_KEY = len(COLUMNS)
+SNAPSHOT = BUSINESS_KEY + 1
 
 
 def verify_store(
@@ -122,6 +124,8 @@ class _Streams:
                 yield from self._run((company_id, stream), commits)
         for company_id, run_id in self._source.runs_without_commits():
             yield Finding("run", f"run {run_id} of {company_id!r}", "it has no history: that was deleted or moved")
+        for company_id, run_id, step_id in self._source.gates_without_runs():
+            yield Finding("gate", f"{step_id} of run {run_id} of {company_id!r}", "there is no such run")
         for (run,) in self._source.snapshots_without_runs():
             yield Finding("snapshot", f"snapshot of run {run}", "there is no such run")
 
@@ -174,6 +178,8 @@ class _Streams:
         if kept is not None and not ends:
             yield Finding("snapshot", f"run {key[1]} of {key[0]!r}", f"it is of version {kept}, where no commit ends")
         yield from _row(key, run, version, found)
+        if run is not None:
+            yield from _listed(key, run, self._source.gates(*key))
 
 
 def _first_line(error: Exception) -> str:
@@ -221,3 +227,18 @@ def _row(key: tuple[str, str], run: Run | None, version: int, found: Row | None)
             unsaid = name == "parked" and run.status == "failed" and kept_value == ""
             if kept_value != folded and name != "version" and not unsaid:
                 yield Finding("run", where, f"{name} is {kept_value!r}, and its history leads to {folded!r}")
+        if found[BUSINESS_KEY] != run.business_key:
+            what = f"business_key is {found[BUSINESS_KEY]!r}, and its history leads to {run.business_key!r}"
+            yield Finding("run", where, what)
+
+
+def _listed(key: tuple[str, str], run: Run, rows: Sequence[Row]) -> Iterator[Finding]:
+    """Compare what the inbox lists of a run; one without a row is listed when a daemon starts."""
+    expected = {one.step_id: (run.vertical, *one[1:]) for one in gate_rows(run)}
+    where = f"of run {key[1]} of {key[0]!r}"
+    for step_id, *listed in rows:
+        if expected.pop(step_id, None) != tuple(listed):
+            yield Finding("gate", f"{step_id} {where}", "the inbox does not list what its history leads to")
+    if rows:
+        for step_id in expected:
+            yield Finding("gate", f"{step_id} {where}", "it is open, and the inbox does not list it")

@@ -42,6 +42,7 @@ from daemon.model.chain import digest
 from daemon.model.event_log import BEGINNING, Position
 from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.passwords import PasswordResetRequested
+from daemon.model.inbox import Claim
 from daemon.model.people.api_keys import ApiKey, KeyKind
 from daemon.model.webhooks import Webhook
 from daemon.templates.catalog import shipped
@@ -79,6 +80,9 @@ async def first_half(store: Store, signer: Signer, runs: int = RUNS) -> None:
             inputs = {"number": number, "share": 1.0, "name": f"Ünïted {number}"}
             await store.append(start(f"run-{name}-{number}", company_id, inputs=inputs))
             await store.append(start(f"busy-{name}-{number}", company_id, gates=()))
+            await store.claim_gate(company_id, (f"run-{name}-{number}", "approve", 1), Claim(f"user-{name}", NOON))
+            business_key = ("prior-auth", f"case-{name}-{number}")
+            await store.reserve_business_key(company_id, business_key, f"run-{name}-{number}", NOON)
         await _people(store, company_id, name)
         await Sealer(store, signer).seal()
 

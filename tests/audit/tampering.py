@@ -343,7 +343,7 @@ def company_deleted(db: sqlite3.Connection, rng: Rng, past: Past) -> Names:
 
 
 def _places(db: sqlite3.Connection) -> list[tuple[str, str]]:
-    tables = rows(db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    tables = rows(db, "SELECT name FROM pragma_table_list WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
     return [(name, one.name) for (name,) in tables for one in columns.TamperedSqlite(db).about(name)]
 
 

@@ -36,7 +36,7 @@ EMPTY = ("daemons", "moves", "rates")
 _ABOUT = (
     "SELECT attname, format_type(atttypid, atttypmod), coalesce(attnum = ANY(indkey), false) FROM pg_attribute "
     "LEFT JOIN pg_index ON indrelid = attrelid AND indisprimary "
-    "WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+    "WHERE attrelid = $1::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum"
 )
 
 

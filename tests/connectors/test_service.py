@@ -7,6 +7,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from msgspec.structs import asdict
+
 from daemon.connectors.service import ConnectorService
 from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
@@ -39,5 +41,5 @@ async def test_a_read_that_a_change_has_overtaken_does_not_bring_the_earlier_con
     await shelf.asked.wait()
     put, _ = await connector_service.put("acme", connector("pay"), None, "ann")
     shelf.arrives.set()
-    assert (await reading)["pay"] == put.connector
+    assert asdict((await reading)["pay"]) == asdict(put.connector) | {"changed_by": "ann"}
     assert await connector_service.stored("acme", "pay") == put

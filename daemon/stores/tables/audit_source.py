@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from daemon.stores.database import Reader, Row
 
 _RUN = (
-    "runs.version, resting, status, parked, updated_at, vertical, created_at, {timer}, snapshots.version, schema, body "
-    "FROM runs LEFT JOIN snapshots"
+    "runs.version, resting, status, parked, updated_at, vertical, created_at, {timer}, {key}, "
+    "snapshots.version, schema, body FROM runs LEFT JOIN snapshots"
 )
 _RUNS = {
     "sqlite": f"SELECT {_RUN} ON snapshots.run = runs.number WHERE runs.company_id = $1 AND id = $2",
@@ -29,6 +29,11 @@ _SNAPSHOTS_ALONE = {
     "postgres": "SELECT run_id FROM snapshots WHERE NOT EXISTS "
     "(SELECT 1 FROM runs WHERE runs.company_id = snapshots.company_id AND id = run_id)",
 }
+_GATES = "SELECT step_id, vertical, visit, tier, place, words FROM open_gates WHERE company_id = $1 AND run_id = $2"
+_GATES_ALONE = (
+    "SELECT company_id, run_id, step_id FROM open_gates WHERE NOT EXISTS "
+    "(SELECT 1 FROM runs WHERE runs.company_id = open_gates.company_id AND id = run_id)"
+)
 # SQLite numbers the commits of all companies, PostgreSQL those of each company.
 _AT_LEAF = {
     "sqlite": "commits.position = audit_leaves.position",
@@ -114,7 +119,17 @@ class AuditSource:
 
     def run(self, company_id: str, run_id: str) -> Row | None:
         timer = "wake_at, reviewed" if "wake_at" in self.tables["runs"] else "NULL, 0"
-        return self.reader.row(_RUNS[self.reader.dialect].format(timer=timer), company_id, run_id)
+        key = "business_key" if "business_key" in self.tables["runs"] else "NULL"
+        return self.reader.row(_RUNS[self.reader.dialect].format(timer=timer, key=key), company_id, run_id)
+
+    def gates(self, company_id: str, run_id: str) -> list[Row]:
+        """What the inbox lists of a run: step, vertical, visit, tier, place, words."""
+        if "open_gates" not in self.tables:
+            return []
+        return list(self.reader.rows(_GATES, company_id, run_id))
+
+    def gates_without_runs(self) -> Iterator[Row]:
+        return self.reader.rows(_GATES_ALONE) if "open_gates" in self.tables else iter(())
 
     def runs_without_commits(self) -> Iterator[Row]:
         return self.reader.rows(
