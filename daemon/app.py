@@ -23,7 +23,7 @@ from daemon.connectors.url_policy import UrlPolicy
 from daemon.engine import passivation
 from daemon.engine.assembly import Engine, Tools, build_engine
 from daemon.engine.change_poller import ChangePoller
-from daemon.engine.inbox import FILL_S, fill_inbox
+from daemon.engine.inbox import TEND_S, tend_inbox
 from daemon.engine.stored_budgets import LOOK_S as USAGE_LOOK_S
 from daemon.engine.stored_budgets import StoredBudgets
 from daemon.engine.sweeper import LOOK_AGAIN_S, Sweeper
@@ -222,7 +222,7 @@ def _background(
         Loop("timers", engine.timers.post_due, 0.0, vital=True),
         Loop("due-runs", engine.due_runs.look, 0.0, vital=True),
         Loop("reviews", engine.reviewer.work, 0.0),
-        Loop("inbox", partial(fill_inbox, store), FILL_S),
+        Loop("inbox", partial(tend_inbox, store), TEND_S),
         Loop("key-files", key_watcher.look, LOOKED_S, at_once=False),
         Loop("secrets", rotation.look, KEYS_CHECKED_S),
         Loop("sessions", services.identity.sessions.record_use, USED_S, at_once=False),

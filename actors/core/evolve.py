@@ -82,7 +82,7 @@ def _entered(run: Run, event: StepEntered) -> Changes:
     visit, trace = run.at(event.step_id), run.trace
     others = tuple([one for one in run.open if one.step_id != event.step_id])
     changes: Changes = {}
-    if event.source is not None and (failed := _failed(others, event.source)) is not None:
+    for failed in [one for one in others if one.status == "failed" and one.step_id == event.source]:
         trace, others = (*trace, failed), tuple([one for one in others if one is not failed])
         changes["facts"] = {**run.facts, failed.step_id: {"error": _known(failed)}}
     if visit is not None and visit.visit != event.visit:
@@ -99,10 +99,6 @@ def _entered(run: Run, event: StepEntered) -> Changes:
         visit = replace(visit, status=status, arrived=(*visit.arrived, *arrived))
     visits = {**run.visits, event.step_id: event.visit}
     return {**changes, "visits": visits, "open": (*others, visit), "trace": trace}
-
-
-def _failed(visits: tuple[Visit, ...], step_id: str) -> Visit | None:
-    return next((one for one in visits if one.step_id == step_id and one.status == "failed"), None)
 
 
 def _known(failed: Visit) -> dict[str, str]:

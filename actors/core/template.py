@@ -216,6 +216,7 @@ class Template:
     _node: dict[str, Node] = field(init=False, repr=False, compare=False)
     _leaving: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
     _entering: dict[str, tuple[Edge, ...]] = field(init=False, repr=False, compare=False)
+    _failing: dict[str, Edge] = field(init=False, repr=False, compare=False)
     _ahead: dict[tuple[str, tuple[str, ...]], tuple[tuple[Node, tuple[str, ...]], ...]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -227,6 +228,8 @@ class Template:
         ids = [node.id for node in self.nodes]
         object.__setattr__(self, "_node", {node.id: node for node in self.nodes})
         object.__setattr__(self, "asks_company", any(node.asks_company for node in self.nodes))
+        failing = {e.source: e for e in self.edges if e.branch == ERROR and self._node[e.source].traits.calls}
+        object.__setattr__(self, "_failing", failing)
         object.__setattr__(self, "_leaving", {i: tuple(e for e in self.edges if e.source == i) for i in ids})
         object.__setattr__(self, "_entering", {i: tuple(e for e in self.edges if e.target == i) for i in ids})
 
@@ -248,9 +251,7 @@ class Template:
 
     def on_error(self, step_id: str) -> Edge | None:
         """The edge that a task takes when its call has failed for good."""
-        if not self._node[step_id].traits.calls:
-            return None
-        return next((edge for edge in self._leaving[step_id] if edge.branch == ERROR), None)
+        return self._failing.get(step_id)
 
     def entering(self, step_id: str) -> tuple[Edge, ...]:
         """The edges into a step, in the order of the document."""

@@ -1,4 +1,4 @@
-"""Fills the inbox with the gates of runs that were parked before there was one."""
+"""Keeps the inbox complete and its search index small."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from contextlib import suppress
 from actors.ports import StoreFailed
 from daemon.model import Store
 
-FILL_S = 3_600.0
+TEND_S = 3_600.0
 BATCH = 100
+INDEXED = 1_000
 
 
-async def fill_inbox(store: Store) -> None:
-    """List the open gates that no commit has listed yet."""
+async def tend_inbox(store: Store) -> None:
+    """List the open gates that no commit has listed yet, and bring the search index up to date."""
     after: tuple[str, str] | None = ("", "")
     with suppress(StoreFailed):
         while after is not None:
@@ -22,3 +23,12 @@ async def fill_inbox(store: Store) -> None:
                 if run is not None:
                     await store.list_gates(company_id, run)
             after = keys[-1] if len(keys) == BATCH else None
+        while await store.unindex_gates(INDEXED):
+            pass
+        await index_gates(store)
+
+
+async def index_gates(store: Store) -> None:
+    """Let searches find every gate that is open."""
+    while await store.index_gates(INDEXED):
+        pass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -23,11 +23,14 @@ from actors.core.run import Run, Visit
 
 WORDS_MAX = 200
 WORD_CHARS_MAX = 40
+TEXT_CHARS_MAX = 4_096
 ASKED_WORDS_MAX = 20
 NEVER = "9999"
 _TIERS = {"critical": "0", "high": "1", "medium": "2", "low": "3"}
 _WORD = re.compile(r"[^\W_]+")
-_TOUCHING = (GateOpened, VerdictGiven, GateExpired, GateEscalated, GateRescheduled, CompensationBegan, RunEnded)
+_TOUCHING = frozenset(
+    (GateOpened, VerdictGiven, GateExpired, GateEscalated, GateRescheduled, CompensationBegan, RunEnded)
+)
 
 
 class GateRow(NamedTuple):
@@ -73,6 +76,12 @@ class Inbox(Protocol):
 
     async def open_gates(self, company_id: str, query: GateQuery) -> Sequence[GateKey]: ...
 
+    async def index_gates(self, limit: int) -> bool:
+        """Let searches find gates that opened since; returns whether more than `limit` are left."""
+
+    async def unindex_gates(self, limit: int) -> bool:
+        """Forget the words of closed gates; returns whether more than `limit` are left."""
+
     async def claims(self, company_id: str, gates: Collection[tuple[str, str]]) -> dict[tuple[str, str, int], Claim]:
         """Who looks at gates of these runs and steps, by run, step and visit."""
 
@@ -94,7 +103,7 @@ class Inbox(Protocol):
 
 def touched(events: Sequence[Event]) -> bool:
     """Whether events change what the inbox lists of a run."""
-    return any(isinstance(event, _TOUCHING) for event in events)
+    return not _TOUCHING.isdisjoint(map(type, events))
 
 
 def gate_rows(run: Run) -> list[GateRow]:
@@ -114,8 +123,8 @@ def place_of(run: Run, visit: Visit) -> str:
 
 
 def stamp(at: datetime) -> str:
-    """A time as text that sorts."""
-    return f"{at:%Y%m%d%H%M%S}{at.microsecond:06}"
+    """A time of UTC as text that sorts."""
+    return at.isoformat(timespec="microseconds")
 
 
 def asked_words(text: str) -> tuple[str, ...]:
@@ -124,25 +133,25 @@ def asked_words(text: str) -> tuple[str, ...]:
 
 
 def _words(run: Run, visit: Visit) -> str:
-    gate = visit.gate
-    label = "" if gate is None else gate.label
-    found = dict.fromkeys(islice(_all_words([label, run.business_key, run.inputs]), WORDS_MAX))
-    return " ".join(found)
+    """The words of the label, the business key and the inputs; each once, the first few."""
+    label = "" if visit.gate is None else visit.gate.label
+    said: list[str] = []
+    _collect([label, run.business_key, run.inputs], said)
+    found = dict.fromkeys(word[:WORD_CHARS_MAX] for word in _WORD.findall(" ".join(said).casefold()))
+    return " ".join(islice(found, WORDS_MAX))
 
 
-def _all_words(value: Any) -> Iterator[str]:
-    match value:
-        case bool():
-            pass
-        case str():
-            yield from (word[:WORD_CHARS_MAX] for word in _WORD.findall(value[:4_096].casefold()))
-        case int() | float():
-            yield from _WORD.findall(str(value))
-        case dict():
-            for _, one in sorted(value.items()):  # as canonical JSON: a history leads to the same words
-                yield from _all_words(one)
-        case list():
-            for one in value:
-                yield from _all_words(one)
-        case _:
-            pass
+def _collect(value: Any, said: list[str]) -> None:
+    """The first texts and numbers of a JSON value, in the order of canonical JSON."""
+    if len(said) == WORDS_MAX:
+        return
+    if isinstance(value, str):
+        said.append(value[:TEXT_CHARS_MAX])
+    elif isinstance(value, dict):
+        for name in sorted(value):
+            _collect(value[name], said)
+    elif isinstance(value, list):
+        for one in value:
+            _collect(one, said)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        said.append(str(value))

@@ -236,6 +236,12 @@ class Repositories(PeopleRepositories):
 
     # the inbox
 
+    async def index_gates(self, limit: int) -> bool:
+        return await self._write("", lambda db: inbox.index_gates(db, limit))
+
+    async def unindex_gates(self, limit: int) -> bool:
+        return await self._write("", lambda db: inbox.unindex_gates(db, limit))
+
     open_gates = read(inbox.open_gates)
     claims = read(inbox.claims)
     unlisted_gates = read(inbox.unlisted_gates)

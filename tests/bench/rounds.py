@@ -18,7 +18,7 @@ KINDS = ("starts", "reads", "resumes")
 BATCHES = ("store_batch_size_sum", "store_batch_size_count", "store_batch_seconds_sum")
 CANNED = "tests.bench.canned"
 READ_MAX = 2_000
-ROWS_A_TURN = {"starts": 3, "resumes": 2}
+ROWS_A_TURN = {"starts": 4, "resumes": 3}
 Round = dict[str, Cost]
 Batches = dict[str, dict[str, float]]
 

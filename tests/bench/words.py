@@ -38,8 +38,8 @@ client took.
 ### Transactions
 
 The sync in progress is the window in which the next transaction gathers, so that many turns share
-one. A start writes three rows: where the run stands, its events, its snapshot. A verdict that ends
-the run leaves the snapshot as it was.
+one. A start that parks writes four rows: where the run stands, its events, its snapshot, and its
+gate in the inbox. A verdict that ends the run takes the gate out, and leaves the snapshot as it was.
 
 """
 GROWTH = """

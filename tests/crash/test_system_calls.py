@@ -35,7 +35,7 @@ async def lives_till_it_dies(service: Service, day: Day) -> None:
         assert await service.process.wait() == -signal.SIGKILL
 
 
-@pytest.mark.parametrize(("call", "nth"), [("fdatasync", 40), ("fdatasync", 47), ("pwrite64", 330), ("pwrite64", 401)])
+@pytest.mark.parametrize(("call", "nth"), [("fdatasync", 43), ("fdatasync", 50), ("pwrite64", 410), ("pwrite64", 480)])
 async def test_killed_at_a_system_call_it_has_what_it_acknowledged(
     folder: Path, far_side: FarSide, call: str, nth: int
 ) -> None:

@@ -24,10 +24,13 @@ pytestmark = pytest.mark.one_daemon
 EVERYWHERE = {
     "api-keys",
     "commit-keys",
+    "due-runs",
+    "inbox",
     "key-files",
     "loop-lag",
     "old-rows",
     "passivation",
+    "reviews",
     "sealer",
     "secrets",
     "store",
@@ -40,8 +43,8 @@ LOOPS = (
     | ({"listen", "notify", "lease", "peers"} if ON_POSTGRES else set())
 )
 # Their rounds end when something is due; tests/runtime/test_background.py has one fail then.
-WAITING = {"notify", "timers"}
-VITAL = {"lease", "peers", "sealer", "timers"} & LOOPS
+WAITING = {"notify", "reviews", "timers"}
+VITAL = {"due-runs", "lease", "peers", "sealer", "timers"} & LOOPS
 
 
 @pytest.fixture

@@ -120,7 +120,7 @@ async def test_a_link_keeps_the_filters(ann: Person) -> None:
     assert [run["id"] for page in found for run in page] == wanted[::-1]
 
 
-@pytest.mark.parametrize("status", ["", "Parked", "waiting", "%00"])
+@pytest.mark.parametrize("status", ["", "Parked", "resting", "%00"])
 async def test_an_unknown_status_is_422(ann: Person, status: str) -> None:
     assert_invalid(await ann.get(f"/process-runs/?status={status}"), "/status")
 

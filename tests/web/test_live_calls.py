@@ -203,10 +203,10 @@ async def test_an_answer_that_can_never_be_applied_is_asked_for_once_and_then_of
 ) -> None:
     """The run is loaded anew for each try, and asks for its outstanding call again."""
 
-    def broken(run: Any, message: Any, *rest: Any) -> Any:
+    def broken(run: Any, message: Any, *rest: Any, **named: Any) -> Any:
         if isinstance(message, CallReturned):
             raise UnicodeError("ann@example.test")
-        return step(run, message, *rest)
+        return step(run, message, *rest, **named)
 
     monkeypatch.setattr("actors.actor.step", broken)
     ann.house.services.directory._repeat_s = 0.01

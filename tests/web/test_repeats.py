@@ -32,6 +32,7 @@ def posts() -> Iterator[str]:
                 path.rstrip("/")
                 .replace("{run_id}", NEVER)
                 .replace("{webhook_id}", NEVER)
+                .replace("{step_id}", "signoff")
                 .replace("{delivery_id}", "msg_none")
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from daemon.model.inbox import Claim, GateKey, gate_rows, stamp
@@ -25,6 +25,14 @@ _FOUND = {
     "sqlite": "number IN (SELECT rowid FROM gate_words WHERE gate_words MATCH ${})",
     "postgres": "found_by @@ to_tsquery('simple', ${})",
 }
+_INDEX = (
+    "INSERT INTO gate_words (rowid, words) SELECT number, words FROM open_gates "
+    "WHERE number > (SELECT coalesce(max(rowid), 0) FROM gate_words) ORDER BY number LIMIT $1"
+)
+_UNINDEX = (
+    "DELETE FROM gate_words WHERE rowid IN (SELECT rowid FROM gate_words "
+    "WHERE NOT EXISTS (SELECT 1 FROM open_gates WHERE number = gate_words.rowid) LIMIT $1)"
+)
 _CLAIMED = (
     "SELECT run_id, step_id, visit, claimed_by, claimed_at FROM gate_claims WHERE company_id = $1 AND run_id = $2"
 )
@@ -58,7 +66,7 @@ async def open_gates(db: Database, company_id: str, query: GateQuery) -> Sequenc
     if query.words == ():
         return []
     words = None if query.words is None else _asked(db, query.words)
-    due = None if query.due_before is None else stamp(query.due_before)
+    due = None if query.due_before is None else stamp(query.due_before.astimezone(UTC))
     conditions: dict[str, Any] = {"vertical = ${}": query.vertical, "tier = ${}": query.tier, "place < ${}": due}
     conditions[_FOUND[db.dialect]] = words
     asked = {condition: value for condition, value in conditions.items() if value is not None}
@@ -73,6 +81,16 @@ def _asked(db: Database, words: Sequence[str]) -> str:
     if db.dialect == "sqlite":
         return " ".join(f'"{word}"*' for word in words)
     return " & ".join(f"{word}:*" for word in words)
+
+
+async def index_gates(db: Database, limit: int) -> bool:
+    """Let searches find gates that opened since, at most so many; returns whether more are left."""
+    return db.dialect == "sqlite" and await db.execute(_INDEX, limit) == limit
+
+
+async def unindex_gates(db: Database, limit: int) -> bool:
+    """Forget the words of closed gates, at most so many; returns whether more are left."""
+    return db.dialect == "sqlite" and await db.execute(_UNINDEX, limit) == limit
 
 
 async def claims(

@@ -17,11 +17,12 @@ from actors.core.run import Run, Visit
 from daemon.contract import gates as contract
 from daemon.contract.base import Empty
 from daemon.contract.templates import TIERS
+from daemon.engine.inbox import index_gates
 from daemon.identity.accounts import Principal
 from daemon.model.inbox import Claim, GateKey, GateQuery, asked_words
 from daemon.model.pages import Page
 from daemon.runtime.json_codec import dumps, loads
-from daemon.web.bodies import page_limit, parse, path_key, read_object
+from daemon.web.bodies import page_limit, parse, path_key
 from daemon.web.idempotency import IDEMPOTENCY, IdempotencyKey, fingerprint, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
@@ -77,6 +78,8 @@ async def list_gates(request: web.Request) -> web.Response:
     company = await request.app[SERVICES].identity.companies.of(principal.company_id)
     found = Page[Listed]()
     async with in_turn(request):
+        if query.words:
+            await index_gates(request.app[SERVICES].store)
         more, scanned = True, 0
         while more and len(found) <= limit and scanned < SCANNED_MAX:
             keys = await request.app[SERVICES].store.open_gates(principal.company_id, query)
@@ -126,14 +129,20 @@ def _step_json(one: PreviewStep, connectors: Connectors) -> dict[str, Any]:
     return {**about, "mode": mode, "certain": one.certain}
 
 
-@Operation("Claim a gate", "decide", contract.OpenGate, request=Empty, problems=(403, 404))
-async def claim_gate(request: web.Request) -> web.Response:
+async def _again(request: web.Request, key: IdempotencyKey, receipt: Any) -> StoredResponse:  # noqa: ARG001 - as asked
+    return replayed(receipt)
+
+
+@Operation("Claim a gate", "decide", contract.OpenGate, request=Empty, headers=KEYED, problems=(403, 404))
+@idempotent(_again, optional=True)
+async def claim_gate(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
     """Says that the caller looks at a gate; others may decide all the same, or claim it in turn."""
-    await parse(request, Empty, await read_object(request, optional=True))
+    await parse(request, Empty, raw)
     services, principal, one = request.app[SERVICES], principal_of(request), await _found(request)
     gate = (one.run.id, one.visit.step_id, one.visit.visit)
     await services.store.claim_gate(principal.company_id, gate, Claim(principal.email, services.now()))
-    return await _one(request)
+    body, tag = await _shown(request)
+    return await _kept(request, key, StoredResponse(200, dumps(body), {"Content-Type": JSON, "ETag": etag(tag)}))
 
 
 @Operation("Release a gate", "decide", contract.OpenGate, problems=(403, 404))
@@ -142,10 +151,6 @@ async def release_gate(request: web.Request) -> web.Response:
     services, principal, one = request.app[SERVICES], principal_of(request), await _found(request)
     await services.store.release_gate(principal.company_id, (one.run.id, one.visit.step_id, one.visit.visit))
     return await _one(request)
-
-
-async def _again(request: web.Request, key: IdempotencyKey, receipt: Any) -> StoredResponse:  # noqa: ARG001 - as asked
-    return replayed(receipt)
 
 
 @Operation(
@@ -164,7 +169,10 @@ async def give_verdicts(request: web.Request, raw: dict[str, Any], key: Idempote
     """
     body = await parse(request, contract.RunVerdicts, raw)
     results = [await _result(request, one, _part(key, number, one)) for number, one in enumerate(body.verdicts)]
-    response = StoredResponse(200, dumps({"results": results}), {"Content-Type": JSON})
+    return await _kept(request, key, StoredResponse(200, dumps({"results": results}), {"Content-Type": JSON}))
+
+
+async def _kept(request: web.Request, key: IdempotencyKey | None, response: StoredResponse) -> StoredResponse:
     if key is not None:
         await request.app[IDEMPOTENCY].keep(key.receipt(response))
     return response
@@ -192,11 +200,16 @@ async def _build(request: web.Request, raw: dict[str, Any]) -> RunCommand:
 
 
 async def _one(request: web.Request) -> web.Response:
-    principal, one = principal_of(request), await _found(request)
-    company = one.setting.company
-    response = json_response(_gate_json(one, principal=principal, company=company))
-    response.headers["ETag"] = etag(one.tag)
+    body, tag = await _shown(request)
+    response = json_response(body)
+    response.headers["ETag"] = etag(tag)
     return response
+
+
+async def _shown(request: web.Request) -> tuple[dict[str, Any], str]:
+    """The open gate as it is answered, and its tag."""
+    one = await _found(request)
+    return _gate_json(one, principal=principal_of(request), company=one.setting.company), one.tag
 
 
 async def _found(request: web.Request) -> Listed:

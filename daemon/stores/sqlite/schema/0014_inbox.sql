@@ -1,7 +1,7 @@
 -- The gates that wait for a human, in the order of their urgency: what is due first, then the higher risk, then the older.
 -- Rows are written with the commits of their runs. `words` is what people search by.
 CREATE TABLE open_gates (
-    number      INTEGER PRIMARY KEY,
+    number      INTEGER PRIMARY KEY AUTOINCREMENT,
     company_id  TEXT NOT NULL,
     run_id      TEXT NOT NULL,
     step_id     TEXT NOT NULL,
@@ -14,15 +14,9 @@ CREATE TABLE open_gates (
 ) STRICT;
 CREATE INDEX open_gates_by_urgency ON open_gates (company_id, place);
 
-CREATE VIRTUAL TABLE gate_words USING fts5(words, content='open_gates', content_rowid='number', detail='none');
-CREATE TRIGGER open_gates_found AFTER INSERT ON open_gates
-BEGIN
-    INSERT INTO gate_words (rowid, words) VALUES (new.number, new.words);
-END;
-CREATE TRIGGER open_gates_lost AFTER DELETE ON open_gates
-BEGIN
-    INSERT INTO gate_words (gate_words, rowid, words) VALUES ('delete', old.number, old.words);
-END;
+-- The search index. Rows are added when somebody searches, so that commits do not pay for it; those
+-- of closed gates, whose numbers never come again, are deleted from time to time.
+CREATE VIRTUAL TABLE gate_words USING fts5(words, detail='none');
 
 -- Who looks at an open gate; it counts for that visit, and binds nobody.
 CREATE TABLE gate_claims (
