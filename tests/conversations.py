@@ -27,10 +27,12 @@ from actors.core.messages import (
     Start,
     Withdraw,
 )
-from actors.core.people.company import NOBODY, Company
+from actors.core.people.company import Company
 from actors.core.run import Gate, Run, Visit
 from actors.core.template import Template
 
+ALONE = Company(solo=True)
+"""A company of one person, who decides alone."""
 MORNING = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 DOWN = Failure(code="connector_failed", detail="The far side answered 500.", status_code=500, attempts=3)
 LOST = Failure(code="outcome_unknown", detail="Nobody can know whether the call took effect.", attempts=1)
@@ -59,7 +61,7 @@ class Conversation:
     last: Step | Rejected | None = None
     minutes: int = 0
     state: Run | None = None
-    company: Company = NOBODY
+    company: Company = ALONE
     passed: timedelta = timedelta()
 
     @property

@@ -90,7 +90,7 @@ JOURNEYS = (
             "customer_dob": "1984-02-29",
             "risk_band": "high",
         },
-        (("bsa-gate", "onboarding approved"), ("bsa-gate", "SAR signed")),
+        (("bsa-gate", "onboarding approved"), ("alert-review", "SAR signed")),
         (("exposure", "enhanced diligence"), ("alerted", "alert")),
         "sar_filed",
     ),

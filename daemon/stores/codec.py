@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import zlib
+from functools import lru_cache
+from sys import intern
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import msgspec
 import structlog
 from msgspec import Raw, field
 from msgspec.json import Decoder
+from msgspec.structs import replace
 
 from actors.core.calls import Connector
 from actors.core.canonical import canonical
 from actors.core.evolve import evolve
+from actors.core.gate_policy import GatePolicy
 from actors.core.messages import Event
-from actors.core.run import Run, Visit
+from actors.core.run import Gate, Run, Visit
 from daemon.model.audit_events import ConnectorChanged, LogEvent
 from daemon.runtime.json_codec import canonical_lines, dumps
 from daemon.runtime.json_pieces import dumps_in_pieces
@@ -71,6 +75,7 @@ class _Pieces(Run, frozen=True, gc=False, omit_defaults=True):
 _RUN, _PIECES, _VISIT, _VALUE = Decoder(Run), Decoder(_Pieces), Decoder(Visit), Decoder()
 _CONNECTOR = Decoder(tuple[Connector])
 _STATE = Decoder(tuple[Connector | None])
+_POLICY = Decoder(GatePolicy)
 _EVENTS = Decoder(tuple[Event, ...])
 _LOG = Decoder(tuple[LogEvent, ...])
 
@@ -81,7 +86,7 @@ def encode_run(run: Run) -> bytes:
 
 def decode_run(data: bytes) -> Run:
     if len(data) <= RUN_PIECES_BYTES:
-        return _RUN.decode(data)
+        return _sharing(_RUN.decode(data))
     run = _PIECES.decode(data)
     members = {name: getattr(run, name) for name in Run.__struct_fields__}
     for name in ("inputs", "facts"):
@@ -89,6 +94,35 @@ def decode_run(data: bytes) -> Run:
     for name in ("open", "trace"):
         members[name] = tuple([_VISIT.decode(raw) for raw in members[name]])
     return Run(**members)
+
+
+def _sharing(run: Run) -> Run:
+    """The run with what its open gates ask in objects that all runs of the template share."""
+    if not any(visit.gate is not None and visit.gate.policy.asks for visit in run.open):
+        return run
+    return replace(run, open=tuple([replace(one, gate=_shared_gate(one.gate)) for one in run.open]))
+
+
+def _shared_gate(gate: Gate | None) -> Gate | None:
+    if gate is None:
+        return None
+    return replace(
+        gate,
+        label=intern(gate.label),
+        reason=intern(gate.reason),
+        decisions=_shared_names(gate.decisions),
+        policy=_shared_policy(dumps(gate.policy)),
+    )
+
+
+@lru_cache(maxsize=1_024)
+def _shared_policy(written: bytes) -> GatePolicy:
+    return _POLICY.decode(written)
+
+
+@lru_cache(maxsize=1_024)
+def _shared_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    return names
 
 
 def encode_events(events: tuple[Event, ...]) -> tuple[bytes, bytes | None]:

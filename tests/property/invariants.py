@@ -154,7 +154,7 @@ def check_autopilot(talk: Conversation, run: Run | None, events: tuple[Event, ..
 
 def check_turn(talk: Conversation, before: Run | None, message: Message) -> None:
     """To decide again is to decide the same; a verdict counts only for what stood at its gate."""
-    assert step(before, message, talk.template, talk.connectors, talk.steps_max) == talk.last
+    assert step(before, message, talk.template, talk.connectors, talk.steps_max, company=talk.company) == talk.last
     if isinstance(talk.last, Step):
         check_autopilot(talk, before, talk.last.events)
         check_doubt(talk, talk.last.events)

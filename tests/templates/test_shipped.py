@@ -17,6 +17,7 @@ from actors.core.messages import Resume, Start
 from actors.core.run import Run
 from actors.core.template import GATE_TIERS, Template
 from daemon.templates.catalog import CatalogEntry, shipped
+from tests.conversations import ALONE
 from tests.journeys import JOURNEYS, Human, Journey
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -52,12 +53,12 @@ def taken(result: object) -> Run:
 
 def start(template: Template, inputs: dict[str, Any], *, auto: bool = True) -> Run:
     message = Start(run_id="r", company_id="c", by="u", inputs=inputs, auto_resolve=auto, at=AT)
-    return taken(step(None, message, template, {}))
+    return taken(step(None, message, template, {}, company=ALONE))
 
 
-def resume(run: Run, template: Template, gate: str, decision: str) -> Run:
-    message = Resume(gate=gate, decision=decision, by="u", role="owner", at=AT)
-    return taken(step(run, message, template, {}))
+def resume(run: Run, template: Template, gate: str, decision: str, comment: str | None = "as the file says") -> Run:
+    message = Resume(gate=gate, decision=decision, by="u", role="owner", at=AT, comment=comment)
+    return taken(step(run, message, template, {}, company=ALONE))
 
 
 def end_of(run: Run) -> tuple[str, str | None]:
@@ -188,9 +189,22 @@ def test_the_bsa_officer_sees_a_risky_customer_at_most_once_more() -> None:
     assert run.parked[0].gate is not None
     assert {"onboarding approved", "SAR signed"} <= set(run.parked[0].gate.decisions)
     run = resume(run, template, "bsa-gate", "onboarding approved")
-    assert run.parked[0].visit == 2
-    assert end_of(resume(run, template, "bsa-gate", "onboarding approved")) == ("completed", "onboarded")
-    assert end_of(resume(run, template, "bsa-gate", "SAR signed")) == ("completed", "sar_filed")
+    assert [visit.step_id for visit in run.parked] == ["alert-review"]
+    assert end_of(resume(run, template, "alert-review", "not suspicious")) == ("completed", "onboarded")
+    assert end_of(resume(run, template, "alert-review", "SAR signed")) == ("completed", "sar_filed")
+
+
+@pytest.mark.parametrize("vertical", ["aml", "chargeback-representment", "collections", "prior-auth"])
+@pytest.mark.parametrize("branch", [0, 1])
+def test_a_bare_verdict_of_who_started_is_enough_where_one_person_is_a_company(vertical: str, branch: int) -> None:
+    entry = ENTRIES[vertical]
+    run = start(entry.template, entry.example)
+    while run.parked:
+        visit = run.parked[0]
+        assert visit.gate is not None
+        decision = visit.gate.decisions[(branch + visit.visit - 1) % len(visit.gate.decisions)]
+        run = resume(run, entry.template, visit.step_id, decision, comment=None)
+    assert run.status == "completed"
 
 
 @pytest.mark.parametrize(
