@@ -42,7 +42,7 @@ from actors.core.people.company import Delegation, Person
 from actors.core.schedule.durations import duration
 from actors.core.template import Node, Template
 from tests.conversations import MORNING, Conversation
-from tests.golden.processes import PROCESSES
+from tests.golden.processes import PROCESSES, SHIPPED
 from tests.processes import connector
 
 
@@ -56,7 +56,7 @@ def transcript(scenario: str) -> str:
             case "#":
                 lines += [line] if lines and lines[-1].startswith("#") else ["", line]
             case "process":
-                talk = Conversation(PROCESSES[rest])
+                talk = Conversation((PROCESSES | SHIPPED)[rest])
                 lines += ["", line, *(drawn(talk.template) if line not in lines else [])]
             case "*" if talk is not None:
                 bind(talk, rest)
