@@ -17,7 +17,7 @@ FOUR_EYES = ("starter", "connector-author", "template-author")
 EARLIER_GATE = "gate:"
 
 
-class Escalation(Struct, frozen=True, omit_defaults=True):
+class Escalation(Struct, frozen=True):
     """At the deadline people of this role may decide, too; `again` later `then` is taken."""
 
     escalate: str

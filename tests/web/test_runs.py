@@ -199,7 +199,7 @@ async def test_without_auto_resolve_a_gateway_is_decided_by_its_branch_labels(an
     while run["parked_at"] != "criteria":
         run = (await ann.resume(run, run["parked_at"])).json
     assert run["gate"]["kind"] == "gateway"
-    assert run["gate"]["decisions"] == ["criteria met", "not covered", "expedited", "more information needed"]
+    assert run["gate"]["decisions"] == ["expedited", "criteria met", "not covered", "more information needed"]
     assert (await ann.resume(run, "criteria", "criteria met")).json["parked_at"] == "recommend"
 
 
