@@ -6129,7 +6129,9 @@ export interface operations {
     claim_gate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
             path: {
                 run_id: string;
                 step_id: string;
