@@ -12,7 +12,7 @@ from typing import Protocol
 from actors.context import TRACE, set_log_context
 from actors.core.canonical import weigh
 from actors.core.decider import Step, outstanding, step
-from actors.core.messages import Message, Rejected, Resume, Start
+from actors.core.messages import Message, Rejected, Resume, Review, Start
 from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run
 from actors.core.template import Template
@@ -244,12 +244,18 @@ class Actor:
                 reach("before-reply")
             finally:  # it is durable, whatever became of it behind the commit
                 envelope.answer(done)
+            await self._reviewed(done.run, company)
             return
         raise StoreFailed("The run is changed elsewhere faster than here.", "not_applied")
 
     async def _company(self, message: Message, template: Template) -> Company:
         delegated = isinstance(message, Resume) and message.on_behalf_of is not None
         return await self._context.companies.of(self.key[0]) if delegated or template.asks_company else NOBODY
+
+    async def _reviewed(self, run: Run, company: Company) -> None:
+        """Look again where people changed while a gate was opened, too late for their own review."""
+        if run.reviewed and await self._context.companies.of(self.key[0]) is not company:
+            self.deliver(Envelope(Review(at=run.updated_at)))
 
     async def _message(self, envelope: Envelope, template: Template | None) -> Message | None:
         """The message as it may be sent by now; None for an envelope that was answered."""

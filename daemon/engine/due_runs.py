@@ -105,19 +105,32 @@ class Reviewer:
         company_id = next(iter(self._changed))
         del self._changed[company_id]
         try:
-            await self._review(company_id)
+            looked = await self._review(company_id)
         except StoreFailed:
             self._changed[company_id] = None
             raise
+        if not looked:
+            self._changed[company_id] = None
+            await asyncio.sleep(PAUSE_S)
         if not self._changed:
             self._wanted.clear()
 
-    async def _review(self, company_id: str | None) -> None:
+    async def _review(self, company_id: str | None) -> bool:
+        """Whether all runs have looked, or never will."""
         after: tuple[str, str] | None = ("", "")
+        looked = True
         while after is not None:
             keys = await self._store.reviewed(company_id, after, REVIEWS_MAX)
-            asked = (self._directory.ask(key, Review(at=self._now())) for key in keys)
-            for key, done in zip(keys, await asyncio.gather(*asked, return_exceptions=True), strict=True):
-                if isinstance(done, BaseException):
-                    _log.error("review_failed", company_id=key[0], run_id=key[1], error=type(done).__name__)
+            looked = all(await asyncio.gather(*map(self._look_again, keys))) and looked
             after = keys[-1] if len(keys) == REVIEWS_MAX else None
+        return looked
+
+    async def _look_again(self, key: tuple[str, str]) -> bool:
+        try:
+            await self._directory.ask(key, Review(at=self._now()))
+        except (StoreFailed, Stopped, Overloaded):
+            return False
+        except Exception as error:  # noqa: BLE001 - one broken run must not keep others from their review
+            about = {"company_id": key[0], "run_id": key[1], "error": type(error).__name__}
+            _log.error("review_failed", **about, where=where_raised(error))
+        return True

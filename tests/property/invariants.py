@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import takewhile
+from typing import TypeGuard
 
 from actors.core.calls import PlannedCall, Request
 from actors.core.decider import Step, outstanding, step
@@ -13,6 +14,7 @@ from actors.core.messages import (
     Call,
     CallSettled,
     Event,
+    GateExpired,
     GateOpened,
     Message,
     Rejected,
@@ -42,7 +44,7 @@ def check_history(history: list[Event]) -> None:
     """A visit is entered, judged and settled once, asked about before it is judged, and settled
     only after that.
     """
-    verdicts = keys(history, VerdictGiven)
+    verdicts = [(event.step_id, event.visit) for event in history if closes(event)]
     settled = keys(history, CallSettled)
     entered = Counter((e.step_id, e.visit, e.source) for e in history if isinstance(e, StepEntered))
     for counted in (Counter(verdicts), Counter(settled), entered):
@@ -54,13 +56,18 @@ def check_history(history: list[Event]) -> None:
             case GateOpened():
                 asked.add((event.step_id, event.visit))
                 assert not asked & judged
-            case VerdictGiven():
+            case VerdictGiven() | GateExpired() if closes(event):
                 judged.add((event.step_id, event.visit))
                 asked.remove((event.step_id, event.visit))
             case CallSettled():
                 assert (event.step_id, event.visit) not in asked
             case _:
                 pass
+
+
+def closes(event: Event) -> TypeGuard[VerdictGiven | GateExpired]:
+    """Whether an event closes a gate: the verdict that completes a quorum, or a deadline."""
+    return isinstance(event, GateExpired) or (isinstance(event, VerdictGiven) and event.open is not True)
 
 
 def keys(history: list[Event], kind: type[VerdictGiven | CallSettled]) -> list[Key]:
@@ -81,10 +88,14 @@ def check_open(talk: Conversation) -> None:
         return
     statuses = Counter(visit.status for visit in run.open)
     assert set(statuses) <= {"waiting", "ready", "calling", "parked", "failed"}
-    assert statuses["parked"] + statuses["failed"] + len(effects) == len(run.open) - statuses["waiting"] > 0
+    waits = any(visit.wait is not None for visit in run.open)
+    moved = statuses["parked"] + statuses["failed"] + len(effects)
+    assert moved == len(run.open) - statuses["waiting"]
+    assert moved > 0 or waits
     assert len({visit.step_id for visit in run.open}) == len(run.open)
     opened = [visit.step_id for visit in run.parked]
-    assert run.status == ("failed" if statuses["failed"] else "parked" if opened else "executing")
+    rests = "waiting" if run.resting and waits else "executing"
+    assert run.status == ("failed" if statuses["failed"] else "parked" if opened else rests)
     assert all((v.gate is not None) and (v.verdict is None) for v in run.parked)
 
 
@@ -178,9 +189,8 @@ def check_others(talk: Conversation, before: Run, message: Resume) -> None:
     """A denial that no edge takes up leaves each other gate open, where no other branch moves in
     the same turn.
     """
-    if (
-        before.ready is not None
-    ):  # it may open a gate, come to an end of the process, or enter more steps than are allowed
+    # Another branch may open a gate, come to an end, or enter more steps than are allowed.
+    if before.ready is not None or talk.template.node(message.gate).traits.ends:
         return
     ways = [edge.branch for edge in talk.template.leaving(message.gate)]
     if message.decision == DENIED and DENIED not in ways:

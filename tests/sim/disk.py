@@ -7,11 +7,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from actors.core.run import Run
 from actors.ports import Commit, Receipt, ReceiptTaken, StoreFailed, VersionConflict
-from daemon.model import ConnectorChange, StoredConnector
+from daemon.model import ConnectorChange, DueRun, StoredConnector
 from daemon.stores import codec
 from daemon.stores.group_commit import Writer
 from tests.memory_database import MemoryRepositories
@@ -35,6 +36,8 @@ class Kept:
     version: int = 0
     resting: bool = True
     snapshot: bytes = b""
+    wake_at: datetime | None = None
+    reviewed: bool = False
     commits: list[tuple[bytes, bytes | None]] = field(default_factory=list)
 
 
@@ -82,6 +85,7 @@ class Transaction:
         for commit, events, snapshot in self.commits:
             kept = self.disk.runs.setdefault((commit.run.company_id, commit.run.id), Kept())
             kept.version, kept.resting, kept.snapshot = commit.run.version, commit.resting, snapshot
+            kept.wake_at, kept.reviewed = commit.run.wake_at, commit.run.reviewed
             kept.commits.append(events)
         self.disk.receipts.update(self.receipts)
 
@@ -173,6 +177,27 @@ class SimStore:
         """Every run that is not at rest: one process is all there is."""
         await self._process.world.pause(LOAD_S)
         return sorted(key for key, kept in self._process.world.disk.runs.items() if not kept.resting)
+
+    async def due(self, by: datetime, limit: int) -> Sequence[DueRun]:
+        """Runs of which something is due by then, the earliest first."""
+        await self._read("what is due")
+        kept = self._process.world.disk.runs.items()
+        found = [DueRun(*key, one.wake_at) for key, one in kept if one.wake_at is not None and one.wake_at <= by]
+        return sorted(found, key=lambda one: (one.wake_at, one))[:limit]
+
+    async def reviewed(self, company_id: str | None, after: Key, limit: int) -> Sequence[Key]:
+        """Runs for which the people of a company matter, or of all companies."""
+        await self._read("who decides")
+        kept = self._process.world.disk.runs.items()
+        found = sorted(key for key, one in kept if one.reviewed and company_id in (None, key[0]) and key > after)
+        return found[:limit]
+
+    async def _read(self, what: str) -> None:
+        world = self._process.world
+        await world.pause(LOAD_S)
+        if world.load_fails():
+            world.note(f"{self._process.name} store: {what} not read")
+            raise StoreFailed("The disk could not be read.", "not_applied")
 
     def _enter(self, key: Key) -> None:
         if key in self._busy:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from actors.actor import Overloaded, Stopped
 from actors.core.decider import Step
-from actors.core.messages import Cancel, Command, GateOpened, Rejected, Resume, Retry, Start
+from actors.core.messages import Cancel, Command, Deliver, GateOpened, Rejected, Resume, Retry, Start, Withdraw
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.ports import Receipt, ReceiptTaken, StoreFailed
@@ -26,6 +26,7 @@ TRIES_MAX = 4
 RUNS_MAX = 6
 PATIENCE_S = (0.0, 0.005, 0.5, 30.0, 30.0, 30.0)
 ROLES = ("owner", "owner", "owner", "owner", "owner", "manager", "manager", "member")
+WANTS_PEOPLE = ("parked", "failed", "waiting")
 WORDS = ("approved", "denied", "retry", "done", "on", "again", "?")
 
 
@@ -37,6 +38,7 @@ class Order:
     by: str
     make: Callable[[], Command]
     template: Template | None = None
+    keyed: bool = True
 
 
 class People:
@@ -68,7 +70,7 @@ class People:
             process.passivate()
         world.witness.must(len(world.up) == slots, "a process is not up again")
         world.witness.must(all(task.done() for task in self.asking), "somebody still waits for an answer")
-        world.witness.finished()
+        world.witness.finished(world.now(), world.companies)
         for guard in guards:
             guard.cancel()
 
@@ -115,6 +117,7 @@ class People:
         digest = self.rng.choice((None, None, None, *digests[-1:], *digests[:1]))
         versions = self.rng.choice((None, None, None, frozenset({str(run.version)})))
         by, role = self.name(), self.rng.choice(ROLES)
+        self.world.employ(key[0], by, role)
         self.world.witness.sights[by] = Sight(digest, versions)
 
         def make() -> Command:
@@ -122,6 +125,39 @@ class People:
             return Resume(gate=gate, decision=decision, by=by, role=role, at=self.world.now(), **seen)  # type: ignore[arg-type]
 
         return Order(key, by, make)
+
+    async def repeat(self) -> None:
+        """Somebody who has decided in a run decides there again."""
+        key, run = self.one_run()
+        deciders = sorted(self.world.witness.deciders(key))
+        if run is not None and run.parked and deciders:
+            visit, by = self.rng.choice(run.parked), self.rng.choice(deciders)
+            gate = visit.step_id
+            decision = visit.gate.decisions[0] if visit.gate else "approved"
+
+            def make() -> Command:
+                return Resume(gate=gate, decision=decision, by=by, role="owner", at=self.world.now())
+
+            self.say(Order(key, self.name(), make, keyed=False))
+
+    async def withdraw(self) -> None:
+        """Somebody takes a verdict back, if the gate is still open."""
+        key, run = self.one_run()
+        given = [(one, each) for one in (run.parked if run else ()) for each in (one.gate.verdicts if one.gate else ())]
+        if given:
+            visit, verdict = self.rng.choice(given)
+            gate, by = visit.step_id, verdict.by
+            self.say(Order(key, self.name(), lambda: Withdraw(gate=gate, by=by, at=self.world.now()), keyed=False))
+
+    async def write(self) -> None:
+        """A message comes, early or late."""
+        key, _ = self.one_run()
+        by = self.name()
+        self.say(Order(key, by, lambda: Deliver(name="answered", by=by, at=self.world.now())))
+
+    async def leave(self) -> None:
+        """Somebody leaves, and verdicts of theirs may count no more."""
+        self.world.dismiss(self.rng.choice(COMPANIES))
 
     async def retry(self) -> None:
         """Somebody has a failed step tried again."""
@@ -150,7 +186,7 @@ class People:
     def one_run(self) -> tuple[Key, Run | None]:
         """A run, and where it stands; mostly one that waits for people."""
         shadows = self.world.witness.shadows
-        asking = [key for key in self.runs if key in shadows and shadows[key].run.status in ("parked", "failed")]
+        asking = [key for key in self.runs if key in shadows and shadows[key].run.status in WANTS_PEOPLE]
         key = self.rng.choice((*asking * 4, *self.runs))
         return key, shadows[key].run if key in shadows else None
 
@@ -158,7 +194,7 @@ class People:
 
     def say(self, order: Order) -> None:
         """Send it, and see to it that it is answered, as far as this person cares."""
-        once = self.rng.random() < 0.7
+        once = order.keyed and self.rng.random() < 0.7
         self.asking.append(self.world.loop.create_task(self._insist(order, once=once)))
 
     async def _insist(self, order: Order, *, once: bool) -> None:
@@ -299,6 +335,10 @@ ACTIONS: tuple[Action, ...] = (
     *((People.retry,) * 2),
     *((People.nothing,) * 2),
     *((People.follow,) * 2),
+    *((People.write,) * 2),
+    *((People.leave,) * 2),
+    People.withdraw,
+    People.repeat,
     People.begin,
     People.cancel,
     People.trespass,

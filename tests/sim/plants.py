@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from actors.actor import Actor, Envelope
-from actors.core import decider
+from actors.core import decider, eligibility
 from actors.core.decider import Step
 from actors.core.kinds import CallOutcome
 from actors.core.messages import Call, Effect, Outcome
@@ -21,6 +21,8 @@ from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
 from daemon.engine.dispatcher import Dispatcher, InFlightCall
+from daemon.engine.due_runs import DueRuns, Reviewer
+from daemon.model import DueRun
 from tests.sim.disk import Disk, Key
 
 Plant = tuple[Any, str, Any]
@@ -192,6 +194,30 @@ def settled_call_sent_again() -> Sequence[Plant]:
     return [(decider, "outstanding", everything)]
 
 
+def deaf_deadline() -> Sequence[Plant]:
+    """Runs are not told what is due."""
+
+    async def silent(_self: DueRuns, _due: DueRun) -> bool:
+        return True
+
+    return [(DueRuns, "_tell", silent)]
+
+
+def deaf_review() -> Sequence[Plant]:
+    """Nobody looks again at who may decide when people change."""
+    return [(Reviewer, "changed", lambda _self, _company_id: None)]
+
+
+def quorum_of_one() -> Sequence[Plant]:
+    """One verdict closes every gate."""
+    return [(eligibility, "needed", lambda _gate, _decision, _company: 1)]
+
+
+def one_pair_of_eyes() -> Sequence[Plant]:
+    """Nobody is kept from deciding on what they decided before."""
+    return [(eligibility, "excluded", lambda _visit, _run, _setting: frozenset())]
+
+
 PLANTS: dict[str, Planting] = {
     planting.__name__.replace("_", "-"): planting
     for planting in (
@@ -212,6 +238,10 @@ PLANTS: dict[str, Planting] = {
         calls_after_the_end,
         outcome_lost,
         settled_call_sent_again,
+        deaf_deadline,
+        deaf_review,
+        quorum_of_one,
+        one_pair_of_eyes,
     )
 }
 

@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from actors.actor import Actor, ActorContext, Answer, Envelope, ReceiptMaker
 from actors.core.messages import Command, Effect, Event, Outcome, Wake
+from actors.core.people.company import Company
 from actors.core.run import Run
 from actors.core.template import Template
 from actors.directory import Directory
@@ -20,6 +21,7 @@ from daemon.connectors.responses import ResponseReader
 from daemon.connectors.retry import CallLimits, Clock
 from daemon.connectors.service import ConnectorService
 from daemon.engine.dispatcher import Dispatcher
+from daemon.engine.due_runs import DueRuns, Reviewer
 from daemon.engine.feed import Feed
 from daemon.engine.timers import Timers
 from daemon.keys.keyring import KeyRing
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 REPEAT_S = 1.0
+FAILED_S = 0.1
 DRAIN_S = 5.0
 ACTORS_DRAIN_S = 2.0
 
@@ -97,6 +100,18 @@ class Templates:
         return self._world.witness.templates[digest]
 
 
+class Companies:
+    """The people of companies, a moment away."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def of(self, company_id: str) -> Company:
+        """The company as it is now."""
+        await self._world.pause(0.001)
+        return self._world.companies[company_id]
+
+
 class Process:
     """Born on a disk that others left, and gone without a word when it is killed."""
 
@@ -113,6 +128,8 @@ class Process:
         self._context.run(LIFE.set, self.life)
         self._context.run(self._build)
         self.spawn(self._post_due())
+        for work in (self.due_runs.look, self.reviewer.work):
+            self.spawn(self._repeat(work))
 
     def _build(self) -> None:
         world, mix = self.world, self.world.mix
@@ -139,9 +156,13 @@ class Process:
             self.feed,
             mix.mailbox_max,
             mix.steps_max,
+            companies=Companies(world),
         )
         self.directory = WatchedDirectory(context, idle_s=mix.idle_s, report=self._report, repeat_s=REPEAT_S)
         self.directory.process = self
+        self.due_runs = DueRuns(self.store, self.directory, world.now)  # type: ignore[arg-type]
+        self.reviewer = Reviewer(self.store, self.directory, world.now)  # type: ignore[arg-type]
+        self.feed.subscribe(self.due_runs.committed)
 
     # ------------------------------------------------------------------------------ life and death
 
@@ -157,6 +178,15 @@ class Process:
     async def _post_due(self) -> None:
         while True:
             await self.timers.post_due()
+
+    async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do it again and again, as the service's loops do, until the process stops."""
+        await self.recovered.wait()
+        while not self.stopping:
+            try:
+                await work()
+            except StoreFailed:
+                await asyncio.sleep(FAILED_S)
 
     def kill(self, where: str) -> None:
         """End between two instructions: nothing is said, nothing is tidied up."""

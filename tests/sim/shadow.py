@@ -20,10 +20,14 @@ class Shadow:
 
     template: Template
     talk: Conversation
+    standing: set[str] = field(default_factory=set)
     states: dict[int, Run] = field(default_factory=dict)
     calls: dict[str, Call] = field(default_factory=dict)
     wakes: set[str] = field(default_factory=set)
     verdicts: dict[Visited, VerdictGiven] = field(default_factory=dict)
+    counting: dict[Visited, dict[str, str]] = field(default_factory=dict)
+    expired: set[Visited] = field(default_factory=set)
+    waited: set[Visited] = field(default_factory=set)
     settled: set[Visited] = field(default_factory=set)
     gates: dict[Visited, GateOpened] = field(default_factory=dict)
     human: set[Visited] = field(default_factory=set)

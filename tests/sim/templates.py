@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from random import Random
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from hypothesis.strategies import DrawFn
 
+from actors.core.gate_policy import Escalation
 from actors.core.template import Template
-from tests.processes import ALWAYS, choice, end, gate, parallel, process, task
+from tests.processes import ALWAYS, choice, end, gate, parallel, process, task, wait
 from tests.property.templates import COMPOUND, Plan, finished
 
 T = TypeVar("T")
@@ -86,7 +87,38 @@ def branches(_rng: Random) -> Template:
     )
 
 
-MAKERS: tuple[Callable[[Random], Template], ...] = (anything, anything, anything, payments, orders, rounds, branches)
+def signatures(rng: Random) -> Template:
+    """One decides in time, or more are asked; then two others sign what is paid."""
+    escalation = Escalation("manager", "PT20S", "denied")
+    late: dict[str, Any] = rng.choice(({}, {"deadline": "PT60S", "on_deadline": "denied"}))
+    return process(
+        gate("first", deadline="PT20S", remind=("PT5S", "PT10S"), on_deadline=rng.choice((escalation, "denied"))),
+        gate("second", quorum=2, four_eyes=("gate:first",), **late),
+        task("pay", effect="irreversible"),
+        choice("again", "high", deadline="PT90S", on_deadline="on"),
+        end(),
+        end("refused", "refused"),
+        ways="first -> second -> pay -> again -[again]-> first\n again -[on]-> end\n first -[denied]-> refused\n "
+        "second -[denied]-> refused",
+    )
+
+
+def letters(_rng: Random) -> Template:
+    """A letter goes out; an answer that comes in time is read after a while."""
+    return process(
+        task("look"),
+        wait("answer", message="answered", within="PT15S"),
+        wait("rest", duration="PT5S"),
+        gate("read", four_eyes=("starter",)),
+        end(),
+        ways="look -> answer -[message]-> rest -> read -> end\n answer -[timeout]-> end",
+    )
+
+
+MAKERS: tuple[Callable[[Random], Template], ...] = (
+    *(anything, anything, anything, payments, orders, rounds, branches),
+    *(signatures, signatures, letters),
+)
 
 
 def draw(rng: Random, number: int) -> Template:

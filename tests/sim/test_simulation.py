@@ -80,6 +80,8 @@ def test_the_seeds_see_what_can_go_wrong() -> None:
         "it was told to",
         "its store failed",
         "the clock jumps",
+        "leaves",
+        "what is due not read",
         "Overloaded",
         "Stopped",
         "503 unknown",

@@ -4,7 +4,8 @@ never have been.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from actors.actor import Actor
 from actors.core.calls import Request, shown, shown_plan
 from actors.core.canonical import digest
 from actors.core.decider import Step, outstanding
+from actors.core.eligibility import Setting, blocked
 from actors.core.evolve import evolve
 from actors.core.messages import (
     AUTOPILOT,
@@ -19,17 +21,22 @@ from actors.core.messages import (
     CallSettled,
     Effect,
     Event,
+    GateExpired,
     GateOpened,
+    MessageReceived,
     Rejected,
     RunEnded,
     RunStarted,
     StepCleared,
     StepEntered,
     VerdictGiven,
+    VerdictWithdrawn,
+    WaitEnded,
     Wake,
 )
+from actors.core.people.company import Company
 from actors.core.run import RETRY, Run
-from actors.core.template import APPROVED, Template
+from actors.core.template import APPROVED, DENIED, Template
 from actors.ports import Commit
 from tests.conversations import Conversation
 from tests.property.invariants import check_effects, check_history, check_open
@@ -37,6 +44,9 @@ from tests.sim.shadow import Key, Shadow, Sight, Visited
 
 if TYPE_CHECKING:
     from tests.sim.process import Process
+
+
+SOON = timedelta(seconds=5)
 
 
 class Witness:
@@ -49,8 +59,18 @@ class Witness:
         self.templates: dict[str, Template] = {}
         self.sights: dict[str, Sight] = {}
         self.told_no: set[str] = set()
+        self.regulars: set[str] = set()
         self.in_doubt: dict[str, str] = {}
         self.turns = self.acks = self.sends = 0
+
+    def deciders(self, key: Key) -> set[str]:
+        """Who has decided in a run; from now on they may speak more than once."""
+        shadow = self.shadows.get(key)
+        found = {by for counted in shadow.counting.values() for by in counted} if shadow else set()
+        self.regulars |= found
+        for name in found:
+            self.sights.pop(name, None)
+        return found
 
     def broke(self, what: str) -> None:
         """Note what must never be."""
@@ -71,6 +91,9 @@ class Witness:
         self.must(commit.expected_version == len(shadow.history), f"{run.id} has a gap or a fork at {run.version}")
         if self.wrong:
             return
+        # What people see of a gate stays as it was when others propose, decide or are reminded.
+        back = 0 if shadow.talk.state is None else shadow.talk.state.proposed
+        shadow.standing = {str(commit.expected_version - number) for number in range(back + 1)}
         for event in commit.events:
             try:
                 self._event(shadow, event)
@@ -112,6 +135,13 @@ class Witness:
                 self._opened(shadow, event)
             case VerdictGiven():
                 self._judged(shadow, event)
+            case VerdictWithdrawn():
+                counted = shadow.counting.get((event.step_id, event.visit), {})
+                self.must(counted.pop(event.giver, None), f"{event.giver} withdrew nothing from {shadow.run.id}")
+            case GateExpired():
+                self._expired(shadow, event)
+            case WaitEnded():
+                self._waited(shadow, event)
             case CallSettled():
                 self._settled(shadow, event)
             case StepCleared() if event.by != AUTOPILOT:
@@ -139,20 +169,62 @@ class Witness:
         }
         self.must(digest(seen) == event.digest, f"the digest of {visit} of {run.id} is not of what it shows")
         shadow.gates[visit] = event
+        shadow.counting[visit] = {}
+
+    def _expired(self, shadow: Shadow, event: GateExpired) -> None:
+        """A deadline closes a gate that is open, and not before its time."""
+        run, visit = shadow.run, (event.step_id, event.visit)
+        self.must(visit in shadow.gates, f"{visit} of {run.id} expired and never opened")
+        self.must(visit not in shadow.verdicts, f"{visit} of {run.id} expired after its verdict")
+        self.must(visit not in shadow.expired, f"{visit} of {run.id} expired twice")
+        here = run.at(event.step_id)
+        due = here is not None and here.gate is not None and here.gate.due_at is not None
+        self.must(due and here.gate.due_at <= event.at, f"{visit} of {run.id} expired before its time")  # type: ignore[union-attr, operator]
+        shadow.expired.add(visit)
+
+    def _waited(self, shadow: Shadow, event: WaitEnded) -> None:
+        run, visit = shadow.run, (event.step_id, event.visit)
+        self.must(visit not in shadow.waited, f"the wait {visit} of {run.id} ended twice")
+        here = run.at(event.step_id)
+        until = None if here is None or here.wait is None else here.wait.until
+        early = event.how != "message" and (until is None or until > event.at)
+        self.must(not early, f"the wait {visit} of {run.id} ended before its time")
+        shadow.waited.add(visit)
 
     def _judged(self, shadow: Shadow, event: VerdictGiven) -> None:
         run, visit = shadow.run, (event.step_id, event.visit)
         self.must(visit in shadow.gates, f"a verdict on {visit} of {run.id}, which never opened")
         self.must(visit not in shadow.verdicts, f"two verdicts on {visit} of {run.id}")
-        shadow.verdicts[visit] = event
+        self.must(visit not in shadow.expired, f"a verdict on {visit} of {run.id} after its deadline closed it")
+        self._counted(shadow, event)
+        if event.open is not True:
+            shadow.verdicts[visit] = event
         sight = self.sights.get(event.by)
         if sight is not None and not self.wrong:
             gate = shadow.gates[visit]
             self.must(sight.digest in (None, gate.digest), f"{event.by} had seen something else at {visit} of {run.id}")
-            fits = sight.versions is None or str(run.version) in sight.versions
+            fits = sight.versions is None or bool(shadow.standing & sight.versions)
             self.must(fits, f"{event.by} had seen another version of {run.id}")
             same = sight == Sight() or event.request == gate.request
             self.must(same, f"{event.by} allowed something else at {visit} of {run.id}")
+
+    def _counted(self, shadow: Shadow, event: VerdictGiven) -> None:
+        """Enough people agree before a gate closes, none twice, none against four eyes."""
+        run, visit = shadow.run, (event.step_id, event.visit)
+        policy, counting = shadow.template.node(event.step_id).policy, shadow.counting.setdefault(visit, {})
+        self.must(event.by not in counting, f"{event.by} decided twice at {visit} of {run.id}")
+        counting[event.by] = event.decision
+        needed = policy.denials if event.decision == DENIED else policy.quorum
+        agreed = sum(decision == event.decision for decision in counting.values())
+        closes = event.open is not True
+        self.must(closes == (agreed >= needed), f"{visit} of {run.id} closes with {agreed} of {needed}, or stays open")
+        for word in policy.four_eyes:
+            barred = {run.created_by} if word == "starter" else self._deciders(shadow, word.removeprefix("gate:"))
+            self.must(event.by not in barred, f"{event.by} decided at {visit} of {run.id} against four eyes")
+
+    @staticmethod
+    def _deciders(shadow: Shadow, step_id: str) -> set[str]:
+        return {by for (step, _), counted in shadow.counting.items() if step == step_id for by in counted}
 
     def _settled(self, shadow: Shadow, event: CallSettled) -> None:
         run, visit = shadow.run, (event.step_id, event.visit)
@@ -167,9 +239,10 @@ class Witness:
         names = {
             event.by
             for event in events
-            if isinstance(event, RunStarted | VerdictGiven | RunEnded | StepEntered) and event.by is not None
+            if isinstance(event, RunStarted | VerdictGiven | RunEnded | StepEntered | MessageReceived)
+            and event.by not in (None, AUTOPILOT)
         }
-        for name in names:
+        for name in names - self.regulars:
             self.must(name not in shadow.spoke, f"the command {name} counted twice in {shadow.run.id}")
             self.must(name not in self.told_no, f"the command {name} counted after its sender was told that it did not")
         shadow.spoke |= names
@@ -215,7 +288,7 @@ class Witness:
         if self.wrong:
             return
         for event in answer.events:
-            if isinstance(event, VerdictGiven):
+            if isinstance(event, VerdictGiven) and event.open is not True:
                 visit, others = (event.step_id, event.visit), self.shadows[key].acknowledged
                 self.must(visit not in others, f"two were told that they closed {visit} of {key[1]}")
                 others[visit] = event.by
@@ -306,11 +379,18 @@ class Witness:
             flying = actor.run.ended is None and process.dispatcher._in_flight.get(actor.key)
             self.must(not flying or not self.alone, f"{actor.key[1]} was let go with a call under way")
 
-    def finished(self) -> None:
-        """All faults are over and time has passed: every run stands still, and its whole history
-        holds.
+    def finished(self, now: datetime, companies: Mapping[str, Company]) -> None:
+        """All faults are over and time has passed: every run stands still, nothing is overdue, a
+        gate that nobody can pass says so, and the whole history holds.
         """
-        for (_, run_id), shadow in self.shadows.items():
+        for (company_id, run_id), shadow in self.shadows.items():
+            due = shadow.run.wake_at
+            self.must(due is None or due > now - SOON, f"{run_id} was not told what is due since {due}")
+            setting = Setting(shadow.template, {}, companies[company_id])
+            for gate in shadow.run.parked:
+                says = gate.gate is not None and gate.gate.blocked is not None
+                is_so = blocked(gate, shadow.run, setting) is not None
+                self.must(says == is_so, f"{gate.step_id} of {run_id} is blocked and does not say so, or the reverse")
             self.must(shadow.run.resting, f"{run_id} is stuck: {[(v.step_id, v.status) for v in shadow.run.open]}")
             self._checked(shadow, partial(check_history, shadow.history))
             for visit, by in shadow.acknowledged.items():

@@ -17,6 +17,7 @@ import structlog
 
 from actors.core import kinds
 from actors.core.calls import Connector
+from actors.core.people.company import Company, Person
 from actors.ports import StoreFailed
 from daemon.connectors.service import ConnectorService
 from tests.property.templates import TOOLS
@@ -100,6 +101,7 @@ class World:
         self.deaths = 0
         self._jumped_s = 0.0
         self.bound: dict[tuple[str, str], int] = {}
+        self.companies = {company: Company() for company in COMPANIES}
 
     # ----------------------------------------------------------------------------------- the clock
 
@@ -183,6 +185,25 @@ class World:
             timeout_s=self.rng.choice((1.0, 4.0)),
             retries=self.rng.choice((0, 2)),
         )
+
+    def employ(self, company: str, name: str, role: str) -> None:
+        """Somebody joins a company, or has another role from now on."""
+        people = {**self.companies[company].people, name: Person(name, name, role)}
+        self._staff(company, people)
+
+    def dismiss(self, company: str) -> None:
+        """Somebody leaves a company, or everybody does."""
+        people = dict(self.companies[company].people)
+        gone = self.rng.choice((sorted(people)[:1], sorted(people)[-1:], sorted(people)))
+        for name in gone:
+            del people[name]
+            self.note(f"{name} leaves {company}")
+        self._staff(company, people)
+
+    def _staff(self, company: str, people: dict[str, Person]) -> None:
+        self.companies[company] = Company(people)
+        for process in self.processes:
+            process.do(process.reviewer.changed, company)
 
     async def bind_all(self) -> None:
         """Before the service is there, most tools are bound."""

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 DAYS_MAX = 3_660
-"""Business days are looked for so many days ahead."""
+"""No count of business days takes longer than that many days."""
 
 
 class Calendar(Struct, frozen=True):
@@ -23,7 +23,7 @@ class Calendar(Struct, frozen=True):
         return day.weekday() not in self.weekend and day not in self.holidays
 
     def business_days_after(self, start: datetime, count: int) -> datetime:
-        """The same local time `count` business days later; ValueError where there are too few.
+        """The same local time `count` business days later, or after `DAYS_MAX` days if that is earlier.
 
         Day 1 is the first business day after the one on which it begins.
         """
@@ -34,8 +34,5 @@ class Calendar(Struct, frozen=True):
                 break
             day += timedelta(days=1)
             left -= self.is_business_day(day)
-        if left:
-            message = f"there are no {count} business days within {DAYS_MAX} days"
-            raise ValueError(message)
         at = datetime.combine(day, local.time(), local.tzinfo)
         return at.astimezone(UTC)
