@@ -253,7 +253,7 @@ class Actor:
         return await self._context.companies.of(self.key[0]) if delegated or template.asks_company else NOBODY
 
     async def _reviewed(self, run: Run, company: Company) -> None:
-        """Look again where people changed while a gate was opened, too late for their own review."""
+        """Look again where people changed while a gate was opened: their own review missed it."""
         if run.reviewed and await self._context.companies.of(self.key[0]) is not company:
             self.deliver(Envelope(Review(at=run.updated_at)))
 

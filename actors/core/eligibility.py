@@ -80,8 +80,6 @@ def eligible(visit: Visit, run: Run, setting: Setting) -> int:
 
 def blocked(visit: Visit, run: Run, setting: Setting) -> tuple[int, int] | None:
     """How many approvals a gate needs and how many people can give one, where those are too few."""
-    if not _gate(visit).policy.asks_people:
-        return None
     enough = 1 if setting.company.solo else _gate(visit).policy.quorum
     found = eligible(visit, run, setting)
     return (enough, found) if found < enough else None

@@ -329,10 +329,9 @@ def wait_until(turn: Turn, node: Node, since: datetime) -> datetime | None:
 def end_wait(turn: Turn, visit: Visit, how: HowEnded, payload: Any = None) -> None:
     """Go on from a wait, over the branch of a message or of its time-out where it has both."""
     turn.emit(WaitEnded(at=turn.at, step_id=visit.step_id, visit=visit.visit, how=how, payload=payload))
-    if turn.run.compensating is None:
-        for edge in turn.template.leaving(visit.step_id):
-            if edge.branch in (None, how):
-                enter(turn, edge.target, visit.step_id)
+    for edge in turn.template.leaving(visit.step_id):
+        if edge.branch in (None, how):
+            enter(turn, edge.target, visit.step_id)
 
 
 def _resolve_gate(turn: Turn, visit: Visit, node: Node) -> None:

@@ -45,6 +45,15 @@ BLOCK = process(
 # ----------------------------------------------------------------------------- start, park, go on
 
 
+@pytest.mark.parametrize("decision", ["approved", "denied"])
+def test_behind_a_hit_the_end_waits_and_is_reached_by_either_decision(decision: str) -> None:
+    screen = task("screen", dry_run=(DryRun({"match": "exact"}),), signal_when=MATCHED)
+    talk = Conversation(process(screen, end(), ways="screen -> end")).start()
+    assert talk.parked == ["end"]
+    talk.resume("end", decision)
+    assert talk.run.status == "completed"
+
+
 def test_a_run_flows_to_its_gate_and_after_the_verdict_to_its_end() -> None:
     talk = Conversation(SIGNOFF).start({"amount": 12})
     assert talk.events == (

@@ -23,7 +23,7 @@ from actors.core.messages import (
     StepEntered,
     VerdictGiven,
 )
-from actors.core.run import Run
+from actors.core.run import Gate, Run, Visit
 from actors.core.template import DENIED
 from tests.conversations import Conversation, fold
 
@@ -174,15 +174,25 @@ def check_turn(talk: Conversation, before: Run | None, message: Message) -> None
         (visit,) = (v for v in before.parked if v.step_id == message.gate)
         assert visit.gate is not None
         assert message.decision in visit.gate.decisions
-        assert message.digest in (None, visit.gate.digest)
         assert message.tags is None or str(before.version) in message.tags
-        first = talk.done.events[0]
-        for planned in visit.gate.effects or ():  # a bare verdict, or one on what was stored: it is still in force
+        shown, given = shown_at(visit, talk.done.events)
+        assert message.digest in (None, shown.digest)
+        for planned in shown.effects or ():  # a bare verdict, or one on what was stored: it is still in force
             bound = talk.connectors.get(planned.tool)
             assert planned.connector_version == (None if bound is None else bound.version)
-        assert isinstance(first, VerdictGiven)
-        assert (first.step_id, first.visit, first.by) == (visit.step_id, visit.visit, message.by)
+        assert isinstance(given, VerdictGiven)
+        assert (given.step_id, given.visit, given.by) == (visit.step_id, visit.visit, message.by)
         check_others(talk, before, message)
+
+
+def shown_at(visit: Visit, events: tuple[Event, ...]) -> tuple[Gate | GateOpened, Event]:
+    """What a verdict was given on, and the verdict; the gate may open again in between."""
+    first = events[0]
+    if isinstance(first, GateOpened):
+        assert (first.step_id, first.visit) == (visit.step_id, visit.visit)
+        return first, events[1]
+    assert visit.gate is not None
+    return visit.gate, first
 
 
 def check_others(talk: Conversation, before: Run, message: Resume) -> None:

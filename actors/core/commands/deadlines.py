@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from msgspec import UNSET
@@ -25,8 +24,6 @@ DEADLINE = "deadline"
 def expire(turn: Turn) -> None:
     """Do all that is due by now; what a changed calendar has moved is due later."""
     for visit in turn.run.open:
-        if turn.run.at(visit.step_id) is not visit:
-            continue  # what was due before has closed or moved it
         if visit.wait is not None:
             _wait(turn, visit)
         elif visit.status == "parked" and visit.gate is not None and visit.gate.wake_at is not None:
@@ -85,10 +82,11 @@ def _rescheduled(turn: Turn, visit: Visit) -> Gate:
     if not gate.policy.counts_business_days:
         return gate
     due_at, remind_at = due(gate.policy, gate.opened_at, turn.company.calendar)
+    outcome = gate.policy.on_deadline
     if gate.due_at is None:
         due_at = None
-    elif gate.escalated_at is not None:
-        due_at = _again(turn, gate, gate.escalated_at)
+    elif gate.escalated_at is not None and isinstance(outcome, Escalation) and outcome.again is not None:
+        due_at = duration(outcome.again).after(gate.escalated_at, turn.company.calendar)
     left = remind_at[len(remind_at) - len(gate.remind_at) :]
     if (due_at, left) == (gate.due_at, gate.remind_at):
         return gate
@@ -97,10 +95,3 @@ def _rescheduled(turn: Turn, visit: Visit) -> Gate:
     visit = turn.run.at(visit.step_id) or visit
     assert visit.gate is not None  # noqa: S101 - it stays open
     return visit.gate
-
-
-def _again(turn: Turn, gate: Gate, escalated_at: datetime) -> datetime | None:
-    outcome = gate.policy.on_deadline
-    if not isinstance(outcome, Escalation) or outcome.again is None:
-        return None
-    return duration(outcome.again).after(escalated_at, turn.company.calendar)

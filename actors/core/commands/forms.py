@@ -19,7 +19,7 @@ def misfits(turn: Turn, visit: Visit, message: Resume) -> Iterator[Wrong]:
     policy = visit.gate.policy if visit.gate is not None else GatePolicy()
     yield from _comment(policy, message)
     yield from _code(policy, message)
-    yield from _form(turn, visit, policy, message)
+    yield from _form(turn, visit, message)
 
 
 def _comment(policy: GatePolicy, message: Resume) -> Iterator[Wrong]:
@@ -39,12 +39,9 @@ def _code(policy: GatePolicy, message: Resume) -> Iterator[Wrong]:
         yield "/code", f"is none of {known}" if known else "is not asked for at this gate"
 
 
-def _form(turn: Turn, visit: Visit, policy: GatePolicy, message: Resume) -> Iterator[Wrong]:
-    asked = policy.form is not None and message.decision not in (DENIED, RETRY, DONE)
-    if not asked:
-        if message.form is not None:
-            yield FORM_POINTER, "is not asked for with this decision"
-        return
-    check = turn.template.node(visit.step_id).form
-    if check is not None:
-        yield from ((FORM_POINTER + where, detail) for where, detail in check.errors(message.form or {}))
+def _form(turn: Turn, visit: Visit, message: Resume) -> Iterator[Wrong]:
+    form = turn.template.node(visit.step_id).form
+    if form is not None and message.decision not in (DENIED, RETRY, DONE):
+        yield from ((FORM_POINTER + where, detail) for where, detail in form.errors(message.form or {}))
+    elif message.form is not None:
+        yield FORM_POINTER, "is not asked for with this decision"

@@ -98,8 +98,8 @@ def judged(run: Run, event: VerdictGiven) -> Changes:
         form=_given(event.form),
         solo=event.solo is True,
     )
-    if visit.gate is not None:
-        visit = replace(visit, gate=replace(visit.gate, verdicts=(*visit.gate.verdicts, verdict)))
+    assert visit.gate is not None  # noqa: S101 - a verdict is given at an open gate
+    visit = replace(visit, gate=replace(visit.gate, verdicts=(*visit.gate.verdicts, verdict)))
     if event.open is True:
         carried = run.carried + 2 * (weigh(verdict.form) + weigh(verdict.comment))
         return {**staying(run, visit), "carried": carried, "proposed": run.proposed + 1}

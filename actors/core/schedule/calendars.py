@@ -23,7 +23,7 @@ class Calendar(Struct, frozen=True):
         return day.weekday() not in self.weekend and day not in self.holidays
 
     def business_days_after(self, start: datetime, count: int) -> datetime:
-        """The same local time `count` business days later, or after `DAYS_MAX` days if that is earlier.
+        """The same local time `count` business days later, and at most `DAYS_MAX` days later.
 
         Day 1 is the first business day after the one on which it begins.
         """
