@@ -388,8 +388,10 @@ class Witness:
             self.must(due is None or due > now - SOON, f"{run_id} was not told what is due since {due}")
             setting = Setting(shadow.template, {}, companies[company_id])
             for gate in shadow.run.parked:
-                says = gate.gate is not None and gate.gate.blocked is not None
-                is_so = blocked(gate, shadow.run, setting) is not None
+                asked = gate.gate
+                says = asked is not None and asked.blocked is not None
+                asks = asked is not None and asked.policy.asks_people
+                is_so = asks and blocked(gate, shadow.run, setting) is not None
                 self.must(says == is_so, f"{gate.step_id} of {run_id} is blocked and does not say so, or the reverse")
             self.must(shadow.run.resting, f"{run_id} is stuck: {[(v.step_id, v.status) for v in shadow.run.open]}")
             self._checked(shadow, partial(check_history, shadow.history))
