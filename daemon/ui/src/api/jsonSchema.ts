@@ -13,4 +13,6 @@ export interface JsonSchema {
   minLength?: number;
   format?: string;
   items?: JsonSchema;
+  /** The order of the properties, where it counts. */
+  "x-order"?: string[];
 }

@@ -7,8 +7,12 @@ import { Field } from "./Field";
 import { fieldKind, type FieldTexts } from "./schemaValues";
 import { Label, plainText } from "./Text";
 
-/** Required properties first. */
-function requiredFirst(schema: JsonSchema): [string, JsonSchema][] {
+/** The properties in the schema's order where it says one, else required ones first. */
+function ordered(schema: JsonSchema): [string, JsonSchema][] {
+  const order = schema["x-order"];
+  const place = (name: string) => (order?.indexOf(name) ?? 0) >>> 0;
+  if (order !== undefined)
+    return Object.entries(schema.properties ?? {}).sort(([a], [b]) => place(a) - place(b));
   const later = ([name]: [string, JsonSchema]) =>
     Number(!(schema.required?.includes(name) ?? false));
   return Object.entries(schema.properties ?? {}).sort((a, b) => later(a) - later(b));
@@ -19,15 +23,18 @@ export function SchemaFields({
   texts,
   onChange,
   errors,
+  at = "/inputs",
 }: {
   schema: JsonSchema;
   texts: FieldTexts;
   onChange: (texts: FieldTexts) => void;
   errors: Map<string, string>;
+  /** The pointer of the values in the request. */
+  at?: string;
 }) {
   return (
     <>
-      {requiredFirst(schema).map(([name, property]) => {
+      {ordered(schema).map(([name, property]) => {
         const kind = fieldKind(property);
         const options =
           kind === "boolean"
@@ -57,7 +64,7 @@ export function SchemaFields({
             {...(property.description === undefined
               ? {}
               : { hint: <Label text={property.description} maxLength={300} /> })}
-            error={errors.get(`/inputs/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`)}
+            error={errorAt(errors, `${at}/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`)}
             {...(kind === "number" ? { inputMode: "decimal" as const } : {})}
             {...(kind === "json" ? { rows: 4 } : {})}
             {...(options === undefined ? {} : { options })}
@@ -65,5 +72,16 @@ export function SchemaFields({
         );
       })}
     </>
+  );
+}
+
+/** What is wrong with a value, or with something inside it. */
+function errorAt(errors: Map<string, string>, pointer: string): string | undefined {
+  const inside = [...errors].filter(([at]) => at.startsWith(`${pointer}/`));
+  return (
+    errors.get(pointer) ??
+    (inside.length === 0
+      ? undefined
+      : inside.map(([at, error]) => `${at.slice(pointer.length + 1)} ${error}`).join("; "))
   );
 }

@@ -75,6 +75,16 @@ export function collectValues(
   return { inputs, errors };
 }
 
+/** The values of a form; what cannot be parsed stays text, so that the service says what is wrong. */
+export function formValues(schema: JsonSchema, texts: FieldTexts): Values {
+  return Object.fromEntries(
+    Object.entries(schema.properties ?? {}).flatMap(([name, property]) => {
+      const text = texts[name] ?? "";
+      return text === "" ? [] : [[name, parseText(property, text) ?? text]];
+    }),
+  );
+}
+
 function parseText(schema: JsonSchema, text: string): unknown {
   switch (fieldKind(schema)) {
     case "choice":

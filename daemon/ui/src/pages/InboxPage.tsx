@@ -3,6 +3,7 @@
 import { type KeyboardEvent, useMemo } from "react";
 import type { Gate } from "../api/types";
 import { ModeBadge, ProposalBadge, TierBadge } from "../components/Badges";
+import { DueTime } from "../components/DueTime";
 import { EmptyState, LoadError, Loading } from "../components/Feedback";
 import { Filter, ShownCount } from "../components/Filter";
 import { Heading } from "../components/Heading";
@@ -10,6 +11,7 @@ import { Icon } from "../components/Icon";
 import { Label } from "../components/Text";
 import { TimeAgo } from "../components/Time";
 import {
+  dueFirst,
   loadInbox,
   oldestFirst,
   type OpenGate,
@@ -28,6 +30,11 @@ const AGE_FILTERS: Record<string, { name: string; ms: number }> = {
   hour: { name: "Longer than an hour", ms: 3_600_000 },
   day: { name: "Longer than a day", ms: 86_400_000 },
   week: { name: "Longer than a week", ms: 604_800_000 },
+};
+
+const ORDERS: Record<string, (a: OpenGate, b: OpenGate) => number> = {
+  due: dueFirst,
+  oldest: oldestFirst,
 };
 
 export function InboxPage() {
@@ -113,7 +120,7 @@ function useFilteredGates(mine: OpenGate[]): OpenGate[] {
           (tier === "" || item.gate.tier === tier),
       )
       .filter((item) => least === 0 || now - Date.parse(item.gate.opened_at) > least)
-      .sort(order === "oldest" ? oldestFirst : riskiestFirst);
+      .sort(ORDERS[order ?? ""] ?? riskiestFirst);
   }, [mine, vertical, tier, age, order, now]);
 }
 
@@ -158,6 +165,7 @@ function Filters({
       ])}
       {choose("order", "Order", [
         ["", "Riskiest first"],
+        ["due", "Due first"],
         ["oldest", "Oldest first"],
       ])}
       <ShownCount shown={shown} all={all.length} />
@@ -180,6 +188,13 @@ function Row({ item, title }: { item: OpenGate; title: string }) {
       <p className="row-badges">
         <TierBadge tier={gate.tier} />
         {mode !== null && <ModeBadge mode={mode} />}
+        {gate.due_at !== null && <DueTime at={gate.due_at} />}
+        {gate.blocked !== null && <span className="badge state-failed">Too few may decide</span>}
+        {gate.verdicts.length > 0 && (
+          <span className="badge">
+            {gate.verdicts.length} of {gate.policy.quorum} decided
+          </span>
+        )}
         {gate.proposals.length > 0 && <ProposalBadge count={gate.proposals.length} />}
       </p>
       <p className="row-when">

@@ -132,3 +132,9 @@ export function riskiestFirst(a: OpenGate, b: OpenGate): number {
 export function oldestFirst(a: OpenGate, b: OpenGate): number {
   return a.gate.opened_at.localeCompare(b.gate.opened_at) || a.run.id.localeCompare(b.run.id);
 }
+
+/** What is due soonest first; what has no deadline last. */
+export function dueFirst(a: OpenGate, b: OpenGate): number {
+  const [one, other] = [a.gate.due_at ?? "9", b.gate.due_at ?? "9"];
+  return one.localeCompare(other) || riskiestFirst(a, b);
+}

@@ -18,11 +18,6 @@ export function memberNames(members: Member[]): Map<string, string> {
   );
 }
 
-/** “A manager, admin or owner decides here.” */
-export function decidersSentence(needed: string | null): string {
-  return rolesSentence(needed ?? "manager", "decides here");
-}
-
 /** “An admin or owner removes connectors.” */
 export function rolesSentence(needed: string, does: string): string {
   const roles = ROLES.filter((role) => isAtLeast(role, needed));

@@ -6,6 +6,7 @@ import { Label, plainText } from "../Text";
 /** People are shown by name, with the e-mail address as a tooltip. */
 export function PersonName({ by, kind }: { by: string; kind?: string | null | undefined }) {
   const nameOf = useNames();
+  if (kind === "deadline") return <>The deadline</>;
   if (kind === "service" || kind === "agent")
     return (
       <>

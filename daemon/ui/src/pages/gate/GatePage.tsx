@@ -5,7 +5,7 @@ import { useEvents } from "../../api/eventStream";
 import { isObject } from "../../api/json";
 import type { JsonSchema } from "../../api/jsonSchema";
 import { getConnectors, getRunCanvas, getTemplate, getTemplates } from "../../api/resources";
-import type { Gate, GraphNode, Proposal, Run } from "../../api/types";
+import type { Gate, GraphNode, Run } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
 import { LoadError, Loading, Note } from "../../components/Feedback";
@@ -29,8 +29,11 @@ import { DecisionForm } from "./DecisionForm";
 import { DecisionRecorded, GateClosed, type SentDecision, visitDecided } from "./DecisionResult";
 import type { GateSnapshot } from "./differences";
 import { GateChanges } from "./GateChanges";
+import { GateRules } from "./GateRules";
 import { PlannedCalls } from "./PlannedCalls";
 import { Proposals } from "./Proposals";
+import { useStanding } from "./useStanding";
+import { VerdictsSoFar } from "./VerdictsSoFar";
 
 export function GatePage({ run: id, step }: { run: string; step: string }) {
   const { value: run, problem, reload, set } = useRun(id);
@@ -51,7 +54,9 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
     ) : (
       <LoadError problem={problem} retry={reload} />
     );
-  if (given !== null && (accepted || visitDecided(run, given, user.email) !== undefined)) {
+  const open = now?.visit === given?.gate.visit && counts(now, user.email);
+  const decided = accepted || visitDecided(run, given, user.email) !== undefined;
+  if (given !== null && decided && !open) {
     const back = () => {
       setSent(null);
       setAccepted(false);
@@ -72,7 +77,8 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
     <OpenGateView
       shown={shown}
       changed={now.digest === shown.gate.digest ? null : stands}
-      proposals={now.proposals}
+      current={now}
+      version={run.version}
       onRefresh={() => setShown(stands)}
       onSent={setSent}
       onAccepted={(next) => {
@@ -85,30 +91,46 @@ export function GatePage({ run: id, step }: { run: string; step: string }) {
         if (!unsure) setSent(null);
         reload();
       }}
+      onWithdrawn={(next) => {
+        setSent(null);
+        setAccepted(false);
+        set(next);
+      }}
     />
   );
+}
+
+/** Whether a verdict of the reader counts at a gate that is still open. */
+function counts(gate: Gate | undefined, me: string): boolean {
+  return gate?.verdicts.some((verdict) => verdict.by === me) ?? false;
 }
 
 interface OpenGateProps {
   shown: GateSnapshot;
   changed: GateSnapshot | null;
-  proposals: Proposal[];
+  /** The gate as it is now: what others proposed and decided does not change the question. */
+  current: Gate;
+  version: number;
   onRefresh: () => void;
   onSent: (sent: SentDecision) => void;
   onAccepted: (run: Run) => void;
   onRefused: (unsure: boolean) => void;
+  onWithdrawn: (run: Run) => void;
 }
 
 function OpenGateView({
   shown,
   changed,
-  proposals,
+  current,
+  version,
   onRefresh,
   onSent,
   onAccepted,
   onRefused,
+  onWithdrawn,
 }: OpenGateProps) {
   const { run, gate } = shown;
+  const standing = useStanding(run, current, version);
   const titles = useTemplateTitles();
   const { value: canvas, done } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
   const { value: bound, reload } = useLoad("connectors", getConnectors);
@@ -197,9 +219,13 @@ function OpenGateView({
               <GateChanges before={shown} after={changed} onSeen={onRefresh} />
             </div>
           )}
-          <Proposals proposals={proposals} />
+          <GateRules gate={current} solo={standing.solo} label={label} />
+          <Proposals proposals={current.proposals} />
+          <VerdictsSoFar run={run} gate={current} solo={standing.solo} onWithdrawn={onWithdrawn} />
           <DecisionForm
             shown={shown}
+            standing={standing}
+            label={label}
             canvas={canvas}
             unknown={done && canvas === null}
             mode={mode}

@@ -1,24 +1,32 @@
 /** Who may decide at a gate, and why the reader may not. */
 
-import type { Gate } from "../../api/types";
+import { get } from "../../api/client";
+import type { Group, OpenGate } from "../../api/types";
 import { Note } from "../../components/Feedback";
 import { Label, Text } from "../../components/Text";
 import { useMembers } from "../../state/members";
 import { useAccount } from "../../state/session";
-import { mayDecide } from "../../text/labels";
-import { decidersSentence, namedDeciders, roleSentence } from "../../text/people";
+import { useLoad } from "../../state/useLoad";
+import { namedDeciders, roleSentence } from "../../text/people";
+import { decidersText, whyNotText } from "../../text/policy";
+import type { GateSnapshot } from "./differences";
 
-export function WhoDecides({ gate, comment }: { gate: Gate; comment: string }) {
-  const { role, member_id } = useAccount();
-  const { value: members } = useMembers();
-  const may = mayDecide(role, gate.role);
-  const others =
-    members === null ? null : namedDeciders(members, gate.role, member_id, may ? "and" : "or");
-  const sentence = `${decidersSentence(gate.role)} ${roleSentence(role)}`;
+interface Props {
+  shown: GateSnapshot;
+  may: boolean;
+  whyNot: OpenGate["why_not"];
+  comment: string;
+  label: (step: string) => string;
+}
+
+export function WhoDecides({ shown, may, whyNot, comment, label }: Props) {
+  const { run, gate } = shown;
+  const { role, user } = useAccount();
+  const others = useOthers(shown, may);
   if (may)
     return (
       <p className="muted small gap">
-        {sentence}
+        {decidersText(gate.policy)} {roleSentence(role)}
         {others !== null && (
           <>
             {" "}
@@ -27,18 +35,23 @@ export function WhoDecides({ gate, comment }: { gate: Gate; comment: string }) {
         )}
       </p>
     );
+  const why =
+    whyNot === null || whyNot === "role"
+      ? `${decidersText(gate.policy)} ${roleSentence(role)}`
+      : whyNotText(whyNot, gate, run, user.email, label);
   return (
-    <Note kind="info" title={sentence}>
+    <Note kind={whyNot === "already_decided" ? "good" : "info"} title={why}>
       <p>
-        You can read everything here, but not decide.
+        {whyNot !== "already_decided" && "You can read everything here, but not decide."}
         {others !== null && (
           <>
             {" "}
-            Ask <Label text={others} maxLength={300} />.
+            {whyNot === "already_decided" ? "Others who may decide: " : "Ask "}
+            <Label text={others} maxLength={300} />.
           </>
         )}
       </p>
-      {comment.trim() !== "" && (
+      {comment.trim() !== "" && whyNot !== "already_decided" && (
         <>
           <p>Your comment was not sent:</p>
           <blockquote>
@@ -48,4 +61,25 @@ export function WhoDecides({ gate, comment }: { gate: Gate; comment: string }) {
       )}
     </Note>
   );
+}
+
+/** The names of the others who may decide, as far as role and groups say. */
+function useOthers({ run, gate }: GateSnapshot, may: boolean): string | null {
+  const { company, member_id } = useAccount();
+  const { value: members } = useMembers();
+  const { groups, role, four_eyes } = gate.policy;
+  const path = `/companies/${encodeURIComponent(company.id)}/groups`;
+  const { value } = useLoad(groups.length === 0 ? "no groups" : path, () =>
+    groups.length === 0 ? Promise.resolve([]) : get<Group[]>(path),
+  );
+  if (members === null || value === null) return null;
+  const inside = new Set(
+    value.filter((group) => groups.includes(group.name)).flatMap((group) => group.members),
+  );
+  const able = members.filter(
+    (one) =>
+      (groups.length === 0 || inside.has(one.id)) &&
+      !(four_eyes.includes("starter") && one.email === run.created_by),
+  );
+  return namedDeciders(able, role, member_id, may ? "and" : "or");
 }

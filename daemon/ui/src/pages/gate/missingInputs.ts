@@ -1,8 +1,11 @@
 /** A form for the inputs that a gate lists as missing. */
 
+import { useMemo } from "react";
 import type { JsonSchema } from "../../api/jsonSchema";
-import type { Values } from "../../api/types";
+import { getTemplate } from "../../api/resources";
+import type { Gate, Run, Values } from "../../api/types";
 import { collectValues, type FieldTexts } from "../../components/schemaValues";
+import { useLoad } from "../../state/useLoad";
 
 export interface MissingInputs {
   schema: JsonSchema;
@@ -73,4 +76,18 @@ function setAt(into: Values, names: string[], value: unknown): void {
   const deeper = (into[first] ?? {}) as Values;
   into[first] = deeper;
   setAt(deeper, rest, value);
+}
+
+/** The missing inputs of a gate; null if there are none. */
+export function useMissingInputs(run: Run, gate: Gate): MissingInputs | null {
+  const pointers = gate.missing;
+  const { value: detail } = useLoad(`template ${run.vertical}`, () => getTemplate(run.vertical));
+  const key = JSON.stringify(pointers);
+  return useMemo(
+    () =>
+      pointers.length === 0
+        ? null
+        : missingInputs(pointers, detail?.inputs_schema ?? {}, gate.kind === "task"),
+    [key, detail, gate.kind],
+  );
 }

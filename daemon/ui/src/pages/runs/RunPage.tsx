@@ -1,15 +1,13 @@
 /** A run: graph, steps, history and actions. */
 
 import { lazy, Suspense, useEffect, useMemo, useState } from "react";
-import { getAll, newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
+import { getAll } from "../../api/client";
 import { useEvents } from "../../api/eventStream";
 import { getRunCanvas } from "../../api/resources";
 import type { Run, RunEvent } from "../../api/types";
 import { StatusBadge } from "../../components/Badges";
-import { Dialog } from "../../components/Dialog";
 import { DownloadButton } from "../../components/DownloadButton";
 import { LoadError, Loading, Note } from "../../components/Feedback";
-import { Field } from "../../components/Field";
 import { Breadcrumbs, Heading } from "../../components/Heading";
 import { Icon } from "../../components/Icon";
 import { PersonName } from "../../components/record/PersonName";
@@ -22,10 +20,12 @@ import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad, useRun, useTemplateTitles } from "../../state/useLoad";
-import { humanize, isAtLeast, mayDecide } from "../../text/labels";
+import { humanize, mayDecide } from "../../text/labels";
 import { History } from "./History";
+import { RunActions } from "./RunActions";
 import { StepDetail } from "./StepDetail";
 import { StepList } from "./StepList";
+import { Waits } from "./Waits";
 
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
 const EVENTS_MAX = 5_000;
@@ -89,6 +89,7 @@ function RunView({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }
         <GateLinks run={run} />
         <RunActions run={run} onChanged={onChanged} />
       </div>
+      <Waits run={run} label={label} onChanged={onChanged} />
       <div className="run-columns">
         <section className="run-graph" aria-label="Graph of the run">
           {graph.value !== null && states !== null ? (
@@ -213,64 +214,4 @@ function GateLinks({ run }: { run: Run }) {
       </span>
     </a>
   ));
-}
-
-function RunActions({ run, onChanged }: { run: Run; onChanged: (run: Run) => void }) {
-  const [asking, setAsking] = useState(false);
-  const [reason, setReason] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<Problem | null>(null);
-  const act = async (path: string, body: unknown) => {
-    setBusy(true);
-    setProblem(null);
-    try {
-      onChanged(await post<Run>(`/process-runs/${run.id}/${path}`, body, newIdempotencyKey()));
-    } catch (error) {
-      setProblem(toProblem(error));
-    }
-    setBusy(false);
-    setAsking(false);
-  };
-  const { role } = useAccount();
-  const open = run.status !== "completed" && run.status !== "cancelled";
-  return (
-    <>
-      {run.status === "failed" && isAtLeast(role, "member") && (
-        <button
-          type="button"
-          className="button primary"
-          disabled={busy}
-          onClick={() => void act("retry", {})}
-        >
-          Retry from the failed step
-        </button>
-      )}
-      {open && isAtLeast(role, "manager") && (
-        <button type="button" className="button" disabled={busy} onClick={() => setAsking(true)}>
-          Cancel the run
-        </button>
-      )}
-      {problem !== null && <p role="alert">{problem.message}</p>}
-      {asking && (
-        <Dialog
-          title="Cancel this run?"
-          yes="Cancel the run"
-          no="Keep running"
-          danger
-          busy={busy}
-          onNo={() => setAsking(false)}
-          onYes={() => void act("cancel", reason.trim() === "" ? {} : { reason })}
-        >
-          <p>The run ends here and cannot be restarted. Completed steps are not undone.</p>
-          <Field
-            label="Reason"
-            rows={2}
-            value={reason}
-            onChange={setReason}
-            hint="Recorded in the history"
-          />
-        </Dialog>
-      )}
-    </>
-  );
 }

@@ -1,0 +1,122 @@
+/** The fields of a decision: for whom, tool output, missing inputs, form, code and comment. */
+
+import type { Gate } from "../../api/types";
+import { Field } from "../../components/Field";
+import { SchemaFields } from "../../components/SchemaFields";
+import { useMembers, useNames } from "../../state/members";
+import { humanize } from "../../text/labels";
+import { type DecisionTexts, formSchema, needsComment, takesCode } from "./decisionBody";
+import { acceptsInputs, type MissingInputs } from "./missingInputs";
+import { ToolOutputField } from "./ToolOutputField";
+import type { Standing } from "./useStanding";
+
+interface Props {
+  gate: Gate;
+  decision: string;
+  missing: MissingInputs | null;
+  texts: DecisionTexts;
+  onChange: (texts: DecisionTexts) => void;
+  standing: Standing;
+  giver: string;
+  onGiver: (giver: string) => void;
+  errors: Map<string, string>;
+  disabled: boolean;
+}
+
+export function DecisionFields(props: Props) {
+  const { gate, decision, missing, texts, onChange, errors, disabled } = props;
+  const set = (part: Partial<DecisionTexts>) => onChange({ ...texts, ...part });
+  const form = formSchema(gate, decision);
+  return (
+    <>
+      <GiverField {...props} />
+      {decision === "done" && (
+        <ToolOutputField
+          text={texts.output}
+          onChange={(output) => set({ output })}
+          error={errors.get("/output")}
+          disabled={disabled}
+        />
+      )}
+      {missing !== null && acceptsInputs(decision) && (
+        <fieldset className="missing-inputs" disabled={disabled}>
+          <legend>Missing inputs</legend>
+          <p className="muted small">
+            The run needs these inputs. They are sent with your decision.
+          </p>
+          <SchemaFields
+            schema={missing.schema}
+            texts={texts.inputs}
+            onChange={(inputs) => set({ inputs })}
+            errors={missing.fieldErrors(errors)}
+          />
+        </fieldset>
+      )}
+      {form !== null && (
+        <fieldset className="missing-inputs" disabled={disabled}>
+          <legend>Form</legend>
+          <p className="muted small">Later steps use what you enter here.</p>
+          <SchemaFields
+            schema={form}
+            texts={texts.form}
+            onChange={(next) => set({ form: next })}
+            errors={errors}
+            at="/form"
+          />
+        </fieldset>
+      )}
+      {takesCode(gate, decision) && (
+        <Field
+          label="Reason code"
+          value={texts.code}
+          onChange={(code) => set({ code })}
+          options={[
+            { value: "", name: "Not set" },
+            ...gate.policy.denial_codes.map((code) => ({ value: code, name: humanize(code) })),
+          ]}
+          required={gate.policy.code === "required"}
+          error={errors.get("/code")}
+          disabled={disabled}
+        />
+      )}
+      <Field
+        label="Comment"
+        rows={2}
+        value={texts.comment}
+        onChange={(comment) => set({ comment })}
+        hint="Recorded with your decision in the history"
+        required={needsComment(gate, decision)}
+        error={errors.get("/comment")}
+        disabled={disabled}
+      />
+    </>
+  );
+}
+
+/** For whom one decides, where somebody has delegated. */
+function GiverField({ standing, giver, onGiver, disabled }: Props) {
+  const { value: members } = useMembers();
+  const nameOf = useNames();
+  if (standing.delegations.length === 0) return null;
+  const name = (id: string) => {
+    const found = members?.find((one) => one.id === id);
+    return found === undefined ? "a colleague" : nameOf(found.email);
+  };
+  return (
+    <Field
+      label="Decide"
+      value={giver}
+      onChange={onGiver}
+      options={[
+        ...(standing.canDecide ? [{ value: "", name: "For myself" }] : []),
+        ...standing.delegations.map((one) => ({
+          value: one.giver,
+          name: `For ${name(one.giver)}`,
+        })),
+      ]}
+      hint="The record names both of you"
+      required
+      disabled={disabled}
+    />
+  );
+}

@@ -1,0 +1,59 @@
+/** What a decision brings beside itself: tool output, missing inputs, form, code and comment. */
+
+import type { JsonSchema } from "../../api/jsonSchema";
+import type { Gate, Values } from "../../api/types";
+import { type FieldTexts, formValues } from "../../components/schemaValues";
+import { acceptsInputs, type MissingInputs } from "./missingInputs";
+import { parseToolOutput } from "./toolOutput";
+
+export interface DecisionTexts {
+  comment: string;
+  code: string;
+  output: string;
+  inputs: FieldTexts;
+  form: FieldTexts;
+}
+
+export const NO_TEXTS: DecisionTexts = { comment: "", code: "", output: "", inputs: {}, form: {} };
+const WITHOUT_FORM = ["denied", "retry", "done"];
+
+/** The schema of the form that a decision asks for, if it asks for one. */
+export function formSchema({ policy }: Gate, decision: string): JsonSchema | null {
+  return decision === "" || WITHOUT_FORM.includes(decision)
+    ? null
+    : (policy.form as JsonSchema | null);
+}
+
+export function needsComment({ policy }: Gate, decision: string): boolean {
+  return policy.comment === "always" || (policy.comment === "on-denial" && decision === "denied");
+}
+
+export function takesCode({ policy }: Gate, decision: string): boolean {
+  return decision === "denied" && policy.denial_codes.length > 0;
+}
+
+/** The members of the request. The service checks form, code and comment all at once. */
+export function decisionBody(
+  gate: Gate,
+  decision: string,
+  texts: DecisionTexts,
+  missing: MissingInputs | null,
+): { body: Values; errors: Map<string, string> } {
+  const body: Values = {};
+  const errors = new Map<string, string>();
+  if (texts.comment.trim() !== "") body["comment"] = texts.comment;
+  if (takesCode(gate, decision) && texts.code !== "") body["code"] = texts.code;
+  const form = formSchema(gate, decision);
+  if (form !== null) body["form"] = formValues(form, texts.form);
+  if (decision === "done") {
+    const { value, error } = parseToolOutput(texts.output);
+    if (error !== undefined) errors.set("/output", error);
+    else if (value !== undefined) body["output"] = value;
+  }
+  if (missing !== null && acceptsInputs(decision)) {
+    const found = missing.collect(texts.inputs);
+    for (const [pointer, error] of found.errors) errors.set(pointer, error);
+    if (Object.keys(found.inputs).length > 0) body["inputs"] = found.inputs;
+  }
+  return { body, errors };
+}

@@ -1,0 +1,46 @@
+/** What a gate says to the reader: whether they may decide, why not, and for whom else. */
+
+import { useEffect } from "react";
+import { get, getAll } from "../../api/client";
+import { usePeopleChanges } from "../../api/eventStream";
+import type { Delegation, Gate, OpenGate, Run } from "../../api/types";
+import { useAccount } from "../../state/session";
+import { useLoad } from "../../state/useLoad";
+import { mayDecide } from "../../text/labels";
+
+export interface Standing {
+  canDecide: boolean;
+  whyNot: OpenGate["why_not"];
+  solo: boolean;
+  /** Delegations that let the reader decide for others at this gate. */
+  delegations: Delegation[];
+}
+
+const DELEGATIONS_MAX = 200;
+
+export function useStanding(run: Run, gate: Gate, version: number): Standing {
+  const { role, member_id } = useAccount();
+  const path = `/process-runs/${run.id}/gates/${encodeURIComponent(gate.step_id)}`;
+  const { value, reload } = useLoad(path, () => get<OpenGate>(path));
+  const given = useLoad("delegations", () =>
+    getAll<Delegation>("/delegations?limit=200", DELEGATIONS_MAX),
+  );
+  useEffect(reload, [reload, version, role]);
+  usePeopleChanges(reload);
+  const now = Date.now();
+  const delegations = (given.value ?? []).filter(
+    (one) =>
+      one.to === member_id &&
+      mayDecide(role, null) &&
+      Date.parse(one.from) <= now &&
+      now < Date.parse(one.until) &&
+      (one.verticals === null || one.verticals.includes(run.vertical)),
+  );
+  const may = mayDecide(role, gate.role);
+  return {
+    canDecide: value === null ? may : value.can_decide && may,
+    whyNot: value === null || !may ? (may ? null : "role") : value.why_not,
+    solo: value?.solo ?? false,
+    delegations,
+  };
+}

@@ -1,0 +1,159 @@
+"""Gates that ask for several people, forms, reasons and time, in two browsers at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from playwright.sync_api import Page, expect
+
+from tests.ui.browser import Window, decide
+from tests.ui.conftest import Windows
+from tests.ui.people import colleague, member_of, members_path
+from tests.ui.service import Company, Service
+
+
+def finance(company: Company, *names: str) -> list[Company]:
+    """Colleagues who are managers of the group finance."""
+    people = [colleague(company, name, "manager") for name in names]
+    members = [member_of(company, one.email) for one in people]
+    group = members_path(company).replace("/members", "/groups/finance")
+    company.send("PUT", group, {"members": members})
+    return people
+
+
+def sign(page: Page, units: str = "3", account: str = "AT61") -> None:
+    page.get_by_role("radio", name="Approve").check()
+    page.get_by_label("Units").fill(units)
+    page.get_by_label("Account").fill(account)
+    page.get_by_role("button", name="Confirm: Approve").click()
+
+
+def test_two_people_in_two_browsers_make_a_quorum(windows: Windows, service: Service, company: Company) -> None:
+    bob, cyd = finance(company, "Bob", "Cyd")
+    run = company.start("payment")
+    first, second = (windows(service.url).enter(one).gate(run) for one in (bob, cyd))
+    rules = first.get_by_role("region", name="Rules of this gate")
+    expect(rules).to_contain_text("A manager, admin or owner of the group finance decides here.")
+    expect(rules).to_contain_text("2 people have to agree, 1 denial is enough to deny.")
+    expect(rules).to_contain_text("Not who started the run.")
+    sign(first)
+    expect(
+        first.get_by_text("Your decision counts. The gate is open until enough people have decided.")
+    ).to_be_visible()
+    so_far = second.get_by_role("region", name="Decisions so far")
+    expect(so_far).to_contain_text("1 of 2 approvals so far.")
+    expect(so_far).to_contain_text("Bob approved it")
+    sign(second, "4")
+    expect(second.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+    expect(first.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+    assert company.run(run)["facts"]["signatures"]["form"] == {"units": 4, "account": "AT61"}
+
+
+def test_a_decision_is_taken_back_while_the_quorum_is_open(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    bob, cyd = finance(company, "Bob", "Cyd")
+    run = company.start("payment")
+    first, second = (windows(service.url).enter(one).gate(run) for one in (bob, cyd))
+    sign(first)
+    expect(second.get_by_role("region", name="Decisions so far")).to_be_visible()
+    first.get_by_role("button", name="Take my decision back").click()
+    expect(second.get_by_role("region", name="Decisions so far")).to_have_count(0)
+    expect(first.get_by_role("radio", name="Approve")).to_be_visible()
+    sign(first)
+    expect(second.get_by_role("region", name="Decisions so far")).to_contain_text("1 of 2 approvals so far.")
+
+
+def test_who_may_not_decide_reads_why_before_trying(windows: Windows, service: Service, company: Company) -> None:
+    bob, _ = finance(company, "Bob", "Cyd")
+    dan = colleague(company, "Dan", "manager")
+    run = company.start("payment")
+    outside = windows(service.url).enter(dan).gate(run)
+    expect(outside.get_by_text("You are in none of these groups.")).to_be_visible()
+    expect(outside.get_by_text("Ask Bob or Cyd.")).to_be_visible()
+    expect(outside.get_by_role("radio")).to_have_count(0)
+    own = bob.start("payment")
+    starter = windows(service.url).enter(bob).gate(own)
+    expect(starter.get_by_text("Somebody else has to decide here: you started this run.")).to_be_visible()
+    rules = starter.get_by_role("region", name="Rules of this gate")
+    expect(rules).to_contain_text("it needs 2, and 1 may decide")
+
+
+def test_a_form_says_all_that_is_wrong_at_once_in_its_own_order(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    bob, _ = finance(company, "Bob", "Cyd")
+    run = company.start("payment")
+    page = windows(service.url).enter(bob).gate(run)
+    page.get_by_role("radio", name="Approve").check()
+    fields = page.get_by_role("group", name="Form").get_by_role("textbox")
+    expect(fields).to_have_count(2)
+    expect(fields.nth(0)).to_have_accessible_name("Units")
+    sign(page, "many", "A")
+    expect(page.get_by_label("Units")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_label("Account")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_label("Units")).to_be_focused()
+    sign(page)
+    expect(page.get_by_role("region", name="Decisions so far")).to_contain_text("1 of 2 approvals so far.")
+
+
+def test_a_denial_says_why_by_code_and_comment(windows: Windows, service: Service, company: Company) -> None:
+    bob, _ = finance(company, "Bob", "Cyd")
+    run = company.start("payment")
+    page = windows(service.url).enter(bob).gate(run)
+    decide(page, "Deny")
+    expect(page.get_by_label("Reason code")).to_have_attribute("aria-invalid", "true")
+    expect(page.get_by_label("Comment")).to_have_attribute("aria-invalid", "true")
+    page.get_by_label("Reason code").select_option("duplicate")
+    page.get_by_label("Comment").fill("Paid in May")
+    page.get_by_role("button", name="Confirm: Deny").click()
+    expect(page.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+    (verdict,) = [one["verdict"] for one in company.run(run)["trace"] if one["verdict"] is not None]
+    assert (verdict["code"], verdict["comment"]) == ("duplicate", "Paid in May")
+
+
+def test_a_delegate_decides_for_somebody_and_both_are_named(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    bob, _ = finance(company, "Bob", "Cyd")
+    dan = colleague(company, "Dan", "manager")
+    now = datetime.now(UTC)
+    term = {"from": now.isoformat(), "until": (now + timedelta(days=1)).isoformat()}
+    bob.send("POST", "/delegations", {"to": member_of(company, dan.email), **term})
+    run = company.start("payment")
+    page = windows(service.url).enter(dan).gate(run)
+    expect(page.get_by_label("Decide", exact=True)).to_contain_text("For Bob")
+    sign(page)
+    expect(page.get_by_role("region", name="Decisions so far")).to_contain_text("You approved it for Bob")
+    (verdict,) = company.run(run)["gate"]["verdicts"]
+    assert (verdict["by"], verdict["on_behalf_of"]) == (dan.email, bob.email)
+
+
+def test_a_deadline_counts_down_and_passes_while_somebody_looks(window: Window, company: Company) -> None:
+    run = company.start("clock")
+    page = window.gate(run)
+    rules = page.get_by_role("region", name="Rules of this gate")
+    expect(rules).to_contain_text("Due in")
+    expect(rules).to_contain_text("Then it is denied.")
+    expect(page.get_by_text("The deadline denied it on")).to_be_visible()
+
+
+def test_a_message_is_delivered_on_the_page_of_the_run(window: Window, company: Company) -> None:
+    run = company.start("letter")
+    page = window.open("runs", run["id"])
+    expect(page.get_by_text("Waits for the message letter-received")).to_be_visible()
+    page.get_by_role("button", name="Deliver the message").click()
+    page.get_by_label("Content").fill('{"pages": 3}')
+    page.get_by_role("dialog").get_by_role("button", name="Deliver").click()
+    expect(page.get_by_role("link", name="Decide: Read the letter")).to_be_visible()
+    assert company.run(run)["facts"]["await"]["payload"] == {"pages": 3}
+
+
+def test_a_run_is_cancelled_with_what_it_did_undone(window: Window, company: Company) -> None:
+    run = company.start("letter")
+    page = window.open("runs", run["id"])
+    page.get_by_role("button", name="Cancel the run").click()
+    page.get_by_label("Undo what the run has done").check()
+    page.get_by_role("dialog").get_by_role("button", name="Cancel the run").click()
+    expect(page.get_by_text("what the run did is undone").or_(page.get_by_text("had the run undone"))).to_be_visible()
+    assert company.run(run)["status"] == "cancelled"
