@@ -10,7 +10,8 @@ from actors.core.messages import AUTOPILOT
 
 def change_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
     """The change that an event records, as JSON; None when no user made one."""
-    found = _of_run(event) or _of_log(event) or _of_people(event) or _of_session(event) or _of_service(event)
+    found = _of_run(event) or _of_later(event) or _of_log(event) or _of_people(event)
+    found = found or _of_session(event) or _of_service(event)
     if found is None:
         return None
     action, before, after, why = found
@@ -64,6 +65,20 @@ def _of_run(event: Mapping[str, Any]) -> _Found | None:
             step = {"step": event["step_id"]}
             before = {**step, "visit": event["visit"] - 1}
             return "retry", before, {**step, "visit": event["visit"]}, None
+        case _:
+            return None
+
+
+def _of_later(event: Mapping[str, Any]) -> _Found | None:
+    """What people do to a run that is under way, beside its verdicts."""
+    match event.get("type"):
+        case "verdict_withdrawn" if attribution_of(event)["by_kind"] == "person":
+            gate = {"gate": event["step_id"], "visit": event["visit"]}
+            return "withdraw", {**gate, "verdict": event.get("verdict_id")}, gate, None
+        case "message_received":
+            return "deliver", None, {"message": event["name"]}, None
+        case "compensation_began" if event.get("by") is not None:
+            return "cancel", {"status": event.get("was")}, {"status": "compensating"}, event.get("reason")
         case _:
             return None
 

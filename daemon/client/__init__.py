@@ -5,7 +5,7 @@ from daemon.client.errors import Problem, Unreachable
 from daemon.client.transport import Patience
 from daemon.contract.accounts import Account, ActiveSession, Membership, OwnAccount, Session
 from daemon.contract.api_keys import ApiKey, NewApiKey
-from daemon.contract.audit import Checkpoint
+from daemon.contract.audit import Checkpoint, VerdictReceipt
 from daemon.contract.calendars import Calendar, Holiday, Holidays
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.delegations import Delegation
@@ -64,6 +64,7 @@ __all__ = [
     "TraceEntry",
     "Unreachable",
     "Verdict",
+    "VerdictReceipt",
     "Webhook",
     "WebhookTestResult",
 ]

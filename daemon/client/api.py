@@ -15,7 +15,7 @@ from daemon.client.streams import follow_company, follow_run
 from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, lines, path
 from daemon.contract.accounts import ActiveSession, OwnAccount, Session
 from daemon.contract.api_keys import ApiKey, NewApiKey
-from daemon.contract.audit import Checkpoint
+from daemon.contract.audit import Checkpoint, VerdictReceipt
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
@@ -293,6 +293,10 @@ class Penstock(PeopleClient):
     async def run_audit(self, run_id: str) -> dict[str, Any]:
         """A run's hash chain, with the proof that a checkpoint covers it, as JSON."""
         return (await self._get(RootModel[dict[str, Any]], "process-runs", run_id, "audit")).root
+
+    async def verdict_receipt(self, run_id: str, verdict_id: str) -> VerdictReceipt:
+        """What a run's hash chain says of a verdict, for `penstock verify --receipt`."""
+        return await self._get(VerdictReceipt, "process-runs", run_id, "verdicts", verdict_id)
 
     async def audit_export(self) -> AsyncIterator[bytes]:
         """Everything as JSON Lines, for `penstock verify`; Unreachable where it breaks off."""

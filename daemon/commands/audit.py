@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -27,6 +27,7 @@ from daemon.stores.sqlite.inspection import reading
 from daemon.verification.exports import verify_export
 from daemon.verification.findings import Counts, Finding
 from daemon.verification.offline import checkpoints, exported
+from daemon.verification.receipts import ReceiptCheck
 from daemon.verification.runs import BEGINNING_BYTES, comparable, is_run, sentence, verify_run
 from daemon.verification.stores import verify_database, verify_store
 
@@ -48,6 +49,9 @@ def verify(
         Path | None, typer.Option(help="File of the keys of commits; the data folder may have its own.")
     ] = None,
     against: Annotated[Path | None, typer.Option(help="File of checkpoints that were stored elsewhere.")] = None,
+    receipt: Annotated[
+        Path | None, typer.Option(help="File of a verdict's receipt, to compare with an export or a run's evidence.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Verify an export, the evidence of a run or a store; exit 1 if there are findings."""
@@ -57,11 +61,15 @@ def verify(
             "give an export or a run's evidence with --key, the file of public keys, or else --data-dir or --database",
             exit_codes.CONFIG,
         )
+    if receipt is not None and file is None:
+        raise error_exit("give the export or the run's evidence that has the verdict", exit_codes.CONFIG)
     notes, shown = [], ""
     try:
         kept = [] if against is None else _read_checkpoints(against)
         if file is not None and key is not None:
-            found, shown = _of_file(file, read_public(key), kept, counts, quiet=as_json)
+            check = None if receipt is None else ReceiptCheck(json.loads(receipt.read_bytes()))
+            reading = _Reading(read_public(key), kept, counts, check)
+            found, shown = _of_file(file, reading, quiet=as_json)
         else:
             settings = settings_of(data_dir=data_dir)
             macs = _commit_keys(settings, commit_keys)
@@ -87,9 +95,16 @@ def _commit_keys(settings: Settings, file: Path | None) -> CommitKeys | None:
     return None
 
 
-def _of_file(
-    file: Path, keys: Mapping[str, bytes], kept: Sequence[Checkpoint], counts: Counts, *, quiet: bool
-) -> tuple[list[str], str]:
+class _Reading(NamedTuple):
+    """With what a file is verified."""
+
+    keys: Mapping[str, bytes]
+    kept: Sequence[Checkpoint]
+    counts: Counts
+    receipt: ReceiptCheck | None
+
+
+def _of_file(file: Path, reading: _Reading, *, quiet: bool) -> tuple[list[str], str]:
     """The findings in an export or in the evidence of a run, and the summary of a valid run."""
     with file.open("rb") as lines:
         beginning = lines.peek(BEGINNING_BYTES)[:BEGINNING_BYTES]
@@ -98,9 +113,10 @@ def _of_file(
                 f"{file} is a database and no export: restore it into a folder, and name that by --data-dir"
             )
         if not is_run(beginning):
-            return _print_findings(verify_export(lines, keys, kept, counts), quiet=quiet), ""
+            return _print_findings(verify_export(lines, *reading), quiet=quiet), ""
         raw = lines.read()
-    found = _print_findings(verify_run(raw, keys, comparable(raw, kept), counts), quiet=quiet)
+    against = reading._replace(kept=comparable(raw, reading.kept))
+    found = _print_findings(verify_run(raw, *against), quiet=quiet)
     return found, "" if found else sentence(raw)
 
 

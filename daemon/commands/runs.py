@@ -165,6 +165,18 @@ def retry(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token 
     display.show_result(perform(url, token, lambda api: api.retry(run_id)), display.run, as_json=as_json)
 
 
+@runs.command("receipt")
+def receipt(
+    run_id: RunId,
+    verdict_id: Annotated[str, typer.Argument(help="Id of a verdict, as the run shows it.")],
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Print the receipt of a verdict as JSON, for `penstock verify --receipt`."""
+    found = perform(url, token, lambda api: api.verdict_receipt(run_id, verdict_id))
+    echo(found.model_dump_json(by_alias=True, indent=2))
+
+
 def _gate(run: Run, named: str | None) -> Gate:
     """The named gate, or the only open one."""
     if not run.gates:

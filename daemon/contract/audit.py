@@ -9,6 +9,7 @@ from pydantic import Field
 
 from daemon.contract.base import Response
 from daemon.contract.runs import ByKind
+from daemon.contract.templates import GatePolicy
 
 
 class Checkpoint(Response):
@@ -72,3 +73,29 @@ class RunAudit(Response):
     leaf: Leaf
     proof: tuple[str, ...]
     checkpoint: Checkpoint
+
+
+class VerdictReceipt(Response):
+    """What the hash chain of a run says of one verdict: who decided what on exactly what, and when.
+
+    `digest` and `policy` are those that the gate showed; `hash` is that of the event, at `seq`.
+    """
+
+    verdict_id: str
+    company_id: str
+    run_id: str
+    gate: str
+    visit: int
+    decision: str
+    code: str | None = None
+    comment: str | None = None
+    solo: bool = False
+    by: str
+    by_kind: ByKind
+    on_behalf_of: str | None = None
+    at: datetime
+    digest: str | None = None
+    policy: GatePolicy
+    seq: int
+    previous: str
+    hash: str

@@ -21,14 +21,19 @@ from daemon.verification.findings import (
     wrong_root,
     wrong_signature,
 )
+from daemon.verification.receipts import ReceiptCheck
 
 ENTRY = {"events", "first_seq", "head", "number", "stream", "version"}
 
 
 def verify_export(
-    lines: Iterable[bytes], keys: Mapping[str, bytes], against: Sequence[Checkpoint] = (), counts: Counts | None = None
+    lines: Iterable[bytes],
+    keys: Mapping[str, bytes],
+    against: Sequence[Checkpoint] = (),
+    counts: Counts | None = None,
+    receipt: ReceiptCheck | None = None,
 ) -> Iterator[Finding]:
-    reading = _Export(keys, Counts() if counts is None else counts)
+    reading = _Export(keys, Counts() if counts is None else counts, receipt)
     for number, line in enumerate(lines, 1):
         try:
             value = json.loads(line)
@@ -46,8 +51,9 @@ def verify_export(
 
 
 class _Export:
-    def __init__(self, keys: Mapping[str, bytes], counts: Counts) -> None:
+    def __init__(self, keys: Mapping[str, bytes], counts: Counts, receipt: ReceiptCheck | None) -> None:
         self._keys = keys
+        self._receipt = receipt
         self._tally = counts
         self._company: str | None = None
         self._size = 0
@@ -75,6 +81,8 @@ class _Export:
             yield Finding("order", where, what)
         head = hash_of_text(value["head"])
         walk = self._walks.setdefault(stream, ChainWalk(stream, genesis(self._company or "", stream)))
+        if self._receipt is not None:
+            self._receipt.take(stream, first, value["events"], walk.head)
         try:
             walk.take(first, version, head, "\n".join(map(canonical, value["events"])).encode())
         except HistoryBroken as broken:
@@ -111,6 +119,8 @@ class _Export:
             yield from wrong_previous(self._later, None)
         elif self._tree.size:
             yield Finding("checkpoint", f"company {self._company!r}", "no checkpoint covers the commits")
+        if self._receipt is not None:
+            yield from self._receipt.findings(self._company)
         for one in against:
             if one.company != self._company:
                 yield Finding("against", titled(one), f"the export is of the company {self._company!r}")

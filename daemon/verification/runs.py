@@ -15,6 +15,7 @@ from daemon.model import merkle
 from daemon.model.chain import extended, genesis, hash_of_text, text_of_hash
 from daemon.model.evidence import Checkpoint
 from daemon.verification.findings import Counts, Finding, titled, wrong_signature
+from daemon.verification.receipts import ReceiptCheck
 
 BEGINNING_BYTES = 64
 _BEGINS = re.compile(rb'\s*\{\s*"(?:events|checkpoint|head|leaf|proof|run_id|version)"\s*:')
@@ -26,7 +27,11 @@ def is_run(beginning: bytes) -> bool:
 
 
 def verify_run(
-    raw: bytes, keys: Mapping[str, bytes], against: Sequence[Checkpoint] = (), counts: Counts | None = None
+    raw: bytes,
+    keys: Mapping[str, bytes],
+    against: Sequence[Checkpoint] = (),
+    counts: Counts | None = None,
+    receipt: ReceiptCheck | None = None,
 ) -> Iterator[Finding]:
     try:
         document = json.loads(raw)
@@ -34,12 +39,14 @@ def verify_run(
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         yield Finding("form", "the file", f"it is no evidence of a run: {error!r}")
         return
-    chain = _Chain(said, document["events"])
+    chain = _Chain(said, document["events"], receipt)
     yield from chain.findings()
     yield from _covered(said, document["leaf"])
     yield from wrong_signature(said.checkpoint, keys)
     if replace(said, events=chain.written).written() != raw:
         yield Finding("form", f"run {said.run_id}", "the file is not byte for byte what the service wrote")
+    if receipt is not None:
+        yield from receipt.findings(said.checkpoint.company)
     for one in against:
         yield from _against(said.checkpoint, one, keys)
     if counts is not None:
@@ -77,6 +84,7 @@ def comparable(raw: bytes, against: Sequence[Checkpoint]) -> Sequence[Checkpoint
 class _Chain:
     said: RunEvidence
     events: Any
+    receipt: ReceiptCheck | None = None
     written: list[bytes] = field(default_factory=list)
 
     def findings(self) -> Iterator[Finding]:
@@ -88,6 +96,8 @@ class _Chain:
                 line = canonical(one["event"]).encode()
                 head = extended(before, [line])
                 yield from self._event(seq, one, before, head)
+                if self.receipt is not None:
+                    self.receipt.take(self.said.run_id, seq, [one["event"]], before)
                 self.written.append(chained(seq, line, before, head, earlier=ATTRIBUTION.isdisjoint(one)))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             yield Finding("chain", f"{where}, event {len(self.written) + 1}", f"it is no event of a run: {error!r}")

@@ -42,6 +42,7 @@ PATH: Mapping[str, Any] = {
     "tool_id": _string("The tool that a template names", pattern=f"^{TOOL_ID.pattern}$"),
     "vertical": _string("The name of a template", minLength=1),
     "webhook_id": _string("The id of a webhook", format="uuid"),
+    "verdict_id": _string("The id of a verdict", format="uuid"),
     "delivery_id": _string("The id of a delivery", format="uuid"),
 }
 QUERY: Mapping[str, Any] = {

@@ -83,6 +83,7 @@ ROUTES = (
     ("POST", "/process-runs/{run_id}/retry", runs.retry_run),
     ("GET", "/process-runs/{run_id}/events", events.list_run_events),
     ("GET", "/process-runs/{run_id}/audit", audit.get_run_audit),
+    ("GET", "/process-runs/{run_id}/verdicts/{verdict_id}", audit.get_verdict_receipt),
     ("GET", "/audit/checkpoints", audit.list_checkpoints),
     ("GET", "/audit/keys", audit.get_audit_keys),
     ("GET", "/audit/export", audit.export_audit),

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -122,12 +123,57 @@ def person(email: str, role: str, name: str | None = None, status: str = "active
     return {"id": email, "email": email, "name": name, "role": role, "status": status}
 
 
+def policy(role: str = "manager", groups: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+    return {"role": role, "groups": groups, "quorum": 1, "denials": 1, "four_eyes": [], "on_deadline": None, **more}
+
+
+def test_the_rules_of_a_gate_are_said_in_words() -> None:
+    later = {"escalate": "admin", "again": "P1BD", "then": "denied"}
+    assert js(
+        ["quorumText", policy()],
+        ["quorumText", policy(quorum=2)],
+        ["quorumText", policy(denials=2)],
+        ["fourEyesText", policy(four_eyes=["starter", "gate:list"]), "$label"],
+        ["deadlineText", policy(on_deadline="denied"), False],
+        ["deadlineText", policy(on_deadline="send_back"), False],
+        ["deadlineText", policy(on_deadline=later), False],
+        ["deadlineText", policy(on_deadline=later), True],
+        *(["durationText", text] for text in ("PT72H", "P3BD", "P1M2D", "PT1H30M")),
+    ) == [
+        None,
+        "2 people have to agree, 1 denial is enough to deny.",
+        "1 person is enough to approve, 2 denials are enough to deny.",
+        "Not who started the run or decided at “Watch list”.",
+        "Then it is denied.",
+        "Then “Send back” is taken.",
+        "Then an admin may decide, too, and 1 business day later it is denied.",
+        "Then it is denied.",
+        *("72 hours", "3 business days", "1 month and 2 days", "1 hour and 30 minutes"),
+    ]
+
+
+def test_a_deadline_is_told_as_what_is_left() -> None:
+    noon = 1_767_268_800_000
+    due = "2026-01-01T12:00:00Z"
+    befores = (90_061, 3_660, 600, 90, 0)
+    assert [one.split(" since ")[0] for one in js(*(["dueText", due, noon - left * 1_000] for left in befores))] == [
+        "Due in 1 d 1 h",
+        "Due in 1 h 1 min",
+        "Due in 10 min",
+        "Due in 90 s",
+        "Overdue",
+    ]
+
+
 def test_who_decides_is_told_by_roles() -> None:
-    assert js(*(["decidersSentence", role] for role in (None, "manager", "admin", "owner"))) == [
-        "A manager, admin or owner decides here.",
+    assert js(*(["decidersText", policy(role=role)] for role in ("manager", "admin", "owner"))) == [
         "A manager, admin or owner decides here.",
         "An admin or owner decides here.",
         "The owner decides here.",
+    ]
+    assert js(["decidersText", policy(groups=["finance", "board"])], ["decidersText", policy("owner", ["board"])]) == [
+        "A manager, admin or owner of the group finance or board decides here.",
+        "The owner of the group board decides here.",
     ]
     assert js(*(["roleSentence", role] for role in ("viewer", "admin", "owner"))) == [
         "You are a viewer.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,14 +13,16 @@ from aiohttp import web
 from actors.core.run import Run
 from actors.ports import StoreFailed
 from daemon.audit import export
+from daemon.audit.receipts import VerdictReader
 from daemon.audit.run_evidence import evidence, walked
 from daemon.contract import audit as contract
-from daemon.model.chain import ChainWalk, genesis
+from daemon.model.chain import ChainWalk, genesis, hashes
 from daemon.model.evidence import Checkpoint, Proof, SealedCommit
 from daemon.web.bodies import page_limit
 from daemon.web.middleware.admission import slot_released
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
+from daemon.web.problems import not_found
 from daemon.web.resources.pages import in_turn, page_response
 from daemon.web.resources.runs import find
 from daemon.web.responses import JSON, from_number, json_response, list_response, next_page, to_cursor
@@ -91,6 +94,32 @@ async def get_run_audit(request: web.Request) -> web.Response:
     until = proven.last.version if limit is None else min(after + limit, _last(proven))
     more = next_page(request, to_cursor(f"audit-{found.id}", str(until))) if until < proven.last.version else {}
     return web.Response(body=body, headers={**more, "Content-Type": JSON})
+
+
+@Operation("Get the receipt of a verdict", "read", contract.VerdictReceipt, problems=(404,))
+async def get_verdict_receipt(request: web.Request) -> web.Response:
+    """Who decided what, for whom, when, and on what, with its place in the run's hash chain.
+
+    `penstock verify --receipt` accepts it against an export. It stays true of a verdict that was
+    withdrawn later.
+    """
+    found, verdict_id = await find(request), request.match_info["verdict_id"]
+    async with in_turn(request):
+        proven = await _proven(request, found, 0, None)
+        receipt = await asyncio.to_thread(_receipt, found, verdict_id, proven)
+    if receipt is None:
+        raise not_found("This run has no such verdict.")
+    return json_response(receipt)
+
+
+def _receipt(run: Run, verdict_id: str, proven: Proof) -> dict[str, Any] | None:
+    reader, walk = VerdictReader(run.company_id, run.id, verdict_id), ChainWalk(run.id, proven.before)
+    for one in proven.commits:
+        previous, lines = walk.head, walk.take(one.first_seq, one.version, one.head, one.events)
+        for seq, (line, digest) in enumerate(zip(lines, hashes(previous, lines), strict=True), one.first_seq):
+            reader.take(seq, json.loads(line), previous, digest)
+            previous = digest
+    return reader.receipt
 
 
 @Operation("Export all evidence", "read", dict[str, Any], problems=(403,), media="application/x-ndjson")

@@ -1065,6 +1065,31 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-runs/{run_id}/verdicts/{verdict_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get the receipt of a verdict
+         * @description Who decided what, for whom, when, and on what, with its place in the run's hash chain.
+         *
+         *     `penstock verify --receipt` accepts it against an export. It stays true of a verdict that was
+         *     withdrawn later.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_verdict_receipt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/audit/checkpoints": {
         parameters: {
             query?: never;
@@ -3553,6 +3578,34 @@ export interface components {
             solo: boolean;
         };
         /**
+         * VerdictReceipt
+         * @description What the hash chain of a run says of one verdict: who decided what on exactly what, and when.
+         *
+         *     `digest` and `policy` are those that the gate showed; `hash` is that of the event, at `seq`.
+         */
+        VerdictReceipt: {
+            verdict_id: string;
+            company_id: string;
+            run_id: string;
+            gate: string;
+            visit: number;
+            decision: string;
+            code: string | null;
+            comment: string | null;
+            solo: boolean;
+            by: string;
+            /** @enum {string} */
+            by_kind: "person" | "service" | "agent" | "autopilot" | "deadline";
+            on_behalf_of: string | null;
+            /** Format: date-time */
+            at: string;
+            digest: string | null;
+            policy: components["schemas"]["GatePolicy"];
+            seq: number;
+            previous: string;
+            hash: string;
+        };
+        /**
          * VerdictResult
          * @description What came of a verdict: the run, or a problem.
          */
@@ -3937,6 +3990,7 @@ export type TemplateDetail = components['schemas']['TemplateDetail'];
 export type TraceEntry = components['schemas']['TraceEntry'];
 export type User = components['schemas']['User'];
 export type Verdict = components['schemas']['Verdict'];
+export type VerdictReceipt = components['schemas']['VerdictReceipt'];
 export type VerdictResult = components['schemas']['VerdictResult'];
 export type VerdictResults = components['schemas']['VerdictResults'];
 export type Wait = components['schemas']['Wait'];
@@ -6516,6 +6570,35 @@ export interface operations {
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_verdict_receipt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                verdict_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get the receipt of a verdict */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerdictReceipt"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };

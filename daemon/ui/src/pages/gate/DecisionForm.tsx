@@ -4,11 +4,12 @@
  */
 
 import { type FormEvent, useEffect, useId, useRef, useState } from "react";
-import { newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
+import { get, newIdempotencyKey, post, type Problem, toProblem } from "../../api/client";
 import { stringify } from "../../api/json";
-import type { Canvas, GraphNode, Run } from "../../api/types";
+import type { DecisionPreview as Preview, Run } from "../../api/types";
 import { Note } from "../../components/Feedback";
 import { Label } from "../../components/Text";
+import { useLoad } from "../../state/useLoad";
 import { decisionLabel } from "../../text/labels";
 import { decisionBody, NO_TEXTS } from "./decisionBody";
 import { DecisionFields } from "./DecisionFields";
@@ -17,17 +18,12 @@ import { DecisionRefused } from "./DecisionRefused";
 import type { SentDecision } from "./DecisionResult";
 import type { GateSnapshot } from "./differences";
 import { useMissingInputs } from "./missingInputs";
-import { previewDecision } from "./preview";
 import type { Standing } from "./useStanding";
 import { WhoDecides } from "./WhoDecides";
 
 interface Props {
   shown: GateSnapshot;
   standing: Standing;
-  canvas: Canvas | null;
-  /** Whether the graph of this run no longer exists. */
-  unknown: boolean;
-  mode: (node: GraphNode) => "live" | "shadow";
   blocked: boolean;
   label: (step: string) => string;
   /** Called before the response: the event stream may report the decision first. */
@@ -39,9 +35,6 @@ interface Props {
 export function DecisionForm({
   shown,
   standing,
-  canvas,
-  unknown,
-  mode,
   blocked,
   label,
   onSent,
@@ -57,6 +50,10 @@ export function DecisionForm({
   const [busy, setBusy] = useState(false);
   const [errors, setErrors] = useState<Map<string, string>>(new Map());
   const missing = useMissingInputs(run, gate);
+  const path = `/process-runs/${run.id}/gates/${encodeURIComponent(gate.step_id)}/preview`;
+  const { value: previews } = useLoad(`${path} ${gate.digest}`, () =>
+    get<{ decisions: Preview[] }>(path),
+  );
   const sent = useRef<{ body: string; key: string } | null>(null);
   const form = useRef<HTMLFormElement>(null);
   const name = useId();
@@ -147,22 +144,10 @@ export function DecisionForm({
             <span className="choice-word">
               <Label text={decisionLabel(text)} />
             </span>
-            {canvas !== null && (
-              <DecisionPreview
-                steps={previewDecision(canvas, gate.step_id, text, {
-                  mode,
-                  everyStepWaits: !run.auto_resolve,
-                })}
-              />
-            )}
+            <PreviewOf decision={text} previews={previews} label={label} />
           </label>
         ))}
       </fieldset>
-      {unknown && (
-        <p className="muted small">
-          The next steps are unknown: the template of this run no longer exists.
-        </p>
-      )}
       <DecisionFields
         gate={gate}
         decision={decision}
@@ -197,4 +182,17 @@ export function DecisionForm({
       </button>
     </form>
   );
+}
+
+function PreviewOf({
+  decision,
+  previews,
+  label,
+}: {
+  decision: string;
+  previews: { decisions: Preview[] } | null;
+  label: (step: string) => string;
+}) {
+  const found = previews?.decisions.find((one) => one.decision === decision);
+  return found === undefined ? null : <DecisionPreview preview={found} label={label} />;
 }

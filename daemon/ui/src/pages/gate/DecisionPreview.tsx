@@ -1,109 +1,82 @@
-/** The preview of a decision as a list. */
+/** What a decision leads to up to the next person, as the service foresees it. */
 
+import type { DecisionPreview as Preview } from "../../api/types";
 import { Icon } from "../../components/Icon";
 import { Label } from "../../components/Text";
 import { EFFECT_LABELS, humanize } from "../../text/labels";
-import { withArticle } from "../../text/sentences";
-import type { PreviewStep } from "./preview";
 
-export function DecisionPreview({ steps }: { steps: PreviewStep[] }) {
+type Step = Preview["steps"][number];
+
+const STEPS_MAX = 8;
+
+export function DecisionPreview({
+  preview,
+  label,
+}: {
+  preview: Preview;
+  label: (step: string) => string;
+}) {
+  const steps = preview.steps.filter((step) => step.kind !== "gateway");
+  const shown = steps.slice(0, STEPS_MAX);
+  const several = preview.gates.length + preview.outcomes.length > 1;
   return (
     <ol className="preview">
-      {steps.map((step, index) => (
-        <li key={index}>
-          <PreviewLine step={step} />
+      {shown.map((step) => (
+        <li key={step.step_id}>
+          <PreviewStep step={step} />
+        </li>
+      ))}
+      {steps.length > shown.length && (
+        <li>
+          <Icon name="forward" size={16} />
+          <span>{steps.length - shown.length} more steps</span>
+        </li>
+      )}
+      {preview.gates.map((step) => (
+        <li key={`gate ${step}`}>
+          <Icon name="gate" size={16} />
+          <span>
+            {several ? "May wait at: " : "Then waits at: "}
+            <Label text={label(step)} />
+          </span>
+        </li>
+      ))}
+      {preview.outcomes.map((outcome) => (
+        <li key={`end ${outcome}`}>
+          <Icon name={outcome === "denied" ? "denied" : "end"} size={16} />
+          <span>
+            {outcome === "denied" && !several ? (
+              "The run ends as denied. No later step runs."
+            ) : (
+              <>
+                {several ? "The run may end: " : "The run ends: "}
+                <Label text={humanize(outcome)} />
+              </>
+            )}
+          </span>
         </li>
       ))}
     </ol>
   );
 }
 
-function PreviewLine({ step }: { step: PreviewStep }) {
-  switch (step.what) {
-    case "step":
-      return (
-        <>
-          <Icon name={step.mode} size={16} />
-          <span>
-            <Label text={step.node.label} />{" "}
-            {step.mode === "live" ? (
-              <small className="live-note">
-                sent live
-                {step.node.effect !== null &&
-                  ` · ${(EFFECT_LABELS[step.node.effect] ?? "").toLowerCase()}`}
-              </small>
-            ) : (
-              <small className="muted">dry run</small>
-            )}
-          </span>
-        </>
-      );
-    case "gate":
-      return (
-        <>
-          <Icon name="gate" size={16} />
-          <span>
-            Then waits at: <Label text={step.node.label} />
-            {step.node.role !== null && (
-              <small className="muted"> for {withArticle(step.node.role)}</small>
-            )}
-          </span>
-        </>
-      );
-    case "end":
-      return (
-        <>
-          <Icon name="end" size={16} />
-          <span>
-            The run ends: <Label text={humanize(step.node.outcome ?? step.node.label)} />
-          </span>
-        </>
-      );
-    case "denied":
-      return (
-        <>
-          <Icon name="denied" size={16} />
-          <span>The run ends as denied. No later step runs.</span>
-        </>
-      );
-    case "join":
-      return (
-        <>
-          <Icon name="waiting" size={16} />
-          <span>
-            Then waits for the other branches: <Label text={step.node.label} />
-          </span>
-        </>
-      );
-    case "choice":
-    case "fork":
-      return (
-        <>
-          <Icon name="gateway" size={16} />
-          <span>
-            {step.what === "choice" ? (
-              <>
-                Then a rule decides (<Label text={step.node.label} />
-                ):{" "}
-              </>
-            ) : (
-              "Then in parallel: "
-            )}
-            {step.branches.map((branch, index) => (
-              <span key={index}>
-                {index > 0 && (step.what === "choice" ? " or " : " and ")}
-                <Label text={branch.name} />
-              </span>
-            ))}
-          </span>
-        </>
-      );
-    default:
-      return (
-        <>
-          <Icon name="forward" size={16} />
-          <span>more steps</span>
-        </>
-      );
-  }
+function PreviewStep({ step }: { step: Step }) {
+  const { mode, effect, certain } = step;
+  return (
+    <>
+      <Icon name={mode ?? "waiting"} size={16} />
+      <span>
+        {!certain && <small className="muted">maybe </small>}
+        <Label text={step.label} />{" "}
+        {mode === "live" ? (
+          <small className="live-note">
+            sent live
+            {effect !== null && ` · ${(EFFECT_LABELS[effect] ?? "").toLowerCase()}`}
+          </small>
+        ) : (
+          <small className="muted">{mode === "shadow" ? "dry run" : "waits"}</small>
+        )}
+      </span>
+    </>
+  );
 }

@@ -1,11 +1,10 @@
 /** A gate: the question, its basis, the preview of each decision, and the decision form. */
 
 import { useEffect, useMemo, useRef, useState } from "react";
-import { useEvents } from "../../api/eventStream";
 import { isObject } from "../../api/json";
 import type { JsonSchema } from "../../api/jsonSchema";
-import { getConnectors, getRunCanvas, getTemplate, getTemplates } from "../../api/resources";
-import type { Gate, GraphNode, Run } from "../../api/types";
+import { getRunCanvas, getTemplate, getTemplates } from "../../api/resources";
+import type { Gate, Run } from "../../api/types";
 import { TierBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
 import { LoadError, Loading, Note } from "../../components/Feedback";
@@ -132,22 +131,7 @@ function OpenGateView({
   const { run, gate } = shown;
   const standing = useStanding(run, current, version);
   const titles = useTemplateTitles();
-  const { value: canvas, done } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
-  const { value: bound, reload } = useLoad("connectors", getConnectors);
-  useEvents((events) => {
-    if (events.length === 0) reload();
-  });
-  const mode = useMemo(() => {
-    const live = new Set(
-      (bound ?? [])
-        .filter((connector) => connector.reversible)
-        .map((connector) => connector.tool_id),
-    );
-    const listed = new Map(gate.effects.map((call) => [call.step_id, call.mode]));
-    if (gate.effect !== null) listed.set(gate.step_id, gate.effect.mode);
-    return (node: GraphNode) =>
-      listed.get(node.id) ?? (live.has(node.tool ?? "") ? "live" : "shadow");
-  }, [bound, gate]);
+  const { value: canvas } = useLoad(`canvas of ${run.id}`, () => getRunCanvas(run));
   const labels = useMemo(
     () => new Map((canvas?.nodes ?? []).map((node) => [node.id, node.label])),
     [canvas],
@@ -226,9 +210,6 @@ function OpenGateView({
             shown={shown}
             standing={standing}
             label={label}
-            canvas={canvas}
-            unknown={done && canvas === null}
-            mode={mode}
             blocked={changed !== null}
             onSent={onSent}
             onAccepted={onAccepted}
