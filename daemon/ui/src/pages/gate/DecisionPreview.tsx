@@ -16,7 +16,7 @@ export function DecisionPreview({
   preview: Preview;
   label: (step: string) => string;
 }) {
-  const steps = preview.steps.filter((step) => step.kind !== "gateway");
+  const { steps } = preview;
   const shown = steps.slice(0, STEPS_MAX);
   const several = preview.gates.length + preview.outcomes.length > 1;
   return (
@@ -61,10 +61,10 @@ export function DecisionPreview({
 }
 
 function PreviewStep({ step }: { step: Step }) {
-  const { mode, effect, certain } = step;
+  const { mode, effect, certain, kind } = step;
   return (
     <>
-      <Icon name={mode ?? "waiting"} size={16} />
+      <Icon name={mode ?? (kind === "wait" ? "waiting" : kind)} size={16} />
       <span>
         {!certain && <small className="muted">maybe </small>}
         <Label text={step.label} />{" "}
@@ -74,7 +74,9 @@ function PreviewStep({ step }: { step: Step }) {
             {effect !== null && ` · ${(EFFECT_LABELS[effect] ?? "").toLowerCase()}`}
           </small>
         ) : (
-          <small className="muted">{mode === "shadow" ? "dry run" : "waits"}</small>
+          <small className="muted">
+            {mode === "shadow" ? "dry run" : kind === "wait" ? "waits" : ""}
+          </small>
         )}
       </span>
     </>
