@@ -10,6 +10,7 @@ from daemon.contract.calendars import Calendar, Holiday, Holidays
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.delegations import Delegation
 from daemon.contract.events import CompanyEvent, Event, GateChanged
+from daemon.contract.gates import DecisionPreview, GatePreview, OpenGate, PreviewStep, VerdictResult, VerdictResults
 from daemon.contract.people import Group, InvitationDetails, InvitedMember, Member
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
 from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Proposal, Run, TraceEntry, Verdict
@@ -29,6 +30,7 @@ __all__ = [
     "Connector",
     "ConnectorChange",
     "ConnectorTestResult",
+    "DecisionPreview",
     "Delegation",
     "Delivery",
     "Edge",
@@ -36,6 +38,7 @@ __all__ = [
     "Failure",
     "Gate",
     "GateChanged",
+    "GatePreview",
     "Group",
     "Health",
     "Holiday",
@@ -47,11 +50,13 @@ __all__ = [
     "NewApiKey",
     "NewWebhook",
     "Node",
+    "OpenGate",
     "OwnAccount",
     "Patience",
     "Penstock",
     "PlannedCall",
     "Policy",
+    "PreviewStep",
     "Problem",
     "Proposal",
     "RecoveryCodes",
@@ -65,6 +70,8 @@ __all__ = [
     "Unreachable",
     "Verdict",
     "VerdictReceipt",
+    "VerdictResult",
+    "VerdictResults",
     "Webhook",
     "WebhookTestResult",
 ]

@@ -9,7 +9,9 @@ from typing import Any, Self
 
 from pydantic import RootModel, TypeAdapter
 
+from daemon.client.base import given, waiting
 from daemon.client.errors import Problem
+from daemon.client.gates import GatesClient
 from daemon.client.people import PeopleClient
 from daemon.client.streams import follow_company, follow_run
 from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, lines, path
@@ -19,7 +21,7 @@ from daemon.contract.audit import Checkpoint, VerdictReceipt
 from daemon.contract.connectors import Connector, ConnectorChange, ConnectorTestResult, Target
 from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
-from daemon.contract.runs import Proposal, Run
+from daemon.contract.runs import Run
 from daemon.contract.service import Health
 from daemon.contract.templates import Canvas, Template, TemplateDetail
 from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
@@ -38,7 +40,7 @@ WEBHOOKS = TypeAdapter(list[Webhook])
 DELIVERIES = TypeAdapter(list[Delivery])
 
 
-class Penstock(PeopleClient):
+class Penstock(PeopleClient, GatesClient):
     """A service, as the holder of a token sees it: `async with Penstock(address, token) as api: …`.
 
     A request that changes something carries an Idempotency-Key. It is repeated under that key when
@@ -69,7 +71,7 @@ class Penstock(PeopleClient):
         key: str | None = None,
     ) -> Session:
         """Make a company, or join the one of an `invitation`'s token, and go on there."""
-        body = _given(email=email, password=password, company_name=company_name, name=name, invitation=invitation)
+        body = given(email=email, password=password, company_name=company_name, name=name, invitation=invitation)
         return await self._enter(ApiRequest("POST", "/auth/register", body=body, headers=keyed(key)))
 
     async def login(
@@ -79,7 +81,7 @@ class Penstock(PeopleClient):
 
         Where a code of a second factor is needed, too, the Problem has `second_factor` in `more`.
         """
-        body = _given(email=email, password=password, code=code, company_id=company_id)
+        body = given(email=email, password=password, code=code, company_id=company_id)
         return await self._enter(ApiRequest("POST", "/auth/login", body=body))
 
     async def sign_on(self, code: str, verifier: str) -> Session:
@@ -155,7 +157,7 @@ class Penstock(PeopleClient):
 
     async def canvas(self, vertical: str, *, digest: str | None = None) -> Canvas:
         """A template as a graph: the version with that digest, or the current one."""
-        return await self._get(Canvas, "process-templates", vertical, "canvas", query=_given(digest=digest))
+        return await self._get(Canvas, "process-templates", vertical, "canvas", query=given(digest=digest))
 
     async def start(
         self,
@@ -163,71 +165,46 @@ class Penstock(PeopleClient):
         *,
         inputs: Mapping[str, Any] | None = None,
         auto_resolve: bool = True,
+        business_key: str | None = None,
+        unique: bool = False,
         wait_s: int | None = None,
         key: str | None = None,
     ) -> Run:
-        """Start a run, and wait at most `wait_s` until it rests."""
+        """Start a run, and wait at most `wait_s` until it rests.
+
+        `unique` refuses it while another run of the template with this business key has not ended.
+        """
         body = {"vertical": vertical, "inputs": dict(inputs or {}), "auto_resolve": auto_resolve}
-        return await self._post(Run, "/process-runs/", body, key=key, headers=_waiting(wait_s))
+        body |= given(business_key=business_key, unique=unique or None)
+        return await self._post(Run, "/process-runs/", body, key=key, headers=waiting(wait_s))
 
     def runs(
-        self, *, status: str | None = None, vertical: str | None = None, parked_at: str | None = None, limit: int = 50
+        self,
+        *,
+        status: str | None = None,
+        vertical: str | None = None,
+        parked_at: str | None = None,
+        business_key: str | None = None,
+        limit: int = 50,
     ) -> AsyncIterator[Run]:
         """The runs, newest first; `limit` is the size of a page."""
-        query = _given(status=status, vertical=vertical, parked_at=parked_at, limit=str(limit))
+        asked = {"status": status, "vertical": vertical, "parked_at": parked_at, "business_key": business_key}
+        query = given(**asked, limit=str(limit))
         return self._all("/process-runs/", RUNS, query)
 
     async def run(self, run_id: str) -> Run:
         return await self._get(Run, "process-runs", run_id)
 
-    async def resume(
-        self,
-        run_id: str,
-        *,
-        gate: str,
-        decision: str,
-        digest: str | None = None,
-        comment: str | None = None,
-        output: Any = None,
-        inputs: Mapping[str, Any] | None = None,
-        version: int | None = None,
-        wait_s: int | None = None,
-        key: str | None = None,
+    async def cancel(
+        self, run_id: str, *, reason: str | None = None, compensate: bool = False, key: str | None = None
     ) -> Run:
-        """Decide at a gate; with the `digest` that was shown, refused if it has changed since.
-
-        `inputs` are of those that the gate names in `missing`.
-        """
-        brought = None if inputs is None else dict(inputs)
-        body = _given(gate=gate, decision=decision, digest=digest, comment=comment, output=output, inputs=brought)
-        headers = _waiting(wait_s)
-        if version is not None:
-            headers["If-Match"] = f'"{version}"'
-        return await self._post(Run, path("process-runs", run_id, "resume"), body, key=key, headers=headers)
-
-    async def propose(
-        self,
-        run_id: str,
-        *,
-        gate: str,
-        decision: str,
-        comment: str | None = None,
-        confidence: float | None = None,
-        form: Mapping[str, Any] | None = None,
-        digest: str | None = None,
-        key: str | None = None,
-    ) -> Proposal:
-        """Say what one would decide at a gate, for the human who decides."""
-        filled = None if form is None else dict(form)
-        body = _given(gate=gate, decision=decision, comment=comment, confidence=confidence, form=filled, digest=digest)
-        return await self._post(Proposal, path("process-runs", run_id, "proposals"), body, key=key)
-
-    async def cancel(self, run_id: str, *, reason: str | None = None, key: str | None = None) -> Run:
-        return await self._post(Run, path("process-runs", run_id, "cancel"), _given(reason=reason), key=key)
+        """Cancel a run; `compensate` undoes first what it did."""
+        body = given(reason=reason, compensate=compensate or None)
+        return await self._post(Run, path("process-runs", run_id, "cancel"), body, key=key)
 
     async def retry(self, run_id: str, *, wait_s: int | None = None, key: str | None = None) -> Run:
         """Go on from the failed step."""
-        return await self._post(Run, path("process-runs", run_id, "retry"), {}, key=key, headers=_waiting(wait_s))
+        return await self._post(Run, path("process-runs", run_id, "retry"), {}, key=key, headers=waiting(wait_s))
 
     def api_keys(self) -> AsyncIterator[ApiKey]:
         return self._all("/api-keys/", API_KEYS)
@@ -237,7 +214,7 @@ class Penstock(PeopleClient):
     ) -> NewApiKey:
         """Make a key for a service or an agent; this response alone has it."""
         expires = None if expires_at is None else expires_at.isoformat()
-        body = _given(name=name, role=role, kind=kind, expires_at=expires)
+        body = given(name=name, role=role, kind=kind, expires_at=expires)
         return await self._post(NewApiKey, "/api-keys/", body, key=key)
 
     async def delete_api_key(self, key_id: str) -> None:
@@ -351,11 +328,6 @@ class Penstock(PeopleClient):
         )
 
 
-def _given(**members: Any) -> dict[str, Any]:
-    """The members that are not None."""
-    return {name: value for name, value in members.items() if value is not None}
-
-
 def _connector_body(target: Target, auth_token: str | None) -> dict[str, Any]:
     """The members of a target; of a connector that was read only those that can be written."""
     fields = {name: getattr(target, name) for name in Target.model_fields}
@@ -364,12 +336,6 @@ def _connector_body(target: Target, auth_token: str | None) -> dict[str, Any]:
 
 def _webhook_body(url: str, events: Sequence[str] | None, description: str | None) -> dict[str, Any]:
     return {"url": url, "events": None if events is None else list(events), "description": description}
-
-
-def _waiting(wait_s: int | None) -> dict[str, str]:
-    if wait_s is None:
-        return {}
-    return {"Prefer": f"wait={wait_s}" if wait_s else "respond-async"}
 
 
 async def _events(found: AsyncIterator[Event | GateChanged]) -> AsyncIterator[Event]:

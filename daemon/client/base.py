@@ -73,3 +73,14 @@ def _next_page(response: ApiResponse) -> Mapping[str, str] | None:
     """The query of the next page; not its path, which a proxy may have changed."""
     found = _NEXT.search(response.headers.get("Link", ""))
     return None if found is None else dict(parse_qsl(urlsplit(found[1]).query))
+
+
+def given(**members: Any) -> dict[str, Any]:
+    """The members that are not None."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def waiting(wait_s: int | None) -> dict[str, str]:
+    if wait_s is None:
+        return {}
+    return {"Prefer": f"wait={wait_s}" if wait_s else "respond-async"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -18,24 +18,28 @@ from daemon.client import (
     Calendar,
     Call,
     Canvas,
+    DecisionPreview,
     Delegation,
     Delivery,
     Event,
     Gate,
     GateChanged,
+    GatePreview,
     Holidays,
     Member,
+    OpenGate,
     OwnAccount,
     PlannedCall,
+    PreviewStep,
     Proposal,
     Run,
     Template,
     TemplateDetail,
     TraceEntry,
+    Verdict,
     Webhook,
 )
 from daemon.client import Group as People
-from daemon.commands.ahead import Ahead, ahead
 from daemon.commands.base import echo
 from daemon.runtime.terminal import clean
 
@@ -110,7 +114,7 @@ def trace(visits: Iterable[TraceEntry]) -> Table:
     return table
 
 
-def question(one: Run, asked: Gate, graph: Canvas) -> Group:
+def question(one: Run, asked: Gate, preview: GatePreview) -> Group:
     """Everything a decision depends on: inputs, facts, gate, and the steps after each decision."""
     return Group(
         Text("inputs", "bold"),
@@ -118,32 +122,26 @@ def question(one: Run, asked: Gate, graph: Canvas) -> Group:
         Text("facts", "bold"),
         json_text(one.facts),
         gate(asked),
-        *(_following(graph, asked, decision, every_step_waits=not one.auto_resolve) for decision in asked.decisions),
+        *(following(asked, decision) for decision in preview.decisions),
     )
 
 
-def _following(graph: Canvas, asked: Gate, decision: str, *, every_step_waits: bool) -> Text:
-    found = list(ahead(graph, asked, decision, every_step_waits=every_step_waits))
-    lines = [Text.assemble(text(decision, "bold"), " leads to"), *(_step(asked, one) for one in found)]
-    if not any(one.certain for one in found if one.node.id != asked.step_id):
-        lines.append(
-            Text("  the end of this branch, as denied" if decision == "denied" else "  what the run finds next")
-        )
+def following(asked: Gate, found: DecisionPreview) -> Text:
+    """What a decision leads to, up to the next human."""
+    lines = [Text.assemble(text(found.decision, "bold"), " leads to"), *(_step(asked, one) for one in found.steps)]
+    ends = len(found.gates) + len(found.outcomes)
+    may = Text("  " if ends == 1 else "  perhaps ")
+    lines += [may.copy().append_text(text(one)).append(", where a human decides", "yellow") for one in found.gates]
+    lines += [may.copy().append_text(text(f"the end: {one}")) for one in found.outcomes]
     return Text("\n").join(lines)
 
 
-def _step(asked: Gate, one: Ahead) -> Text:
-    node = one.node
-    line = Text("  " if one.certain else "  perhaps ")
-    if node.kind == "end":
-        return line.append_text(text(f"the end: {node.outcome}"))
-    line.append_text(text(f"{node.label} ({node.id})"))
-    if one.asks:
-        return line.append(", where a human decides", "yellow")
-    planned = next((each for each in asked.effects if each.step_id == node.id), None)
+def _step(asked: Gate, one: PreviewStep) -> Text:
+    line = Text("  " if one.certain else "  perhaps ").append_text(text(f"{one.label} ({one.step_id})"))
+    planned = next((each for each in asked.effects if each.step_id == one.step_id), None)
     if planned is not None:
         return line.append(", irreversible, ").append_text(_planned(planned))
-    return line.append_text(text("" if node.tool is None else f", {node.effect}: {node.tool}"))
+    return line.append_text(text("" if one.tool is None else f", {one.effect}: {one.tool}"))
 
 
 def planned(one: PlannedCall) -> Text:
@@ -180,9 +178,62 @@ def gate(one: Gate) -> Table:
     table.add_row("decisions", text(", ".join(one.decisions)))
     for number, made in enumerate(one.proposals):
         table.add_row("proposed" if number == 0 else "", proposal(made))
-    if one.role:
-        table.add_row("needs", text(f"the role {one.role}"))
+    for name, rule in rules(one):
+        table.add_row(name, text(rule))
+    for number, given in enumerate(one.verdicts):
+        table.add_row("decided" if number == 0 else "", verdict(given))
     table.add_row("digest", text(one.digest))
+    return table
+
+
+def rules(one: Gate) -> Iterator[tuple[str, str]]:
+    """What the policy of a gate asks for, by name."""
+    policy, then = one.policy, one.policy.on_deadline
+    yield "needs", f"the role {policy.role}" + (f", group {' or '.join(policy.groups)}" if policy.groups else "")
+    if policy.quorum > 1 or policy.denials > 1:
+        yield "people", f"{policy.quorum} to agree, {policy.denials} to deny"
+    if policy.four_eyes:
+        yield "not by", ", ".join(policy.four_eyes)
+    if policy.comment != "optional":
+        yield "comment", policy.comment
+    if policy.denial_codes:
+        yield "code", f"{policy.code} with a denial: {', '.join(policy.denial_codes)}"
+    if policy.form is not None:
+        yield "form", ", ".join(policy.form.get("x-order", policy.form.get("properties", {})))
+    if one.due_at is not None:
+        late = then if isinstance(then, str) else f"{then.escalate} may decide, too" if then is not None else ""
+        yield "due", f"{time(one.due_at)}, then {late}"
+    if one.escalation is not None:
+        yield "escalated", f"{one.escalation.to} may decide, too, since {time(one.escalation.at)}"
+    if one.blocked is not None:
+        yield "blocked", f"{one.blocked.needed} needed, and {one.blocked.eligible} may decide"
+
+
+def verdict(one: Verdict) -> Text:
+    """Who decided what, for whom, and why."""
+    whom = "" if one.on_behalf_of is None else f" for {one.on_behalf_of}"
+    why = "".join(f", {part}" for part in (one.code, one.comment) if part)
+    return text(f"{one.decision} by {one.by}{whom} at {time(one.at)}{why}")
+
+
+def open_gate(one: OpenGate) -> Group:
+    """An open gate as the caller sees it."""
+    mine = "you may decide" if one.can_decide else f"you may not decide: {one.why_not}"
+    alone = ", alone, as the only person of the company" if one.solo else ""
+    head = Text.assemble(text(one.run_id), "  ", text(one.title), f"  {mine}{alone}")
+    if one.claimed_by is not None:
+        head.append_text(text(f"  claimed by {one.claimed_by}"))
+    return Group(head, gate(one.gate))
+
+
+def open_gates(found: Iterable[OpenGate]) -> Table:
+    table = _table("run", "gate", "vertical", "key", "tier", "waits since", "due", "decided", "mine")
+    for one in found:
+        asked, due = one.gate, "" if one.due_at is None else time(one.due_at)
+        count = f"{len(one.verdicts)} of {asked.policy.quorum}"
+        mine = "yes" if one.can_decide else one.why_not
+        cells = (asked.step_id, one.vertical, one.business_key, asked.tier, time(asked.opened_at), due, count, mine)
+        _row(table, one.run_id, *cells)
     return table
 
 

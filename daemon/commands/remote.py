@@ -73,7 +73,7 @@ def answered(where: str) -> Iterator[None]:
             ) from None
         code = exit_codes.NOT_AUTHENTICATED if problem.code == "invalid_credentials" else exit_codes.REFUSED
         code = exit_codes.UNREACHABLE if problem.code == "no_problem_document" else code
-        raise error_exit(problem.detail, code) from None
+        raise error_exit(_told(problem), code) from None
     except Unreachable as error:
         raise error_exit(error, exit_codes.UNREACHABLE) from None
     except (tokens.TokensRefused, ValueError) as error:
@@ -121,3 +121,10 @@ def _quietly(ctx: typer.Context, work: Callable[[Penstock], Awaitable[list[T]]])
         return asyncio.run(asyncio.wait_for(within(), 2.0))
     except (Problem, Unreachable, tokens.TokensRefused, ValueError, TimeoutError):
         return []
+
+
+def _told(problem: Problem) -> str:
+    """The sentence of a refusal; of several findings all, a line each."""
+    found = problem.more.get("errors") or ()
+    lines = [f"{one['pointer']}: {one['detail']}" for one in found]
+    return problem.detail if len(lines) < 2 else "\n".join(("Not valid:", *lines))  # noqa: PLR2004

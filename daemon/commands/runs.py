@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 from rich.live import Live
 
-from daemon.client import Canvas, Gate, GateChanged, Penstock, Problem, Run
+from daemon.client import Gate, GateChanged, GatePreview, Penstock, Problem, Run
 from daemon.commands import display
 from daemon.commands.base import AsJson, echo, error_exit
 from daemon.commands.changes import reporting_changes
@@ -23,7 +23,7 @@ from daemon.runtime.terminal import clean
 OVER = frozenset({"completed", "failed", "cancelled"})
 runs = typer.Typer(help="Runs: read, watch, decide.", no_args_is_help=True)
 RunId = Annotated[str, typer.Argument(help="Id of the run.", autocompletion=complete_run)]
-Status = Literal["executing", "parked", "completed", "failed", "cancelled"]
+Status = Literal["executing", "waiting", "parked", "compensating", "completed", "failed", "cancelled"]
 
 
 @runs.command("ls")
@@ -31,15 +31,17 @@ def ls(
     status: Annotated[Status | None, typer.Option(help="Filter by status.")] = None,
     vertical: Annotated[str | None, typer.Option(help="Filter by template.", autocompletion=complete_vertical)] = None,
     parked_at: Annotated[str | None, typer.Option(help="Filter by the step of an open gate.")] = None,
+    business_key: Annotated[str | None, typer.Option(help="Filter by business key.")] = None,
     limit: Annotated[int, typer.Option(min=1, help="Maximum number.")] = 50,
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
 ) -> None:
     """List the runs, newest first."""
+    asked = {"status": status, "vertical": vertical, "parked_at": parked_at, "business_key": business_key}
 
     async def work(api: Penstock) -> list[Run]:
-        found = api.runs(status=status, vertical=vertical, parked_at=parked_at, limit=min(limit, 200))
+        found = api.runs(**asked, limit=min(limit, 200))
         return await taken(found, limit)
 
     found = perform(url, token, work)
@@ -66,6 +68,8 @@ def start(
     inputs: Annotated[str, typer.Option(help="Inputs as JSON; @FILE reads a file, - standard input.")] = "{}",
     example: Annotated[bool, typer.Option("--example", help="Use the template's example inputs.")] = False,
     auto: Annotated[bool, typer.Option(help="Run safe steps automatically; else every step waits at a gate.")] = True,
+    business_key: Annotated[str | None, typer.Option(help="What you know the run by, such as an order number.")] = None,
+    unique: Annotated[bool, typer.Option("--unique", help="Refuse it while another run has the key.")] = False,
     as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
@@ -75,7 +79,7 @@ def start(
 
     async def work(api: Penstock) -> Run:
         found = (await api.template(vertical)).inputs if example else given
-        return await api.start(vertical, inputs=found, auto_resolve=auto)
+        return await api.start(vertical, inputs=found, auto_resolve=auto, business_key=business_key, unique=unique)
 
     display.show_result(perform(url, token, work), display.run, as_json=as_json)
 
@@ -92,6 +96,11 @@ def resume(
     inputs: Annotated[
         str | None, typer.Option(help="Inputs missing at the gate, as JSON; @FILE reads a file, - standard input.")
     ] = None,
+    form: Annotated[
+        str | None, typer.Option(help="What the gate asks for, as JSON; @FILE reads a file, - standard input.")
+    ] = None,
+    code: Annotated[str | None, typer.Option(help="With denied: one of the gate's codes.")] = None,
+    on_behalf_of: Annotated[str | None, typer.Option(help="Member who has delegated the decision to you.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     url: Url = None,
@@ -100,7 +109,9 @@ def resume(
     """Decide at a gate: shows it and asks for confirmation; refused if it has changed since."""
     answered = None if output is None else _json("--output", output)
     brought = None if inputs is None else _inputs(inputs)
+    filled = None if form is None else _inputs(form)
     said = partial(Penstock.resume, run_id=run_id, comment=comment, output=answered, inputs=brought)
+    said = partial(said, form=filled, code=code, on_behalf_of=on_behalf_of)
 
     async def decide(api: Penstock, asked: Gate, word: str) -> Run | None:
         try:
@@ -117,20 +128,29 @@ def resume(
         now = perform(url, token, partial(decide, asked=asked, word=word))
         if now is not None:
             display.show_result(now, display.run, as_json=as_json)
+            _still_open(now, asked)
             return
         display.ask(display.text("No decision was made: the gate has changed. This is the gate now.", "bold yellow"))
+
+
+def _still_open(run: Run, asked: Gate) -> None:
+    """Say that a verdict counts though the gate is open."""
+    now = next((one for one in run.gates if (one.step_id, one.visit) == (asked.step_id, asked.visit)), None)
+    if now is not None and len(now.verdicts) > len(asked.verdicts):
+        said = f"Your decision counts. {len(now.verdicts)} of {now.policy.quorum} have decided: the gate is open."
+        display.ask(display.text(said, "bold"))
 
 
 def _show(url: str | None, token: str | None, run_id: str, named: str | None) -> Gate:
     """Show a gate with everything a decision depends on."""
 
-    async def work(api: Penstock) -> tuple[Run, Canvas]:
+    async def work(api: Penstock) -> tuple[Run, Gate, GatePreview]:
         run = await api.run(run_id)
-        return run, await api.canvas(run.vertical, digest=run.template.digest)
+        asked = _gate(run, named)
+        return run, asked, await api.preview(run_id, asked.step_id)
 
-    run, graph = perform(url, token, work)
-    asked = _gate(run, named)
-    display.ask(display.question(run, asked, graph))
+    run, asked, preview = perform(url, token, work)
+    display.ask(display.question(run, asked, preview))
     return asked
 
 
@@ -147,6 +167,7 @@ def _decision(asked: Gate, given: str | None, *, yes: bool) -> str:
 def cancel(
     run_id: RunId,
     reason: Annotated[str | None, typer.Option(help="Reason, stored with the run.")] = None,
+    compensate: Annotated[bool, typer.Option("--compensate", help="Undo first what the run has done.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     as_json: AsJson = False,
     url: Url = None,
@@ -155,7 +176,7 @@ def cancel(
     """Cancel a run."""
     if not yes and not typer.confirm(f"Cancel {run_id}?", err=True):
         raise error_exit("Nothing was cancelled.", exit_codes.REFUSED)
-    run = perform(url, token, lambda api: api.cancel(run_id, reason=reason))
+    run = perform(url, token, lambda api: api.cancel(run_id, reason=reason, compensate=compensate))
     display.show_result(run, display.run, as_json=as_json)
 
 
@@ -163,6 +184,21 @@ def cancel(
 def retry(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
     """Retry the failed step."""
     display.show_result(perform(url, token, lambda api: api.retry(run_id)), display.run, as_json=as_json)
+
+
+@runs.command("message")
+def message(
+    run_id: RunId,
+    name: Annotated[str, typer.Argument(help="Name of the message, as a step waits for it.")],
+    payload: Annotated[str | None, typer.Option(help="Content as JSON; @FILE reads a file, - standard input.")] = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Deliver a message to a run; one that comes early is kept."""
+    content = None if payload is None else _json("--payload", payload)
+    run = perform(url, token, lambda api: api.deliver(run_id, name, content))
+    display.show_result(run, display.run, as_json=as_json)
 
 
 @runs.command("receipt")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from daemon.client import Penstock, Run
+from daemon.client import Penstock
 
 M = TypeVar("M", bound=BaseModel)
 Json = dict[str, Any]
@@ -23,10 +23,14 @@ async def get_canvas(api: Penstock, vertical: str) -> Json:
     return _json(await api.canvas(vertical))
 
 
-async def list_gates(api: Penstock, vertical: str | None, limit: int) -> Json:
-    """The runs that wait at a gate, newest first."""
-    found = api.runs(status="parked", vertical=vertical, limit=min(limit, LISTED_MAX))
-    return {"gates": [_waiting(run) for run in await _first(found, limit)]}
+async def list_gates(api: Penstock, vertical: str | None, q: str | None, limit: int) -> Json:
+    """The open gates with their policies, most urgent first."""
+    found = api.gates(vertical=vertical, q=q, limit=min(limit, LISTED_MAX))
+    return {"gates": await _some(found, limit)}
+
+
+async def preview_gate(api: Penstock, run_id: str, step_id: str) -> Json:
+    return _json(await api.preview(run_id, step_id))
 
 
 async def get_run(api: Penstock, run_id: str) -> Json:
@@ -43,12 +47,6 @@ async def start_run(api: Penstock, vertical: str, inputs: Json, key: str | None)
 
 async def propose(api: Penstock, run_id: str, proposal: Json, key: str | None) -> Json:
     return _json(await api.propose(run_id, **proposal, key=key))
-
-
-def _waiting(run: Run) -> Json:
-    shown = _json(run)
-    names = ("vertical", "status", "parked_at", "parked_gates", "gate", "created_by", "created_at", "updated_at")
-    return {"run_id": run.id, **{name: shown[name] for name in names}}
 
 
 async def _some(found: AsyncIterator[M], limit: int) -> list[Json]:

@@ -22,7 +22,16 @@ from tests.web.operators import Operator
 from tests.web.support import House, Person
 
 GUIDE = Path("docs/agents.md").absolute()
-TOOLS = {"list_templates", "get_canvas", "list_gates", "get_run", "get_run_events", "start_run", "propose"}
+TOOLS = {
+    "list_templates",
+    "get_canvas",
+    "list_gates",
+    "preview_gate",
+    "get_run",
+    "get_run_events",
+    "start_run",
+    "propose",
+}
 AGENT = {"name": "triage agent", "role": "member", "kind": "agent"}
 
 
@@ -86,6 +95,9 @@ async def test_an_agent_over_stdio_reads_the_inbox_and_starts_runs(house: House,
         assert (run["status"], run["created_by"]) == ("parked", "triage agent")
         waiting = (await said(agent, "list_gates"))["gates"]
         assert [(one["run_id"], one["gate"]["step_id"]) for one in waiting] == [(run["id"], "signoff")]
+        assert (waiting[0]["can_decide"], waiting[0]["why_not"]) == (False, "machine")
+        found = (await said(agent, "preview_gate", run_id=run["id"], step_id="signoff"))["decisions"]
+        assert [one["decision"] for one in found] == ["approved", "denied"]
         assert (await said(agent, "get_run", run_id=run["id"]))["id"] == run["id"]
         events = (await said(agent, "get_run_events", run_id=run["id"]))["events"]
         assert events[0]["type"] == "run_started"

@@ -1,0 +1,120 @@
+"""The API of gates: the inbox, previews, claims, verdicts, and messages, as methods."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from daemon.client.base import BaseClient, given, waiting
+from daemon.client.transport import ApiRequest, path
+from daemon.contract.gates import GatePreview, OpenGate, VerdictResults
+from daemon.contract.runs import Proposal, Run
+
+GATES = TypeAdapter(list[OpenGate])
+
+
+class GatesClient(BaseClient):
+    """The gates of a company's runs."""
+
+    def gates(
+        self,
+        *,
+        mine: bool | None = None,
+        vertical: str | None = None,
+        tier: str | None = None,
+        due_before: datetime | None = None,
+        q: str | None = None,
+        limit: int = 50,
+    ) -> AsyncIterator[OpenGate]:
+        """The open gates, most urgent first; `mine` are those that the caller may decide on."""
+        asked = {"mine": None if mine is None else str(mine).lower(), "vertical": vertical, "tier": tier, "q": q}
+        due = None if due_before is None else due_before.isoformat()
+        return self._all("/gates/", GATES, given(**asked, due_before=due, limit=str(limit)))
+
+    async def gate(self, run_id: str, step_id: str) -> OpenGate:
+        """An open gate, and whether the caller may decide."""
+        return await self._get(OpenGate, "process-runs", run_id, "gates", step_id)
+
+    async def preview(self, run_id: str, step_id: str) -> GatePreview:
+        """What each decision leads to up to the next human; nothing is called."""
+        return await self._get(GatePreview, "process-runs", run_id, "gates", step_id, "preview")
+
+    async def claim(self, run_id: str, step_id: str, *, key: str | None = None) -> OpenGate:
+        """Say that one looks at a gate; it binds nobody."""
+        return await self._post(OpenGate, path("process-runs", run_id, "gates", step_id, "claim"), {}, key=key)
+
+    async def release(self, run_id: str, step_id: str) -> OpenGate:
+        """End the claim of a gate, whoever made it."""
+        request = ApiRequest("DELETE", path("process-runs", run_id, "gates", step_id, "claim"))
+        return (await self._transport.send(request)).read(OpenGate)
+
+    async def resume(
+        self,
+        run_id: str,
+        *,
+        gate: str,
+        decision: str,
+        digest: str | None = None,
+        comment: str | None = None,
+        output: Any = None,
+        inputs: Mapping[str, Any] | None = None,
+        form: Mapping[str, Any] | None = None,
+        code: str | None = None,
+        on_behalf_of: str | None = None,
+        version: int | None = None,
+        wait_s: int | None = None,
+        key: str | None = None,
+    ) -> Run:
+        """Decide at a gate; with the `digest` that was shown, refused if it has changed since.
+
+        `inputs` are of those that the gate names in `missing`; `form` and `code` are what its
+        policy asks for; `on_behalf_of` is the member who has delegated the decision. While more
+        verdicts are needed, the gate stays open with this one among its `verdicts`.
+        """
+        body = given(gate=gate, decision=decision, digest=digest, comment=comment, output=output)
+        body |= given(inputs=_dict(inputs), form=_dict(form), code=code, on_behalf_of=on_behalf_of)
+        headers = waiting(wait_s)
+        if version is not None:
+            headers["If-Match"] = f'"{version}"'
+        return await self._post(Run, path("process-runs", run_id, "resume"), body, key=key, headers=headers)
+
+    async def propose(
+        self,
+        run_id: str,
+        *,
+        gate: str,
+        decision: str,
+        comment: str | None = None,
+        confidence: float | None = None,
+        form: Mapping[str, Any] | None = None,
+        digest: str | None = None,
+        key: str | None = None,
+    ) -> Proposal:
+        """Say what one would decide at a gate, for the human who decides."""
+        body = given(
+            gate=gate, decision=decision, comment=comment, confidence=confidence, form=_dict(form), digest=digest
+        )
+        return await self._post(Proposal, path("process-runs", run_id, "proposals"), body, key=key)
+
+    async def withdraw(self, run_id: str, step_id: str) -> Run:
+        """Take one's own verdict back while the quorum is open."""
+        address = path("process-runs", run_id, "gates", step_id, "verdict")
+        return (await self._transport.send(ApiRequest("DELETE", address, repeatable=False))).read(Run)
+
+    async def give_verdicts(self, verdicts: Sequence[Mapping[str, Any]], *, key: str | None = None) -> VerdictResults:
+        """Decide at up to 100 gates: each verdict names `run_id` and `digest`, and counts alone."""
+        return await self._post(
+            VerdictResults, "/gates/verdicts", {"verdicts": [dict(one) for one in verdicts]}, key=key
+        )
+
+    async def deliver(self, run_id: str, name: str, payload: Any = None, *, key: str | None = None) -> Run:
+        """Deliver a message; a step that waits for this name takes it, else it is kept."""
+        body = {"name": name, **({} if payload is None else {"payload": payload})}
+        return await self._post(Run, path("process-runs", run_id, "messages"), body, key=key)
+
+
+def _dict(values: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    return None if values is None else dict(values)
