@@ -37,6 +37,7 @@ from daemon.client import (
     TemplateDetail,
     TraceEntry,
     Verdict,
+    VerdictReceipt,
     Webhook,
 )
 from daemon.client import Group as People
@@ -214,6 +215,17 @@ def verdict(one: Verdict) -> Text:
     whom = "" if one.on_behalf_of is None else f" for {one.on_behalf_of}"
     why = "".join(f", {part}" for part in (one.code, one.comment) if part)
     return text(f"{one.decision} by {one.by}{whom} at {time(one.at)}{why}")
+
+
+def receipt(one: VerdictReceipt) -> Table:
+    """What the history says of a verdict."""
+    table = _table("receipt", one.verdict_id)
+    whom = "" if one.on_behalf_of is None else f" for {one.on_behalf_of}"
+    _row(table, "decided", f"{one.decision} by {one.by} ({one.by_kind}){whom}")
+    _row(table, "at", time(one.at))
+    _row(table, "gate", f"{one.gate}, visit {one.visit}, digest {one.digest}")
+    _row(table, "event", f"{one.seq}, hash {one.hash}")
+    return table
 
 
 def open_gate(one: OpenGate) -> Group:

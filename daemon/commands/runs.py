@@ -205,12 +205,13 @@ def message(
 def receipt(
     run_id: RunId,
     verdict_id: Annotated[str, typer.Argument(help="Id of a verdict, as the run shows it.")],
+    as_json: AsJson = False,
     url: Url = None,
     token: Token = None,
 ) -> None:
-    """Print the receipt of a verdict as JSON, for `penstock verify --receipt`."""
+    """Show the receipt of a verdict; with --json for `penstock verify --receipt`."""
     found = perform(url, token, lambda api: api.verdict_receipt(run_id, verdict_id))
-    echo(found.model_dump_json(by_alias=True, indent=2))
+    display.show_result(found, display.receipt, as_json=as_json)
 
 
 def _gate(run: Run, named: str | None) -> Gate:

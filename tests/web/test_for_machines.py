@@ -20,7 +20,7 @@ from daemon.cli import app
 from daemon.runtime.clock import utc_now
 from tests.postgres import Server
 from tests.web.operators import Operator
-from tests.web.people import colleague, company, invited
+from tests.web.people import colleague, company, invited, member_id
 from tests.web.support import PASSWORD, FarSide, Person
 
 GRACE = "grace@grace.test"
@@ -42,6 +42,8 @@ class World:
     parked: str
     over: str
     failed: str
+    signed: str
+    verdict: str
     webhook: str
     delivery: str
     key: str
@@ -74,6 +76,11 @@ COMMANDS: dict[str, Words] = {
     "delegations ls": lambda _: (),
     "delegations rm": lambda _: (NONE,),
     "doctor": lambda it: it.data,
+    "gates claim": lambda it: (it.parked,),
+    "gates ls": lambda _: (),
+    "gates release": lambda it: (it.parked,),
+    "gates show": lambda it: (it.parked,),
+    "gates withdraw": lambda it: (it.signed,),
     "groups ls": lambda _: (),
     "groups put": lambda _: ("physicians",),
     "groups rm": lambda _: ("nurses", "--yes"),
@@ -89,6 +96,8 @@ COMMANDS: dict[str, Words] = {
     "restore": lambda it: (it.backup, "--replace", *it.data),
     "runs cancel": lambda it: (it.parked, "--yes"),
     "runs ls": lambda _: (),
+    "runs message": lambda it: (it.parked, "note"),
+    "runs receipt": lambda it: (it.signed, it.verdict),
     "runs resume": lambda it: (it.parked, "approved", "--yes"),
     "runs retry": lambda it: (it.failed,),
     "runs show": lambda it: (it.parked,),
@@ -127,14 +136,21 @@ async def world(operator: Operator, ann: Person, eve: Person, far: FarSide, tmp_
     await ann.connect("answers", far.url)
     failed, parked = await ann.start("quick"), await ann.start("line", {"amount": 1})
     await invited(ann, GRACE)
-    await colleague(ann, "kim")
+    kim = await colleague(ann, "kim")
+    await ann.send("PUT", f"{company(ann)}/groups/finance", {"members": [await member_id(ann)]})
+    signed = (await kim.start("signatures"))["id"]
+    form = {"units": 1, "reason": "ordered"}
+    first = await ann.post(f"/process-runs/{signed}/resume", {"gate": "sign", "decision": "approved", "form": form})
+    verdict = first.json["gate"]["verdicts"][0]["verdict_id"]
     invitation = (await invited(eve, ann.email))["invitation"]["token"]
     await ann.send("PUT", f"{company(ann)}/groups/nurses", {"members": []})
     key = (await ann.post("/api-keys/", {"name": "intake", "role": "member", "kind": "agent"})).json["id"]
     folder, backup = tmp_path / "stopped", tmp_path / "kept.db"
     shutil.copytree(blank, folder)
     assert (await operator.says("backup", backup, "--data-dir", folder)).exit_code == 0
-    return World(parked["id"], over["id"], failed["id"], hook, delivery, key, invitation, folder, backup)
+    return World(
+        parked["id"], over["id"], failed["id"], signed, verdict, hook, delivery, key, invitation, folder, backup
+    )
 
 
 def leaves(command: Any, path: str = "") -> Iterator[str]:

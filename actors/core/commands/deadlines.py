@@ -66,6 +66,8 @@ def _gate(turn: Turn, visit: Visit) -> None:
         if gate.escalated is None:
             then = None if outcome.again is None else duration(outcome.again).after(turn.at, turn.company.calendar)
             turn.emit(GateEscalated(**about, to=outcome.escalate, due_at=then or UNSET))
+            if gate.policy.asks_people:
+                review(turn, turn.run.at(visit.step_id) or visit)
             return
         outcome = outcome.then
     if outcome is not None and outcome in gate.decisions:
