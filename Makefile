@@ -17,7 +17,7 @@ PURE_TESTS := tests/core tests/property tests/golden
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup linear tamper attack wheel sbom audit prefix docs reference openapi schemathesis lock clean
+.PHONY: help install run demo test test-ui test-postgres coverage check house ui ui-check screenshots load bench crash cluster demotion preview throughput effects sim power startup linear deadlines timers tamper attack wheel sbom audit prefix docs reference openapi schemathesis lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -74,6 +74,12 @@ power: .venv/developed ## cut the power at so many places, and look at what a di
 
 linear: .venv/developed ## concurrent verdicts with kills in between, checked for linearizability: GATES= CALLERS=
 	@$(BIN)/python -m tests.linear $(if $(GATES),--gates $(GATES)) $(if $(CALLERS),--callers $(CALLERS))
+
+deadlines: .venv/developed ## verdicts at the deadlines of so many gates, while the clock jumps and the service is killed: GATES=10000
+	@$(BIN)/python -m tests.timers --gates $(or $(GATES),10000)
+
+timers: .venv/developed ## so many timers that are due within one minute: COUNT=100000
+	@$(BIN)/python -m tests.timers $(if $(COUNT),--count $(COUNT))
 
 cluster: .venv/developed ## three daemons on one PostgreSQL, faults in turn, then 30 verdicts at each of GATES=5000: SECONDS=60 PROCESSES=1
 	@$(BIN)/python -m tests.cluster --seconds $(SECONDS) $(if $(GATES),--gates $(GATES)) $(if $(PROCESSES),--processes)

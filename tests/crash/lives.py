@@ -72,9 +72,10 @@ class Lifecycle:
         self.pid = process.pid
 
     @classmethod
-    async def start(cls, folder: Path, port: int, ending: Ending = KILL) -> Lifecycle:
+    async def start(cls, folder: Path, port: int, ending: Ending = KILL, **settings: object) -> Lifecycle:
         """Start the service; it may not be ready yet."""
-        env = {**environment(folder, log_level="error", run_idle_s="0.3"), **ending.settings}
+        own = {"log_level": "error", "run_idle_s": "0.3", **{name: str(value) for name, value in settings.items()}}
+        env = {**environment(folder, **own), **ending.settings}
         with (folder / "service.log").open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
                 *(*ending.command, "--port", str(port)), stdout=asyncio.subprocess.PIPE, stderr=errors, env=env
