@@ -75,8 +75,8 @@ power: .venv/developed ## cut the power at so many places, and look at what a di
 linear: .venv/developed ## concurrent verdicts with kills in between, checked for linearizability: GATES= CALLERS=
 	@$(BIN)/python -m tests.linear $(if $(GATES),--gates $(GATES)) $(if $(CALLERS),--callers $(CALLERS))
 
-deadlines: .venv/developed ## verdicts at the deadlines of so many gates, while the clock jumps and the service is killed: GATES=10000
-	@$(BIN)/python -m tests.timers --gates $(or $(GATES),10000)
+deadlines: .venv/developed ## verdicts at the deadlines of so many gates, while the clock jumps and daemons are killed: GATES=10000 DAEMONS=1
+	@$(BIN)/python -m tests.timers --gates $(or $(GATES),10000) $(if $(DAEMONS),--daemons $(DAEMONS))
 
 timers: .venv/developed ## so many timers that are due within one minute: COUNT=100000
 	@$(BIN)/python -m tests.timers $(if $(COUNT),--count $(COUNT))

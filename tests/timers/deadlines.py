@@ -5,6 +5,7 @@ one outcome, the same wherever it is told.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import random
 import sys
@@ -18,8 +19,8 @@ from typing import Any
 
 from aiohttp import ClientSession, web
 
-from daemon.audit.signer import read_public
 from daemon.verification.exports import verify_export
+from tests.cluster.daemons import KEYS, make_keys
 from tests.crash.lives import Lifecycle, free_port
 from tests.crash.provoke import registered
 from tests.crash.service import environment, write_templates
@@ -30,6 +31,7 @@ from tests.timers.jumping import MovedClock
 DEADLINE_S = 2.0
 AROUND_S = 0.05
 HOUR_S = 3_600.0
+LEASE_S = "3"
 CALLERS = 192
 PAUSE_S = 0.02
 SETTLE_S = 120.0
@@ -84,49 +86,58 @@ class Outcome:
 
 @dataclass
 class Race:
-    """One performance in a folder: so many gates, jumps and kills in turn."""
+    """One performance in a folder: so many gates, jumps and kills in turn.
+
+    Daemons that share a PostgreSQL are named by its `database_url`.
+    """
 
     folder: Path
     gates: int
     turns: int
+    daemons: int = 1
+    database_url: str | None = None
     outcome: Outcome = field(default_factory=Outcome)
     told: dict[str, list[tuple[str, Answer | None]]] = field(default_factory=dict)
     started: int = 0
+    lives: list[Lifecycle] = field(default_factory=list)
 
     async def perform(self) -> Outcome:
         """Race at every gate, then let the clock run out, and compare."""
         write_templates(self.folder / "templates", {"race": RACE})
-        self.clock, self.port = MovedClock(self.folder / "clock", -HOUR_S), free_port()
+        self.clock, self.ports = MovedClock(self.folder / "clock", -HOUR_S), [free_port() for _ in range(self.daemons)]
         began = time.monotonic()
+        if self.database_url is not None:
+            make_keys(self.folder)
         async with Receiver() as receiver:
-            self.life = await self._up()
             try:
-                self.token = await registered(self.port, "ada@example.test")
+                for number in range(self.daemons):
+                    self.lives.append(await self._up(number))
+                self.token = await registered(self.ports[0], "ada@example.test")
                 events = [*CLOSING, "run_ended"]
-                await Wire(self.port, self.token).ask("POST", "/webhooks/", {"url": receiver.url, "events": events})
+                await self._client().ask("POST", "/webhooks/", {"url": receiver.url, "events": events})
                 await asyncio.gather(self._disturb(), *(self._call(number) for number in range(CALLERS)))
                 self._jump(HOUR_S if self.outcome.jumps % 2 == 0 else 2 * HOUR_S)
                 await self._settled(receiver)
                 await self._compare(receiver)
             finally:
-                await self.life.kill()
+                for life in self.lives:
+                    await life.kill()
         self.outcome.took_s = time.monotonic() - began
         return self.outcome
 
-    async def _up(self) -> Lifecycle:
-        command = (
-            sys.executable,
-            "-m",
-            "tests.timers.jumping",
-            str(self.clock.file),
-            "serve",
-            "--port",
-            str(self.port),
-        )
-        env = environment(self.folder, log_level="error", run_idle_s="0.3")
-        with (self.folder / "service.log").open("ab") as errors:
+    def _client(self, number: int = 0) -> Wire:
+        return Wire(self.ports[number % self.daemons], self.token)
+
+    async def _up(self, number: int) -> Lifecycle:
+        port = str(self.ports[number])
+        command = (sys.executable, "-m", "tests.timers.jumping", str(self.clock.file), "serve", "--port", port)
+        settings = {"log_level": "error", "run_idle_s": "0.3", "data_dir": str(self.folder / f"data-{number}")}
+        if self.database_url is not None:
+            settings |= {"database_url": self.database_url, "lease_s": LEASE_S}
+            settings |= {f"{name}_file": str(self.folder / "keys" / file) for name, file in KEYS.items()}
+        with (self.folder / f"service-{number}.log").open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
-                *command, stdout=asyncio.subprocess.PIPE, stderr=errors, env=env
+                *command, stdout=asyncio.subprocess.PIPE, stderr=errors, env=environment(self.folder, **settings)
             )
         life = Lifecycle(process)
         if not await life.ready():
@@ -143,9 +154,10 @@ class Race:
             await self.reached(self.gates * turn // (self.turns + 1))
             self._jump(HOUR_S if turn % 2 else -HOUR_S)
             if turn % 2 == 0:
-                await self.life.kill()
+                number = self.outcome.kills % self.daemons
+                await self.lives[number].kill()
                 self.outcome.kills += 1
-                self.life = await self._up()
+                self.lives[number] = await self._up(number)
 
     async def reached(self, count: int) -> None:
         """Wait until so many gates were opened."""
@@ -155,7 +167,7 @@ class Race:
     async def _call(self, number: int) -> None:
         """Open gate after gate, and give two verdicts at each at about its deadline."""
         chance = random.Random(number)
-        wires = [Wire(self.port, self.token) for _ in OUTCOMES]
+        wires = [self._client(number + one) for one in range(len(OUTCOMES))]
         while self.started < self.gates:
             self.started += 1
             answer = await self._asked(wires[0], "/process-runs/", {"vertical": "race"})
@@ -195,7 +207,7 @@ class Race:
 
     async def _settled(self, receiver: Receiver) -> None:
         """Wait until every run has ended and every webhook was delivered."""
-        client, until = Wire(self.port, self.token), time.monotonic() + SETTLE_S
+        client, until = self._client(), time.monotonic() + SETTLE_S
         while time.monotonic() < until:
             parked = (await client.ask("GET", "/process-runs/?status=parked&limit=1")).json
             if not parked and all(
@@ -207,7 +219,7 @@ class Race:
         self.outcome.faults.append(f"not settled after {SETTLE_S:.0f} s: {short} runs lack a webhook")
 
     async def _compare(self, receiver: Receiver) -> None:
-        client = Wire(self.port, self.token)
+        client = self._client()
         histories = await self._histories()
         for run_id, answers in self.told.items():
             run = (await client.ask("GET", f"/process-runs/{run_id}")).json
@@ -221,11 +233,12 @@ class Race:
         """The events of the export by run, once it has been verified."""
         headers = {"Authorization": f"Bearer {self.token}"}
         async with (
-            ClientSession(f"http://127.0.0.1:{self.port}", headers=headers) as session,
+            ClientSession(f"http://127.0.0.1:{self.ports[0]}", headers=headers) as session,
             session.get("/audit/export") as answer,
         ):
             lines = (await answer.read()).splitlines(keepends=True)
-        keys = read_public(self.folder / "data" / "audit.pub")
+        shown = (await self._client().ask("GET", "/audit/keys")).json
+        keys = {name: base64.b64decode(key) for name, key in shown.items()}
         self.outcome.faults += [f"evidence: {one}" for one in verify_export(lines, keys)]
         found: dict[str, list[dict[str, Any]]] = {}
         for one in map(json.loads, lines):
