@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Page, expect
@@ -87,14 +88,40 @@ def test_a_form_says_all_that_is_wrong_at_once_in_its_own_order(
     page = windows(service.url).enter(bob).gate(run)
     page.get_by_role("radio", name="Approve").check()
     fields = page.get_by_role("group", name="Form").get_by_role("textbox")
-    expect(fields).to_have_count(2)
-    expect(fields.nth(0)).to_have_accessible_name("Units")
+    names = ("Units", "Account", "Payee: Name", "Payee: Since", "Tags")
+    expect(fields).to_have_count(len(names))
+    for place, name in enumerate(names):
+        expect(fields.nth(place)).to_have_accessible_name(re.compile(f"^{name}"))
     sign(page, "many", "A")
     expect(page.get_by_label("Units")).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_label("Account")).to_have_attribute("aria-invalid", "true")
     expect(page.get_by_label("Units")).to_be_focused()
+    page.get_by_label("Payee: Name").fill("Grace")
+    page.get_by_label("Payee: Since").fill("2026-03-02")
+    page.get_by_label("Tags").fill("spring\nsecond rate")
     sign(page)
     expect(page.get_by_role("region", name="Decisions so far")).to_contain_text("1 of 2 approvals so far.")
+    (verdict,) = company.run(run)["gate"]["verdicts"]
+    assert verdict["form"] == {
+        "units": 3,
+        "account": "AT61",
+        "payee": {"name": "Grace", "since": "2026-03-02"},
+        "tags": ["spring", "second rate"],
+    }
+
+
+def test_who_decided_first_of_two_never_reads_that_it_was_decided_by_others(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    bob, cyd = finance(company, "Bob", "Cyd")
+    run = company.start("payment")
+    for one in (bob, cyd):
+        one.resume(run, "signatures", form={"units": 3, "account": "AT61"})
+    page = windows(service.url).enter(bob).gate(run, "signatures")
+    expect(page.get_by_role("heading", name="You decided this")).to_be_visible()
+    expect(page.get_by_text("Your decision counted before.")).to_be_visible()
+    page = windows(service.url).enter(company).gate(run, "signatures")
+    expect(page.get_by_role("heading", name="Already decided")).to_be_visible()
 
 
 def test_a_denial_says_why_by_code_and_comment(windows: Windows, service: Service, company: Company) -> None:

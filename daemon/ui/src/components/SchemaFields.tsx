@@ -1,10 +1,11 @@
 /** Form fields for the properties of a JSON Schema. */
 
+import type { ReactNode } from "react";
 import { prettyPrint } from "../api/json";
 import type { JsonSchema } from "../api/jsonSchema";
 import { humanize } from "../text/labels";
 import { Field } from "./Field";
-import { fieldKind, type FieldTexts } from "./schemaValues";
+import { fieldKind, type FieldTexts, isListOfTexts } from "./schemaValues";
 import { Label, plainText } from "./Text";
 
 /** The properties in the schema's order where it says one, else required ones first. */
@@ -61,9 +62,8 @@ export function SchemaFields({
             value={texts[name] ?? ""}
             onChange={(text) => onChange({ ...texts, [name]: text })}
             required={schema.required?.includes(name) ?? false}
-            {...(property.description === undefined
-              ? {}
-              : { hint: <Label text={property.description} maxLength={300} /> })}
+            {...hint(property)}
+            {...(property.format === "date" ? { type: "date" } : {})}
             error={errorAt(errors, `${at}/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`)}
             {...(kind === "number" ? { inputMode: "decimal" as const } : {})}
             {...(kind === "json" ? { rows: 4 } : {})}
@@ -73,6 +73,12 @@ export function SchemaFields({
       })}
     </>
   );
+}
+
+function hint(property: JsonSchema): { hint?: ReactNode } {
+  if (property.description !== undefined)
+    return { hint: <Label text={property.description} maxLength={300} /> };
+  return isListOfTexts(property) ? { hint: "One per line" } : {};
 }
 
 /** What is wrong with a value, or with something inside it. */

@@ -94,12 +94,19 @@ function parseText(schema: JsonSchema, text: string): unknown {
     case "number":
       return parseNumber(text);
     case "json":
-      return parseJson(text);
+      return isListOfTexts(schema) && !text.trim().startsWith("[")
+        ? text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]))
+        : parseJson(text);
     default:
       return typesOf(schema).includes("array") && text.trim().startsWith("[")
         ? (parseJson(text) ?? text)
         : text;
   }
+}
+
+/** Whether a value is a list of texts, which is entered one per line. */
+export function isListOfTexts(schema: JsonSchema): boolean {
+  return fieldKind(schema) === "json" && schema.items?.type === "string";
 }
 
 function parseJson(text: string): unknown {

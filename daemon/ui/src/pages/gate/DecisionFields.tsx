@@ -1,11 +1,13 @@
 /** The fields of a decision: for whom, tool output, missing inputs, form, code and comment. */
 
+import { useMemo } from "react";
 import type { Gate } from "../../api/types";
 import { Field } from "../../components/Field";
 import { SchemaFields } from "../../components/SchemaFields";
 import { useMembers, useNames } from "../../state/members";
 import { humanize } from "../../text/labels";
 import { type DecisionTexts, formSchema, needsComment, takesCode } from "./decisionBody";
+import { formFields } from "./formFields";
 import { acceptsInputs, type MissingInputs } from "./missingInputs";
 import { ToolOutputField } from "./ToolOutputField";
 import type { Standing } from "./useStanding";
@@ -26,7 +28,8 @@ interface Props {
 export function DecisionFields(props: Props) {
   const { gate, decision, missing, texts, onChange, errors, disabled } = props;
   const set = (part: Partial<DecisionTexts>) => onChange({ ...texts, ...part });
-  const form = formSchema(gate, decision);
+  const asked = formSchema(gate, decision);
+  const form = useMemo(() => (asked === null ? null : formFields(asked)), [asked]);
   return (
     <>
       <GiverField {...props} />
@@ -57,10 +60,10 @@ export function DecisionFields(props: Props) {
           <legend>Form</legend>
           <p className="muted small">Later steps use what you enter here.</p>
           <SchemaFields
-            schema={form}
+            schema={form.schema}
             texts={texts.form}
             onChange={(next) => set({ form: next })}
-            errors={errors}
+            errors={form.fieldErrors(errors)}
             at="/form"
           />
         </fieldset>

@@ -1,9 +1,10 @@
 /** The result of a decision: running calls, their outcome, and links to what is next. */
 
 import { useEffect, useMemo } from "react";
+import { getAll } from "../../api/client";
 import { useConnectionState } from "../../api/eventStream";
 import { getRunCanvas } from "../../api/resources";
-import type { Gate, Run, TraceEntry } from "../../api/types";
+import type { Gate, Run, RunEvent, TraceEntry } from "../../api/types";
 import { StatusBadge } from "../../components/Badges";
 import { CallDetail } from "../../components/CallDetail";
 import { Note } from "../../components/Feedback";
@@ -27,6 +28,7 @@ export interface SentDecision {
 }
 
 const POLL_MS = 3_000;
+const EVENTS_MAX = 2_000;
 
 /** The trace entry that a sent decision has closed, if the run shows it. */
 export function visitDecided(
@@ -107,6 +109,7 @@ export function GateClosed({
     .at(-1);
   const verdict = closed?.verdict ?? null;
   const { user } = useAccount();
+  const own = useOwnVerdict(run, step, closed?.visit ?? null);
   const decidedByUser = verdict?.by === user.email;
   return (
     <section className="result" role="status">
@@ -117,7 +120,7 @@ export function GateClosed({
         title={
           verdict === null
             ? "No decision is pending here"
-            : decidedByUser
+            : decidedByUser || own !== undefined
               ? "You decided this"
               : "Already decided"
         }
@@ -139,7 +142,12 @@ export function GateClosed({
               <Text text={verdict.comment} />
             </blockquote>
           )}
-          {!decidedByUser && <p>A decision counts once. No action is needed.</p>}
+          {!decidedByUser && (
+            <p>
+              {own === undefined ? "A decision counts once." : "Your decision counted before."} No
+              action is needed.
+            </p>
+          )}
         </>
       )}
       <DecisionProgress run={run} step={step} visit={closed?.visit ?? null} reload={reload} />
@@ -148,6 +156,20 @@ export function GateClosed({
       </div>
     </section>
   );
+}
+
+/** A verdict of the reader's own that counted when the gate closed. */
+function useOwnVerdict(run: Run, step: string, visit: number | null): RunEvent | undefined {
+  const { user } = useAccount();
+  const { value } = useLoad(`verdicts of ${run.id} ${run.version}`, () =>
+    getAll<RunEvent>(`/process-runs/${run.id}/events?limit=200`, EVENTS_MAX),
+  );
+  return (value ?? [])
+    .filter((event) => event.step_id === step && event.visit === visit)
+    .filter(({ type, by, giver }) => (type === "verdict_withdrawn" ? giver : by) === user.email)
+    .filter(({ type }) => type === "verdict_given" || type === "verdict_withdrawn")
+    .slice(-1)
+    .find(({ type }) => type === "verdict_given");
 }
 
 /** What runs because of a decision, and its outcome. */

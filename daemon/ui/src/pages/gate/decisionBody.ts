@@ -2,7 +2,8 @@
 
 import type { JsonSchema } from "../../api/jsonSchema";
 import type { Gate, Values } from "../../api/types";
-import { type FieldTexts, formValues } from "../../components/schemaValues";
+import type { FieldTexts } from "../../components/schemaValues";
+import { formFields } from "./formFields";
 import { acceptsInputs, type MissingInputs } from "./missingInputs";
 import { parseToolOutput } from "./toolOutput";
 
@@ -44,7 +45,7 @@ export function decisionBody(
   if (texts.comment.trim() !== "") body["comment"] = texts.comment;
   if (takesCode(gate, decision) && texts.code !== "") body["code"] = texts.code;
   const form = formSchema(gate, decision);
-  if (form !== null) body["form"] = formValues(form, texts.form);
+  if (form !== null) body["form"] = formFields(form).collect(texts.form);
   if (decision === "done") {
     const { value, error } = parseToolOutput(texts.output);
     if (error !== undefined) errors.set("/output", error);
