@@ -22,7 +22,7 @@ class GatesClient(BaseClient):
     def gates(
         self,
         *,
-        mine: bool | None = None,
+        mine: bool = False,
         vertical: str | None = None,
         tier: str | None = None,
         due_before: datetime | None = None,
@@ -30,7 +30,7 @@ class GatesClient(BaseClient):
         limit: int = 50,
     ) -> AsyncIterator[OpenGate]:
         """The open gates, most urgent first; `mine` are those that the caller may decide on."""
-        asked = {"mine": None if mine is None else str(mine).lower(), "vertical": vertical, "tier": tier, "q": q}
+        asked = {"mine": "true" if mine else None, "vertical": vertical, "tier": tier, "q": q}
         due = None if due_before is None else due_before.isoformat()
         return self._all("/gates/", GATES, given(**asked, due_before=due, limit=str(limit)))
 

@@ -21,7 +21,7 @@ gates = typer.Typer(help="Open gates: what waits for whom, until when.", no_args
 
 @gates.command("ls")
 def ls(
-    mine: Annotated[bool | None, typer.Option(help="Only those at which you may decide, or may not.")] = None,
+    mine: Annotated[bool, typer.Option("--mine", help="Only those at which you may decide.")] = False,
     vertical: Annotated[str | None, typer.Option(help="Filter by template.", autocompletion=complete_vertical)] = None,
     tier: Annotated[Tier | None, typer.Option(help="Filter by tier.")] = None,
     due_before: Annotated[datetime | None, typer.Option(help="Filter by deadline, in local time.")] = None,

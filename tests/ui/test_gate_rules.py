@@ -80,6 +80,17 @@ def test_who_may_not_decide_reads_why_before_trying(windows: Windows, service: S
     expect(rules).to_contain_text("it needs 2, and 1 may decide")
 
 
+def test_the_inbox_holds_what_the_reader_may_decide_on(window: Window, company: Company) -> None:
+    bob, _ = finance(company, "Bob", "Cyd")
+    company.start("payment")
+    page = window.open()
+    expect(page.get_by_text("No gate waits for your decision; 1 decision waits for others")).to_be_visible()
+    expect(page.locator(".row")).to_have_count(0)
+    bob.start("prior-auth")
+    expect(page.locator(".row")).to_have_count(1)
+    expect(page.locator(".row")).to_contain_text(re.compile("Due in [67] d"))
+
+
 def test_a_form_says_all_that_is_wrong_at_once_in_its_own_order(
     windows: Windows, service: Service, company: Company
 ) -> None:

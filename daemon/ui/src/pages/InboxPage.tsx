@@ -12,6 +12,7 @@ import { Label } from "../components/Text";
 import { TimeAgo } from "../components/Time";
 import {
   dueFirst,
+  isMine,
   loadInbox,
   oldestFirst,
   type OpenGate,
@@ -23,7 +24,7 @@ import { linkTo, replaceQuery, useRoute } from "../state/router";
 import { useAccount } from "../state/session";
 import { useTemplateTitles } from "../state/useLoad";
 import { useNow } from "../state/useNow";
-import { humanize, keyInputs, mayDecide, TIERS } from "../text/labels";
+import { humanize, keyInputs, TIERS } from "../text/labels";
 import { countOf } from "../text/sentences";
 
 const AGE_FILTERS: Record<string, { name: string; ms: number }> = {
@@ -42,10 +43,7 @@ export function InboxPage() {
   const waiting = useOpenGates();
   const titles = useTemplateTitles();
   const { role } = useAccount();
-  const decidable = useMemo(
-    () => waiting.filter((item) => mayDecide(role, item.gate.role)),
-    [waiting, role],
-  );
+  const decidable = useMemo(() => waiting.filter((item) => isMine(item, role)), [waiting, role]);
   const shown = useFilteredGates(decidable);
   const others = waiting.length - decidable.length;
   return (

@@ -1,14 +1,21 @@
-/** All open gates of the company, kept up to date by events. */
+/** All open gates of the company and whether the reader may decide, kept up to date by events. */
 
 import { useEffect, useSyncExternalStore } from "react";
 import { get, getAll, type Problem, toProblem } from "../api/client";
-import { useEvents } from "../api/eventStream";
-import type { Gate, Run } from "../api/types";
-import { TIERS } from "../text/labels";
+import { useEvents, usePeopleChanges } from "../api/eventStream";
+import type { Gate, OpenGate as StandingGate, Run } from "../api/types";
+import { mayDecide, TIERS } from "../text/labels";
 
 export interface OpenGate {
   run: Run;
   gate: Gate;
+  /** Whether the gate's policy keeps the reader from deciding, whatever their role. */
+  barred: boolean;
+}
+
+/** Whether an open gate waits for a reader of this role. */
+export function isMine({ gate, barred }: OpenGate, role: string): boolean {
+  return !barred && mayDecide(role, gate.role);
 }
 
 export interface Inbox {
@@ -23,13 +30,39 @@ const REFRESH_DELAY_MS = 150;
 const RELOAD_ABOVE = 20;
 let inbox: Inbox = { runs: new Map(), loaded: false, more: false, problem: null };
 let openGates: OpenGate[] = [];
+let barred = new Set<string>();
 const watchers = new Set<() => void>();
 let latestRequest = 0;
 
 function set(next: Inbox): void {
   inbox = next;
-  openGates = [...inbox.runs.values()].flatMap((run) => run.gates.map((gate) => ({ run, gate })));
+  openGates = [...inbox.runs.values()].flatMap((run) =>
+    run.gates.map((gate) => ({ run, gate, barred: barred.has(keyOf(run.id, gate.step_id)) })),
+  );
   for (const watcher of watchers) watcher();
+}
+
+function keyOf(run: string, step: string): string {
+  return `${run} ${step}`;
+}
+
+/** Whether a policy may keep people from deciding who have the role. */
+function asksPeople({ policy }: Gate): boolean {
+  return policy.groups.length > 0 || policy.four_eyes.length > 0 || policy.quorum > 1;
+}
+
+/** Ask at which gates the reader may not decide, where a policy of one may say so. */
+async function loadBarred(): Promise<void> {
+  const asked = openGates.some((item) => asksPeople(item.gate));
+  if (!asked && barred.size === 0) return;
+  const own = latestRequest;
+  const found = asked
+    ? await getAll<StandingGate>("/gates/?limit=200", RUNS_MAX).catch(() => null)
+    : [];
+  if (found === null || own !== latestRequest) return;
+  const others = found.filter((item) => !item.can_decide && item.why_not !== "role");
+  barred = new Set(others.map((item) => keyOf(item.run_id, item.gate.step_id)));
+  set(inbox);
 }
 
 function subscribe(changed: () => void): () => void {
@@ -54,6 +87,7 @@ export async function loadInbox(): Promise<void> {
     });
     if (own === latestRequest)
       set({ runs: byId(found), loaded: true, more: found.length >= RUNS_MAX, problem: null });
+    await loadBarred();
   } catch (error) {
     if (own === latestRequest) set({ ...inbox, problem: toProblem(error) });
   }
@@ -61,6 +95,7 @@ export async function loadInbox(): Promise<void> {
 
 function clearInbox(): void {
   latestRequest++;
+  barred = new Set();
   set({ runs: new Map(), loaded: false, more: false, problem: null });
 }
 
@@ -99,6 +134,7 @@ export function useInboxUpdates(): void {
     void loadInbox();
     return clearInbox;
   }, []);
+  usePeopleChanges(() => void loadBarred());
   useEvents((events) => {
     if (events.length === 0) return void loadInbox();
     for (const event of events)
@@ -121,6 +157,7 @@ async function refreshChangedRuns(): Promise<void> {
         ids.map((id) => get<Run>(`/process-runs/${id}`)),
       ))
         if (result.status === "fulfilled") updateRun(result.value);
+    if (ids.length <= RELOAD_ABOVE) await loadBarred();
   }
   refreshing = false;
 }

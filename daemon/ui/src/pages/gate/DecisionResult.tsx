@@ -14,11 +14,11 @@ import { PersonName } from "../../components/record/PersonName";
 import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { Value } from "../../components/ValueTable";
-import { riskiestFirst, useOpenGates } from "../../state/inbox";
+import { isMine, riskiestFirst, useOpenGates } from "../../state/inbox";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
 import { useLoad } from "../../state/useLoad";
-import { formatTime, humanize, mayDecide } from "../../text/labels";
+import { formatTime, humanize } from "../../text/labels";
 import { callState, decisionPhrase, describeDecision, OUTCOME_UNKNOWN } from "../../text/sentences";
 
 /** A decision sent from this window, confirmed or not. */
@@ -296,12 +296,12 @@ function RunState({ run }: { run: Run }) {
 function NextLinks({ run, not, main }: { run: Run; not: string; main: boolean }) {
   const waiting = useOpenGates();
   const { role } = useAccount();
-  const own = run.gates.find((gate) => gate.step_id !== not && mayDecide(role, gate.role));
+  const own = waiting.find(
+    (item) => item.run.id === run.id && item.gate.step_id !== not && isMine(item, role),
+  )?.gate;
   const next = useMemo(
     () =>
-      waiting
-        .filter((item) => item.run.id !== run.id && mayDecide(role, item.gate.role))
-        .sort(riskiestFirst)[0],
+      waiting.filter((item) => item.run.id !== run.id && isMine(item, role)).sort(riskiestFirst)[0],
     [waiting, run.id, role],
   );
   const wanted = main ? "button primary" : "button";

@@ -15,7 +15,7 @@ import { Label, Text } from "../../components/Text";
 import { TimeAgo } from "../../components/Time";
 import { ValueTable } from "../../components/ValueTable";
 import { progress } from "../../graph/progress";
-import { updateRun } from "../../state/inbox";
+import { updateRun, useOpenGates } from "../../state/inbox";
 import { useNames } from "../../state/members";
 import { linkTo } from "../../state/router";
 import { useAccount } from "../../state/session";
@@ -201,17 +201,22 @@ function RunNotice({ run, label }: { run: Run; label: (id: string) => string }) 
 
 function GateLinks({ run }: { run: Run }) {
   const { role } = useAccount();
-  return run.gates.map((gate) => (
-    <a
-      key={gate.step_id}
-      className={mayDecide(role, gate.role) ? "button primary" : "button"}
-      href={linkTo("runs", run.id, "gates", gate.step_id)}
-    >
-      <Icon name="gate" />
-      <span>
-        {mayDecide(role, gate.role) ? "Decide" : "Waits for others"}:{" "}
-        <Label text={gate.label} maxLength={80} />
-      </span>
-    </a>
-  ));
+  const waiting = useOpenGates();
+  const isBarred = (step: string) =>
+    waiting.some((item) => item.run.id === run.id && item.gate.step_id === step && item.barred);
+  return run.gates.map((gate) => {
+    const mine = mayDecide(role, gate.role) && !isBarred(gate.step_id);
+    return (
+      <a
+        key={gate.step_id}
+        className={mine ? "button primary" : "button"}
+        href={linkTo("runs", run.id, "gates", gate.step_id)}
+      >
+        <Icon name="gate" />
+        <span>
+          {mine ? "Decide" : "Waits for others"}: <Label text={gate.label} maxLength={80} />
+        </span>
+      </a>
+    );
+  });
 }
