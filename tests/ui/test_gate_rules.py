@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
 
 from playwright.sync_api import Page, expect
 
@@ -155,9 +154,10 @@ def test_a_delegate_decides_for_somebody_and_both_are_named(
 ) -> None:
     bob, _ = finance(company, "Bob", "Cyd")
     dan = colleague(company, "Dan", "manager")
-    now = datetime.now(UTC)
-    term = {"from": now.isoformat(), "until": (now + timedelta(days=1)).isoformat()}
-    bob.send("POST", "/delegations", {"to": member_of(company, dan.email), **term})
+    giving = windows(service.url).enter(bob).open("account")
+    giving.get_by_label("Who decides for you").select_option("Dan")
+    giving.get_by_role("button", name="Delegate").click()
+    expect(giving.get_by_role("list", name="Delegations")).to_contain_text("Dan decides for you")
     run = company.start("payment")
     page = windows(service.url).enter(dan).gate(run)
     expect(page.get_by_label("Decide", exact=True)).to_contain_text("For Bob")
@@ -165,6 +165,8 @@ def test_a_delegate_decides_for_somebody_and_both_are_named(
     expect(page.get_by_role("region", name="Decisions so far")).to_contain_text("You approved it for Bob")
     (verdict,) = company.run(run)["gate"]["verdicts"]
     assert (verdict["by"], verdict["on_behalf_of"]) == (dan.email, bob.email)
+    giving.get_by_role("button", name="End it").click()
+    expect(giving.get_by_role("list", name="Delegations").get_by_role("listitem")).to_have_count(0)
 
 
 def test_a_deadline_counts_down_and_passes_while_somebody_looks(window: Window, company: Company) -> None:

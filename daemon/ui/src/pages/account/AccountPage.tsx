@@ -1,8 +1,9 @@
-/** One's own account: the password and the sessions. */
+/** One's own account: sessions, name, password, second factor and delegations. */
 
 import { Heading } from "../../components/Heading";
 import { Label } from "../../components/Text";
 import { useAccount } from "../../state/session";
+import { Delegations } from "./Delegations";
 import { NameForm } from "./NameForm";
 import { PasswordForm } from "./PasswordForm";
 import { SecondFactor } from "./SecondFactor";
@@ -23,6 +24,7 @@ export function AccountPage() {
         <NameForm />
         <PasswordForm />
         <SecondFactor />
+        <Delegations />
       </div>
     </>
   );

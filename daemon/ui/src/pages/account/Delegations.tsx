@@ -1,0 +1,156 @@
+/** Who may decide in one's place, and for whom one may. */
+
+import { type FormEvent, useState } from "react";
+import { getAll, newIdempotencyKey, post, type Problem, send, toProblem } from "../../api/client";
+import type { Delegation } from "../../api/types";
+import { LoadError, Loading, Note } from "../../components/Feedback";
+import { Field } from "../../components/Field";
+import { Label } from "../../components/Text";
+import { useMembers, useNames } from "../../state/members";
+import { useAccount } from "../../state/session";
+import { useLoad } from "../../state/useLoad";
+import { formatTime, mayDecide } from "../../text/labels";
+
+const DELEGATIONS_MAX = 200;
+const DAY_MS = 86_400_000;
+
+export function Delegations() {
+  const { role, member_id } = useAccount();
+  const { value, problem, reload } = useLoad("delegations", () =>
+    getAll<Delegation>("/delegations?limit=200", DELEGATIONS_MAX),
+  );
+  const name = useMemberNames();
+  const [failed, setFailed] = useState<Problem | null>(null);
+  const act = (doing: Promise<unknown>) => {
+    setFailed(null);
+    doing.then(reload, (error: unknown) => setFailed(toProblem(error)));
+  };
+  const mine = (value ?? []).filter((one) => one.giver === member_id || one.to === member_id);
+  if (!mayDecide(role, null)) return null;
+  return (
+    <section className="card">
+      <h2>Delegations</h2>
+      <p className="muted small gap">
+        Somebody who decides in your place is named in the record beside you.
+      </p>
+      {failed !== null && <Note kind="bad" title={failed.message} />}
+      {value === null ? (
+        problem === null ? (
+          <Loading rows={1} what="Loading the delegations" />
+        ) : (
+          <LoadError problem={problem} retry={reload} />
+        )
+      ) : (
+        <ul className="sessions" aria-label="Delegations">
+          {mine.map((one) => (
+            <li key={one.id}>
+              <div>
+                <p>
+                  <Label
+                    text={
+                      one.giver === member_id
+                        ? `${name(one.to)} decides for you`
+                        : `You decide for ${name(one.giver)}`
+                    }
+                  />
+                </p>
+                <p className="muted small">
+                  {formatTime(one.from)} to {formatTime(one.until)}
+                  {one.verticals !== null && ` · ${one.verticals.join(", ")}`}
+                </p>
+              </div>
+              {one.giver === member_id && (
+                <button
+                  type="button"
+                  className="button"
+                  onClick={() => act(send("DELETE", `/delegations/${one.id}`))}
+                >
+                  End it
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      <DelegationForm onMade={reload} />
+    </section>
+  );
+}
+
+function DelegationForm({ onMade }: { onMade: () => void }) {
+  const { member_id } = useAccount();
+  const { value: members } = useMembers();
+  const name = useMemberNames();
+  const [to, setTo] = useState("");
+  const [from, setFrom] = useState(() => day(Date.now()));
+  const [until, setUntil] = useState(() => day(Date.now() + 7 * DAY_MS));
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const others = (members ?? []).filter(
+    (one) => one.status === "active" && one.id !== member_id && mayDecide(one.role, null),
+  );
+  const make = (event: FormEvent) => {
+    event.preventDefault();
+    setProblem(null);
+    const term = { from: startOf(from), until: startOf(until, DAY_MS) };
+    post("/delegations", { to, ...term }, newIdempotencyKey()).then(onMade, (error: unknown) =>
+      setProblem(toProblem(error)),
+    );
+  };
+  return (
+    <form onSubmit={make} noValidate>
+      {problem !== null && problem.fields.size === 0 && <Note kind="bad" title={problem.message} />}
+      <Field
+        label="Who decides for you"
+        value={to}
+        onChange={setTo}
+        options={[
+          { value: "", name: "Choose a person" },
+          ...others.map((one) => ({ value: one.id, name: name(one.id) })),
+        ]}
+        error={problem?.fields.get("/to")}
+        required
+      />
+      <Field
+        label="From"
+        type="date"
+        value={from}
+        onChange={setFrom}
+        error={problem?.fields.get("/from")}
+        required
+      />
+      <Field
+        label="To the end of"
+        type="date"
+        value={until}
+        onChange={setUntil}
+        error={problem?.fields.get("/until")}
+        required
+      />
+      <button type="submit" className="button primary">
+        Delegate
+      </button>
+    </form>
+  );
+}
+
+/** What to call a member by id. */
+function useMemberNames(): (id: string) => string {
+  const { value } = useMembers();
+  const nameOf = useNames();
+  return (id) => {
+    const found = value?.find((one) => one.id === id);
+    return found === undefined ? "Somebody who left" : nameOf(found.email);
+  };
+}
+
+/** The day of a moment here, as a date field has it. */
+function day(at: number): string {
+  const here = new Date(at);
+  return new Date(at - here.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
+}
+
+/** When a day begins here, or so much later; what is no date stays as it is. */
+function startOf(text: string, later = 0): string {
+  const at = Date.parse(`${text}T00:00`);
+  return Number.isNaN(at) ? text : new Date(at + later).toISOString();
+}
