@@ -63,6 +63,8 @@ class People:
             await self.rng.choice(ACTIONS)(self)
             for process in world.up:
                 process.look()
+        for company in COMPANIES:  # so that the last word is one about people
+            world.dismiss(company)
         world.calm = True
         world.note("all faults are over")
         await asyncio.sleep(CALM_S)
