@@ -90,6 +90,21 @@ def test_the_inbox_holds_what_the_reader_may_decide_on(window: Window, company: 
     expect(page.locator(".row")).to_contain_text(re.compile("Due in [67] d"))
 
 
+def test_who_looks_at_a_gate_tells_others_and_everybody_may_still_decide(
+    windows: Windows, service: Service, company: Company
+) -> None:
+    bob = colleague(company, "Bob", "manager")
+    run = company.start("prior-auth")
+    first = windows(service.url).enter(bob).gate(run)
+    first.get_by_role("button", name="Tell others that I look at it").click()
+    expect(first.get_by_role("button", name="Leave it to others")).to_be_visible()
+    second = windows(service.url).enter(company).gate(run)
+    expect(second.get_by_text("Bob looks at this gate.")).to_be_visible()
+    decide(second, "Approve")
+    expect(second.get_by_role("heading", name="Your decision is recorded")).to_be_visible()
+    expect(first.get_by_role("heading", name="Already decided")).to_be_visible()
+
+
 def test_a_form_says_all_that_is_wrong_at_once_in_its_own_order(
     windows: Windows, service: Service, company: Company
 ) -> None:

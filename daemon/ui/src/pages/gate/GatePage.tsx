@@ -24,6 +24,7 @@ import {
   OUTCOME_UNKNOWN,
   signalSentence,
 } from "../../text/sentences";
+import { Claim } from "./Claim";
 import { DecisionForm } from "./DecisionForm";
 import { DecisionRecorded, GateClosed, type SentDecision, visitDecided } from "./DecisionResult";
 import type { GateSnapshot } from "./differences";
@@ -204,6 +205,7 @@ function OpenGateView({
             </div>
           )}
           <GateRules gate={current} solo={standing.solo} label={label} />
+          <Claim run={run} gate={current} standing={standing} />
           <Proposals proposals={current.proposals} />
           <VerdictsSoFar run={run} gate={current} solo={standing.solo} onWithdrawn={onWithdrawn} />
           <DecisionForm

@@ -14,6 +14,9 @@ export interface Standing {
   solo: boolean;
   /** Delegations that let the reader decide for others at this gate. */
   delegations: Delegation[];
+  /** Who has said that they look at it; that binds nobody. */
+  claimedBy: string | null;
+  reload: () => void;
 }
 
 const DELEGATIONS_MAX = 200;
@@ -42,5 +45,7 @@ export function useStanding(run: Run, gate: Gate, version: number): Standing {
     whyNot: value === null || !may ? (may ? null : "role") : value.why_not,
     solo: value?.solo ?? false,
     delegations,
+    claimedBy: value?.claimed_by ?? null,
+    reload,
   };
 }
