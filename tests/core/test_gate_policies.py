@@ -139,6 +139,19 @@ def test_who_published_a_template_does_not_decide_in_it() -> None:
     assert talk.run.status == "completed"
 
 
+def test_whoever_took_a_verdict_back_has_not_decided_at_the_earlier_gate() -> None:
+    first, second = gate("a", quorum=2), gate("b", four_eyes=("gate:a",))
+    talk = Conversation(process(first, second, end(), ways="a -> b -> end"), company=OFFICE).start()
+    talk.resume("a", by="ann", role="owner")
+    talk.withdraw("a", by="ann")
+    talk.resume("a", by="bob", role="manager")
+    talk.resume("a", by="cyd", role="manager")
+    talk.resume("b", by="bob", role="manager")
+    assert reason(talk) == "four_eyes"
+    talk.resume("b", by="ann", role="owner")
+    assert talk.run.status == "completed"
+
+
 def test_an_escalation_lets_higher_roles_decide_whatever_their_group() -> None:
     talk = asking(groups=("finance",), deadline="PT1M", on_deadline=Escalation("admin"))
     talk.resume("a", by="dan", role="admin")

@@ -89,7 +89,12 @@ class Book:
     counts: dict[Key, list[tuple[frozenset[str], str, str]]] = field(default_factory=dict)
     closed: list[Key] = field(default_factory=list)
     escalated: dict[Key, str] = field(default_factory=dict)
-    decided: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def deciders(self) -> set[str]:
+        """Who decided at the first gate and has not taken it back."""
+        verdicts = (one for (step, _), found in self.counts.items() if step == "first" for one in found)
+        return {who for both, _, _ in verdicts for who in both}
 
     def may(self, rights: Person, both: frozenset[str], at: Key, company: Company) -> bool:
         """Whether somebody with these rights may decide; `both` are who decides and for whom."""
@@ -102,7 +107,7 @@ class Book:
         if policy.groups and not set(policy.groups) & rights.groups and not lifted:
             return False
         barred = {"ann"} if "starter" in policy.four_eyes else set()
-        barred |= self.decided.get("first", set()) if "gate:first" in policy.four_eyes else set()
+        barred |= self.deciders if "gate:first" in policy.four_eyes else set()
         return step == "first" or not both & barred
 
     def needed(self, at: Key, decision: str) -> int:
@@ -135,7 +140,6 @@ class Book:
         assert self.may(company.people[giver], both, at, company), "a verdict that the policy forbids"
         assert not any(both & people for people, _, _ in before), "two verdicts of one person"
         before.append((both, event.decision, event.by))
-        self.decided.setdefault(event.step_id, set()).update(both)
         agree = sum(decision == event.decision for _, decision, _ in before)
         if event.open is True:
             assert agree < self.needed(at, event.decision), "enough verdicts, and the gate is open"
