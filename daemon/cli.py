@@ -32,7 +32,7 @@ from daemon.mcp.command import mcp
 from daemon.model import SchemaMismatch
 from daemon.observability import logs
 from daemon.settings import unknown_variables
-from daemon.templates.catalog import TemplateRefused
+from daemon.templates.loading import TemplateRefused
 
 try:
     from uvloop import new_event_loop

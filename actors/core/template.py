@@ -228,10 +228,16 @@ class Template:
         ids = [node.id for node in self.nodes]
         object.__setattr__(self, "_node", {node.id: node for node in self.nodes})
         object.__setattr__(self, "asks_company", any(node.asks_company for node in self.nodes))
-        failing = {e.source: e for e in self.edges if e.branch == ERROR and self._node[e.source].traits.calls}
+        calling = {node.id for node in self.nodes if node.traits.calls}
+        failing = {e.source: e for e in self.edges if e.branch == ERROR and e.source in calling}
+        leaving: dict[str, list[Edge]] = {i: [] for i in ids}
+        entering: dict[str, list[Edge]] = {i: [] for i in ids}
+        for edge in self.edges:
+            leaving.get(edge.source, []).append(edge)
+            entering.get(edge.target, []).append(edge)
         object.__setattr__(self, "_failing", failing)
-        object.__setattr__(self, "_leaving", {i: tuple(e for e in self.edges if e.source == i) for i in ids})
-        object.__setattr__(self, "_entering", {i: tuple(e for e in self.edges if e.target == i) for i in ids})
+        object.__setattr__(self, "_leaving", {i: tuple(edges) for i, edges in leaving.items()})
+        object.__setattr__(self, "_entering", {i: tuple(edges) for i, edges in entering.items()})
 
     def has(self, step_id: str) -> bool:
         """Whether there is a step of that id."""

@@ -13,7 +13,7 @@ from daemon.commands import display
 from daemon.commands.base import AsJson, echo, said
 from daemon.commands.remote import Token, Url, complete_vertical, perform, taken
 from daemon.runtime import exit_codes
-from daemon.templates.catalog import TemplateRefused, load_file
+from daemon.templates.loading import TemplateRefused, load_file
 
 LISTED_MAX = 10_000
 templates = typer.Typer(help="Process templates.", no_args_is_help=True)

@@ -21,7 +21,7 @@ from daemon.settings import Settings, key_files
 from daemon.stores.migrations import pending, read_migrations
 from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.connection import DATABASE, in_use
-from daemon.templates.catalog import TemplateRefused, load_json
+from daemon.templates.loading import TemplateRefused, load_json
 from daemon.verification.stores import verify_store
 
 STILL_S = 3_600

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
 from actors.core.people.authority import GATE_ROLES
+from actors.core.rules import Violation
 from actors.core.template import GATE_TIERS, Flow, Kind, Tier, ToolEffect
 
 _COMMON = frozenset({"id", "kind", "label", "tier"})
@@ -156,15 +157,22 @@ class Document(_Model):
         return {**whole, "start": self.start or self.steps[0].id, "steps": [step.normalised() for step in self.steps]}
 
 
-def misplaced(document: Document) -> Iterator[str]:
+def misplaced(document: Document) -> Iterator[Violation]:
     """Fields that a step of this kind must not have, and unknown roles."""
     for step in document.steps:
         for name in sorted(step.model_fields_set - _BELONGS[step.kind]):
-            yield f"misplaced_field at {step.id}: a step of kind {step.kind} has no {name.rstrip('_')}"
+            detail = f"a step of kind {step.kind} has no {name.rstrip('_')}"
+            yield Violation("misplaced_field", step.id, detail)
         if not step.has_policy:
             for name in sorted(step.model_fields_set & _POLICY):
-                yield f"misplaced_field at {step.id}: only where a human always decides is there a {name}"
-        if step.role is not None and step.role not in GATE_ROLES:
-            yield f"unknown_role at {step.id}: {step.role} is none of {', '.join(GATE_ROLES)}"
-        if step.kind == "end" and step.outcome is None:
-            yield f"end_without_outcome at {step.id}: an end says how the process ended"
+                detail = f"only where a human always decides is there a {name}"
+                yield Violation("misplaced_field", step.id, detail)
+        yield from named_wrongly(step)
+
+
+def named_wrongly(step: Step) -> Iterator[Violation]:
+    """A role that nobody can have, and an end that does not say how the process ended."""
+    if step.role is not None and step.role not in GATE_ROLES:
+        yield Violation("unknown_role", step.id, f"{step.role} is none of {', '.join(GATE_ROLES)}")
+    if step.kind == "end" and step.outcome is None:
+        yield Violation("end_without_outcome", step.id, "an end says how the process ended")

@@ -10,7 +10,7 @@ from daemon.observability.logs import ThrottledLog
 from daemon.runtime.json_codec import dumps, loads
 from daemon.runtime.offload import Offload
 from daemon.runtime.workers import Worker, WorkerFailed
-from daemon.templates.catalog import CatalogEntry
+from daemon.templates.loading import CatalogEntry
 
 STOPPED = "take too long to check against the template's schema"
 

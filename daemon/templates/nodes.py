@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from actors.core.gate_policy import PLAIN, Escalation, GatePolicy
-from actors.core.template import ERROR, DryRun, Edge, Node, Wait
+from actors.core.rules import Violation
+from actors.core.template import ERROR, ConditionFailed, DryRun, Edge, Node, Wait
 from daemon.templates.cel import compile_condition, compile_moment, compile_output_condition
 from daemon.templates.documents import AtDeadline, Case, Step
 from daemon.templates.forms import FormSchema
@@ -18,7 +20,18 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def node_of(step: Step, inputs_schema: dict[str, Any], wrong: list[str]) -> Node:
+@dataclass(frozen=True, slots=True)
+class Uncompiled:
+    """An expression that does not compile, in a template that must not run."""
+
+    text: str
+    reads: tuple[str, ...] = ()
+
+    def holds(self, *_: Any) -> bool:
+        raise ConditionFailed("it does not compile")
+
+
+def node_of(step: Step, inputs_schema: dict[str, Any], wrong: list[Violation]) -> Node:
     """The node of a step; what is wrong with it is added."""
     return Node(
         id=step.id,
@@ -30,7 +43,7 @@ def node_of(step: Step, inputs_schema: dict[str, Any], wrong: list[str]) -> Node
         effect=step.effect,
         needs=tuple(one for key in step.needs for one in leaves(key, inputs_schema)),
         dry_run=tuple(_dry_run(step, case, wrong) for case in step.dry_run),
-        signal_when=_compiled(compile_output_condition, step, step.signal_when, wrong),
+        signal_when=compiled(compile_output_condition, step.id, step.signal_when, wrong),
         role=step.role,
         outcome=step.outcome,
         policy=_policy(step),
@@ -59,27 +72,27 @@ def _policy(step: Step) -> GatePolicy:
     )
 
 
-def _form(step: Step, wrong: list[str]) -> FormSchema | None:
+def _form(step: Step, wrong: list[Violation]) -> FormSchema | None:
     if step.form is None:
         return None
     try:
         return FormSchema.of(step.form)
     except ValueError as failed:
-        wrong.append(f"form_refused at {step.id}: {str(failed).partition(chr(10))[0]}")
+        wrong.append(Violation("form_refused", step.id, str(failed).partition(chr(10))[0]))
         return None
 
 
-def _wait(step: Step, wrong: list[str]) -> Wait | None:
+def _wait(step: Step, wrong: list[Violation]) -> Wait | None:
     if step.kind != "wait":
         return None
-    return Wait(step.for_, _compiled(compile_moment, step, step.until, wrong), step.message, step.within)
+    return Wait(step.for_, compiled(compile_moment, step.id, step.until, wrong), step.message, step.within)
 
 
-def _dry_run(step: Step, case: Case, wrong: list[str]) -> DryRun:
-    return DryRun(case.output, case.signal, _compiled(compile_condition, step, case.when, wrong))
+def _dry_run(step: Step, case: Case, wrong: list[Violation]) -> DryRun:
+    return DryRun(case.output, case.signal, compiled(compile_condition, step.id, case.when, wrong))
 
 
-def edges_of(step: Step, wrong: list[str]) -> Iterator[Edge]:
+def edges_of(step: Step, wrong: list[Violation]) -> Iterator[Edge]:
     """The edges out of a step; what is wrong with them is added."""
     match step.next:
         case str(target):
@@ -93,12 +106,13 @@ def edges_of(step: Step, wrong: list[str]) -> Iterator[Edge]:
     if step.on_error is not None:
         yield Edge(step.id, step.on_error, ERROR)
     for way in step.branches:
-        yield Edge(step.id, way.to, way.branch, _compiled(compile_condition, step, way.when, wrong))
+        yield Edge(step.id, way.to, way.branch, compiled(compile_condition, step.id, way.when, wrong))
 
 
-def _compiled(compiler: Callable[[str], T], step: Step, text: str | None, wrong: list[str]) -> T | None:
+def compiled(compiler: Callable[[str], T], step_id: str, text: str | None, wrong: list[Violation]) -> T | None:
+    """The expression; of one that does not compile the text, so that the graph stays as it is."""
     try:
         return None if text is None else compiler(text)
     except ValueError as failed:
-        wrong.append(f"condition_refused at {step.id}: {failed}")
-        return None
+        wrong.append(Violation("condition_refused", step_id, str(failed)))
+        return cast("T", Uncompiled(text or ""))

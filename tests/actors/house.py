@@ -25,7 +25,8 @@ from daemon.keys.keyring import KeyRing
 from daemon.keys.vault import Vault
 from daemon.runtime.clock import utc_now
 from daemon.stores.sqlite.store import SqliteStore
-from daemon.templates.catalog import Catalog, CatalogEntry, load_text
+from daemon.templates.catalog import Catalog
+from daemon.templates.loading import CatalogEntry, load_text
 from tests.processes import ALWAYS, choice, end, process, task
 
 Store = SqliteStore

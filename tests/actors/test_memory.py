@@ -17,7 +17,7 @@ import pytest
 from actors.core.messages import Cancel, Resume, Start
 from daemon.runtime.ids import new_id
 from daemon.stores.codec import encode_run
-from daemon.templates.catalog import shipped
+from daemon.templates.loading import shipped
 from tests.actors.house import COMPANY, MORNING, House, Store, house
 
 PARKED = 2_000

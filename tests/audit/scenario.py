@@ -45,7 +45,7 @@ from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.inbox import Claim
 from daemon.model.people.api_keys import ApiKey, KeyKind
 from daemon.model.webhooks import Webhook
-from daemon.templates.catalog import shipped
+from daemon.templates.loading import shipped
 from daemon.webhooks.changes import changed
 from tests.audit.scenario_policies import policies
 from tests.histories import ACME, NOON, OTHER, account, change, decide, receipt, start, stored_connector, work

@@ -31,7 +31,7 @@ from daemon.runtime.ids import new_id
 from daemon.stores.sqlite.database import run as run_on
 from daemon.stores.sqlite.journal import Append, append_all
 from daemon.stores.tables import audit
-from daemon.templates.catalog import shipped
+from daemon.templates.loading import shipped
 from tests.bench.rivals.driving import INPUTS
 from tests.bench.servers import serving
 

@@ -26,7 +26,7 @@ from daemon.stores.migrations import read_migrations
 from daemon.stores.sqlite import inspection
 from daemon.stores.sqlite.engine import migrate
 from daemon.stores.sqlite.journal import Append, append_all
-from daemon.templates.catalog import shipped
+from daemon.templates.loading import shipped
 from daemon.verification.findings import Counts
 from daemon.verification.stores import verify_store
 from tests.bench import environments, folders, growth, layers, loops, machine, pages, rounds, watching, words

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from actors.core.messages import GateOpened, VerdictGiven
-from daemon.templates.catalog import CatalogEntry, load_text, shipped
+from daemon.templates.loading import CatalogEntry, load_text, shipped
 from tests.conversations import Conversation
 from tests.processes import above, choice, connector, end, gate, parallel, process, task
 

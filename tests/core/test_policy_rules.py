@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from actors.core.gate_policy import Escalation
-from actors.core.policy_rules import PEOPLE_MAX, REMINDERS_MAX
+from actors.core.rules import violations
+from actors.core.rules.policies import PEOPLE_MAX, REMINDERS_MAX
 from actors.core.template import Node, Template
-from actors.core.template_rules import violations
 from tests.processes import choice, end, gate, process, task, wait
 
 WAYS = "a -> end"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from actors.core.template import Node, Template
-from daemon.templates.catalog import shipped
+from daemon.templates.loading import shipped
 from tests.templates.test_shipped import ENTRIES, resume, start
 
 TEMPLATES = [entry.template for entry in shipped()]

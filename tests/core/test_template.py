@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from actors.core.rules import RULES, EdgeName, guards, violations
 from actors.core.template import DryRun, Edge, Node, Template
-from actors.core.template_rules import violations
 from tests.processes import ALWAYS, MATCHED, choice, end, gate, parallel, process, task
 
 
-def found(template: Template) -> list[tuple[str, str]]:
+def found(template: Template) -> list[tuple[str, str | None]]:
     return [(problem.rule, problem.node) for problem in violations(template)]
 
 
@@ -113,9 +113,9 @@ def duplicate() -> Template:
 
 
 BROKEN = {
-    "illegal_id": (process(task("A b"), end(), ways=""), "A b"),
+    "illegal_id": (process(task("A b"), end(), ways="A b -> end"), "A b"),
     "illegal_id, the root of dotted keys": (process(task("facts"), end(), ways="facts -> end"), "facts"),
-    "illegal_id, too long": (process(task("a" * 65), end(), ways=""), "a" * 65),
+    "illegal_id, too long": (process(task("a" * 65), end(), ways=f"{'a' * 65} -> end"), "a" * 65),
     "duplicate_id": (duplicate(), "a"),
     "unknown_node, as the start": (process(end(), ways="", start="nowhere"), "nowhere"),
     "unknown_node, as a source": (process(end(), ways="ghost -> end"), "ghost"),
@@ -229,11 +229,54 @@ def test_a_join_without_any_fork_is_named() -> None:
     assert found(process(choice("a", "high"), parallel("join"), end(), ways=ways)) == [("join_without_fork", "join")]
 
 
-def test_a_graph_whose_names_do_not_hold_is_asked_nothing_more() -> None:
+def test_a_name_that_does_not_hold_hides_nothing_else_and_has_no_other_consequence() -> None:
+    graph = process(task("a"), gate("b"), task("pay", effect="irreversible"), end(), ways="a -> ghost\nb -> pay -> end")
+    assert found(graph) == [("unknown_node", "ghost")]
     assert found(process(task("a"), end(), ways="a -> ghost\na -> end\na -> other")) == [
         ("unknown_node", "ghost"),
         ("unknown_node", "other"),
+        ("several_ways_on", "a"),
     ]
+    loose = process(task("a"), choice("c"), end(), ways="a -> ghost\nc -[x]-> end\nghost -> end")
+    assert found(loose) == [("unknown_node", "ghost"), ("unknown_node", "ghost"), ("no_choice", "c")]
+
+
+def test_a_violation_of_an_edge_names_it() -> None:
+    graph = process(choice("a"), end(), ways="a -[x]-> end\na -> end")
+    where = {problem.rule: problem.edge for problem in violations(graph)}
+    assert where["unlabelled_branch"] == EdgeName("a", "end")
+    assert where["branch_without_condition"] == EdgeName("a", "end", "x")
+
+
+def test_each_rule_says_what_to_do() -> None:
+    assert {problem.rule for _, (template, _) in BROKEN.items() for problem in violations(template)} <= {*RULES}
+    assert all(advice.endswith(".") for advice in RULES.values())
+
+
+def test_a_template_has_a_thousand_steps_at_most() -> None:
+    steps = [task(f"s{number}") for number in range(1000)]
+    graph = process(*steps, end(), ways=" -> ".join((*(one.id for one in steps), "end")))
+    assert found(graph) == [("too_large", None)]
+    assert found(process(*steps[1:], end(), ways=" -> ".join((*(one.id for one in steps[1:]), "end")))) == []
+
+
+def irreversible(step_id: str) -> Node:
+    return task(step_id, effect="irreversible")
+
+
+def test_the_guards_of_an_irreversible_task_are_the_gates_on_every_path_to_it() -> None:
+    way = "check -> first -> second -> pay -> end"
+    assert guards(process(task("check"), gate("first"), gate("second"), irreversible("pay"), end(), ways=way)) == {
+        "pay": ("first", "second")
+    }
+    either = process(
+        *(choice("which"), gate("left"), gate("right"), irreversible("pay"), gate("last"), irreversible("post"), end()),
+        ways="which -[l]-> left -> pay -> last -> post -> end\nwhich -[r]-> right -> pay\npost -[denied]-> which",
+        when={"l": ALWAYS},
+    )
+    assert guards(either) == {"pay": (), "post": ("last",)}
+    alone = process(task("wire", "critical", effect="irreversible"), end(), ways="wire -> end")
+    assert guards(alone) == {"wire": ("wire",)}
 
 
 def test_a_problem_is_one_line_for_people() -> None:

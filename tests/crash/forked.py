@@ -27,7 +27,7 @@ import daemon
 from actors import failpoints
 from daemon import cli
 from daemon.identity import passwords
-from daemon.templates import catalog
+from daemon.templates import loading
 from tests.crash.build import deadly
 from tests.crash.service import PATIENCE_S, Service, environment
 
@@ -44,7 +44,7 @@ _texts = (
     LONG,
     *(path.read_text(encoding="utf-8") for path in Path(daemon.__path__[0], "templates", "shipped").glob("*.yaml")),
 )
-KNOWN = {text: catalog.load_text(text, "known") for text in _texts}
+KNOWN = {text: loading.load_text(text, "known") for text in _texts}
 _forge = get_context("forkserver")
 _forge.set_forkserver_preload(["tests.crash.forked"])
 
@@ -85,8 +85,8 @@ async def _readable(descriptor: int) -> None:
 def _live(settings: dict[str, str], spec: str, while_starting: bool, say: Connection, log: Path) -> None:
     """Be the service; the failpoint is armed from the start, or once it serves."""
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), sys.stderr.fileno())
-    load = catalog.load_text
-    setattr(catalog, "load_text", lambda text, name: KNOWN.get(text) or load(text, name))  # noqa: B010 - as below
+    load = loading.load_text
+    setattr(loading, "load_text", lambda text, name: KNOWN.get(text) or load(text, name))  # noqa: B010 - as below
     cheap = partial(PasswordHasher, time_cost=1, memory_cost=8, parallelism=1)
     setattr(passwords, "PasswordHasher", cheap)  # noqa: B010 - in this process alone
 

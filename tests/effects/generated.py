@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from daemon.templates.catalog import load_folder
+from daemon.templates.loading import load_folder
 from tests.effects.world import JSON, write_template
 
 TOOLS = tuple(f"tool-{number}" for number in range(10))

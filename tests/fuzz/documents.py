@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from actors.core.template import ConditionFailed
 from daemon.runtime import json_codec
-from daemon.templates.catalog import TemplateRefused, load_text
 from daemon.templates.cel import compile_condition, compile_output_condition, compile_rule
+from daemon.templates.loading import TemplateRefused, load_text
 from tests.fuzz.fuzzing import Target, within_time
 from tests.fuzz.material import changed, leaves, mutated, values
 

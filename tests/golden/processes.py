@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from actors.core.gate_policy import Escalation
 from actors.core.template import DryRun
-from daemon.templates.catalog import shipped
+from daemon.templates.loading import shipped
 from tests.processes import MATCHED, above, choice, end, gate, parallel, process, task, wait
 
 HIT = DryRun({"match": "exact"}, when=above("score", 90))

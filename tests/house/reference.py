@@ -10,6 +10,7 @@ from typing import Any
 
 from typer.main import get_command
 
+from actors.core.rules import RULES
 from actors.core.people.authority import ACTIONS, PEOPLE, ROLES, refusal
 from daemon.cli import app
 from daemon.model.budgets import Budgets, table
@@ -29,6 +30,7 @@ PAGES = (
     "roles.md",
     "decisions/index.md",
     "guides/audit.md",
+    "guides/templates.md",
 )
 COLUMNS = 100
 
@@ -104,6 +106,13 @@ def authority() -> Iterator[str]:
         yield f"| `{method} {path}` | {f'`{name}`' if name else ''} | {least} |"
 
 
+def rules() -> Iterator[str]:
+    """A row for each rule of templates, with what to do."""
+    yield from ("| rule | what to do |", "|---|---|")
+    for rule, advice in RULES.items():
+        yield f"| `{rule}` | {cell(advice)} |"
+
+
 def problems() -> Iterator[str]:
     """A row for each code of a refusal."""
     yield from ("| `code` | status | may a repeat help? |", "|---|---|---|")
@@ -138,6 +147,7 @@ REGIONS = {
     "operations": operations,
     "problems": problems,
     "roles": roles,
+    "rules": rules,
     "authority": authority,
     "decisions": decisions,
     "gaps": gaps,

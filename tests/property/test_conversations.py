@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from actors.core.calls import Connector
 from actors.core.decider import outstanding
 from actors.core.messages import Call, Elapsed, GateOpened, Message, Resume, StepEntered
+from actors.core.rules import violations
 from actors.core.template import APPROVED, Template
-from actors.core.template_rules import violations
 from tests.conversations import DOWN, LOST, NOT_SENT, RECONNECTED, Conversation, fold
 from tests.processes import connector
 from tests.property.invariants import check, check_turn

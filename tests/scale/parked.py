@@ -18,7 +18,7 @@ from daemon.runtime.clock import utc_now
 from daemon.runtime.ids import new_id
 from daemon.stores.sqlite import engine
 from daemon.stores.sqlite.store import SqliteStore
-from daemon.templates.catalog import CatalogEntry, shipped
+from daemon.templates.loading import CatalogEntry, shipped
 
 VERTICAL = "prior-auth"
 AT_ONCE = 256

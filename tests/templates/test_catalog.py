@@ -14,8 +14,8 @@ import pytest
 
 from actors.core.canonical import digest
 from daemon.model import SchemaMismatch, TemplateDocument
-from daemon.templates.catalog import (
-    Catalog,
+from daemon.templates.catalog import Catalog
+from daemon.templates.loading import (
     CatalogEntry,
     TemplateRefused,
     load_file,

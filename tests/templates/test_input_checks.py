@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from daemon.runtime.offload import Offload
-from daemon.templates.catalog import CatalogEntry, load_text, shipped
 from daemon.templates.input_checks import STOPPED, InputChecks
+from daemon.templates.loading import CatalogEntry, load_text, shipped
 
 TEMPLATE = """
 vertical: strict-inputs

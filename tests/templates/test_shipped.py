@@ -16,7 +16,7 @@ from actors.core.decider import Step, step
 from actors.core.messages import Resume, Start
 from actors.core.run import Run
 from actors.core.template import GATE_TIERS, Template
-from daemon.templates.catalog import CatalogEntry, shipped
+from daemon.templates.loading import CatalogEntry, shipped
 from tests.conversations import ALONE
 from tests.journeys import JOURNEYS, Human, Journey
 

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from daemon.app import Lifecycle, opened
 from daemon.settings import Settings
-from daemon.templates.catalog import CatalogEntry, load_folder, shipped
+from daemon.templates.loading import CatalogEntry, load_folder, shipped
 from tests.openid_provider import OpenIdProvider
 from tests.post_office import PostOffice
 from tests.postgres import Server

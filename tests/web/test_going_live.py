@@ -13,7 +13,7 @@ import pytest
 from aiohttp import web
 
 from actors.core.run import Run
-from daemon.templates.catalog import CatalogEntry, load_json, shipped
+from daemon.templates.loading import CatalogEntry, load_json, shipped
 from tests.journeys import JOURNEYS
 from tests.listening import Listener
 from tests.templates.test_shipped import ENTRIES, resume, start

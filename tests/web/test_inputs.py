@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.templates.catalog import shipped
+from daemon.templates.loading import shipped
 from tests.web.operators import Operator
 from tests.web.support import Answer, FarSide, House, Person, assert_invalid, assert_problem
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daemon.templates.catalog import shipped
+from daemon.templates.loading import shipped
 from tests.journeys import JOURNEYS, Human, Journey
 from tests.web.support import Person
 

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from daemon.templates.catalog import shipped
+from daemon.templates.loading import shipped
 from tests.web.support import Person, assert_invalid, assert_problem
 
 SUMMARY = {"vertical", "title", "description", "version", "digest", "gates", "steps"}

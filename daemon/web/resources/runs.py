@@ -15,7 +15,7 @@ from daemon.contract import runs as contract
 from daemon.contract.base import Empty
 from daemon.model import RunQuery
 from daemon.runtime.ids import new_id
-from daemon.templates.catalog import CatalogEntry
+from daemon.templates.loading import CatalogEntry
 from daemon.web.bodies import has_already, if_match, page_limit, parse, path_key, traceparent
 from daemon.web.incoming import is_large
 from daemon.web.middleware.admission import slot_released

@@ -8,7 +8,7 @@ from aiohttp import web
 
 from actors.core.template import Condition, Moment, Node, OutputCondition, Template
 from daemon.contract import templates as contract
-from daemon.templates.catalog import CatalogEntry
+from daemon.templates.loading import CatalogEntry
 from daemon.web.bodies import page_limit
 from daemon.web.operations import PAGED, Operation
 from daemon.web.parameters import DIGEST

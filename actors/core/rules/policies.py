@@ -5,28 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
-from msgspec import Struct
-
 from actors.core.gate_policy import EARLIER_GATE, FOUR_EYES, CodeRule, CommentRule, Escalation, GatePolicy
 from actors.core.people.authority import GATE_ROLES
+from actors.core.rules.violation import Violation
 from actors.core.schedule.durations import duration
 from actors.core.template import APPROVED, DENIED, MESSAGE, TIMEOUT, Node, Template
 
 PEOPLE_MAX = 100
 """The largest quorum."""
 REMINDERS_MAX = 20
-
-
-class Violation(Struct, frozen=True):
-    """A governance rule that a template breaks, and the node at which it does."""
-
-    rule: str
-    node: str
-    detail: str
-
-    def __str__(self) -> str:
-        """One line for people: the rule, the node, and why."""
-        return f"{self.rule} at {self.node}: {self.detail}"
 
 
 def policy_violations(template: Template) -> Iterator[Violation]:

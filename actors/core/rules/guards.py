@@ -1,0 +1,100 @@
+"""Gates in front of what cannot be undone: which every path passes, and where none is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain
+
+from actors.core.template import Template, reached
+
+Guards = dict[str, tuple[str, ...]]
+"""The gates that every path from the start to a step passes, in the order of the document."""
+
+
+def ungated(template: Template) -> Iterator[str]:
+    """The irreversible tasks that a path from the start, or a loop, reaches past no gate."""
+    gates = frozenset(template.gates)
+    open_ways = reached(template, (template.start,), gates)
+    looped: frozenset[str] | None = None
+    for node in template.nodes:
+        if node.effect == "irreversible" and not node.gate:
+            if node.id not in open_ways and looped is None:
+                looped = _looped(template, gates)
+            if node.id in open_ways or (looped is not None and node.id in looped):
+                yield node.id
+
+
+def guards(template: Template) -> Guards:
+    """The gates that dominate each irreversible task; a task that is a gate guards itself.
+
+    Sets of gates are bits of a number, so that a thousand steps take milliseconds.
+    """
+    gates = template.gates
+    bit = {step_id: 1 << number for number, step_id in enumerate(gates)}
+    order = _forwards(template, template.start, frozenset())
+    every = (1 << len(gates)) - 1
+    passed = dict.fromkeys(order, every)
+    passed[template.start] = bit.get(template.start, 0)
+    changed = True
+    while changed:
+        changed = False
+        for step in order:
+            if step == template.start:
+                continue
+            before = every
+            for edge in template.entering(step):
+                before &= passed.get(edge.source, every)
+            now = before | bit.get(step, 0)
+            if now != passed[step]:
+                passed[step], changed = now, True
+    irreversible = [node.id for node in template.nodes if node.effect == "irreversible" and node.id in passed]
+    return {step: tuple(gate for gate in gates if passed[step] & bit[gate]) for step in irreversible}
+
+
+def _looped(template: Template, closed: frozenset[str]) -> frozenset[str]:
+    """The steps that a loop past no closed step leads back to (Kosaraju's algorithm)."""
+    placed = set(closed)
+    parts: list[list[str]] = []
+    for node in template.nodes:
+        if node.id not in placed:
+            parts.append(_forwards(template, node.id, placed))
+            placed.update(parts[-1])
+    found: set[str] = set()
+    done: set[str] = set()
+    for step in chain.from_iterable(reversed(parts)):
+        if step in done:
+            continue
+        group, waiting = set[str](), [step]
+        while waiting:
+            one = waiting.pop()
+            if one not in group and one not in done:
+                group.add(one)
+                waiting.extend(edge.source for edge in template.entering(one) if edge.source not in closed)
+        done |= group
+        itself = any(edge.target == step for edge in template.leaving(step))
+        if len(group) > 1 or itself:
+            found |= group
+    return frozenset(found)
+
+
+def _forwards(template: Template, start: str, closed: AbstractSet[str]) -> list[str]:
+    """The steps reached from one past no closed one, each before those that only it leads to."""
+    order: list[str] = []
+    seen = {start}
+    waiting = [(start, iter(_targets(template, start, closed)))]
+    while waiting:
+        step, targets = waiting[-1]
+        target = next((one for one in targets if one not in seen), None)
+        if target is None:
+            waiting.pop()
+            order.append(step)
+        else:
+            seen.add(target)
+            waiting.append((target, iter(_targets(template, target, closed))))
+    order.reverse()
+    return order
+
+
+def _targets(template: Template, step: str, closed: AbstractSet[str]) -> Sequence[str]:
+    return [edge.target for edge in template.leaving(step) if edge.target not in closed]

@@ -1,0 +1,185 @@
+"""Templates from documents, checked by all rules."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Any
+
+from pydantic import ValidationError
+
+from actors.core.canonical import canonical, digest
+from actors.core.rules import Violation, violations
+from actors.core.template import Template
+from daemon.templates import yaml_reader
+from daemon.templates.cel import nests
+from daemon.templates.documents import Document, misplaced
+from daemon.templates.input_schema import NOT_LINEAR, InputsSchema
+from daemon.templates.nodes import edges_of, node_of
+
+
+class TemplateRefused(Exception):
+    """A template that must not be loaded: its source, and a sentence for each error."""
+
+    def __init__(self, source_name: str, sentences: Iterable[str]) -> None:
+        self.source_name = source_name
+        self.sentences = list(sentences)
+        super().__init__(f"{source_name}: {'; '.join(self.sentences)}")
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """A template with title, description and example; `document` is its canonical JSON."""
+
+    template: Template
+    description: str
+    inputs_schema: dict[str, Any]
+    example: dict[str, Any]
+    document: str
+    _inputs: InputsSchema = field(repr=False, compare=False)
+
+    def input_errors(self, inputs: dict[str, Any]) -> list[tuple[str, str]]:
+        """Schema errors of given inputs; JSON pointers below `/inputs`, and a sentence for each."""
+        return self._inputs.errors(inputs)
+
+    def plainly_hold(self, inputs: dict[str, Any]) -> bool:
+        """Whether inputs of any size are found at once to have no errors."""
+        return self._inputs.plainly_hold(inputs)
+
+    @property
+    def matches_linearly(self) -> bool:
+        """Whether every pattern of the schema is matched in linear time."""
+        return self._inputs.linear
+
+    def example_errors(self) -> list[tuple[str, str]]:
+        return self._inputs.all_errors(self.example)
+
+
+def shipped() -> list[CatalogEntry]:
+    return load_folder(resources.files("daemon.templates") / "shipped")
+
+
+def load_folder(folder: Traversable) -> list[CatalogEntry]:
+    """The templates of all YAML files in a folder; a version must not appear twice."""
+    entries: list[CatalogEntry] = []
+    sources: dict[tuple[str, int], str] = {}
+    for file in sorted(folder.iterdir(), key=lambda f: f.name):
+        if not file.name.endswith((".yaml", ".yml")):
+            continue
+        entry = load_file(file, file.name)
+        name = (entry.template.vertical, entry.template.version)
+        if name in sources:
+            sentence = f"duplicate_version: {sources[name]} holds version {name[1]} of {name[0]} as well"
+            raise TemplateRefused(file.name, [sentence])
+        sources[name] = file.name
+        entries.append(entry)
+    return entries
+
+
+def load_file(file: Traversable, source_name: str) -> CatalogEntry:
+    try:
+        text = yaml_reader.read_file(file)
+    except yaml_reader.YamlRefused as refused:
+        raise TemplateRefused(source_name, [f"unreadable: {refused}"]) from refused
+    return load_text(text, source_name)
+
+
+def load_text(text: str, source_name: str) -> CatalogEntry:
+    """Load a template from YAML; TemplateRefused when it is invalid."""
+    try:
+        raw = yaml_reader.read_text(text)
+    except yaml_reader.YamlRefused as refused:
+        raise TemplateRefused(source_name, [f"unreadable: {refused}"]) from refused
+    try:
+        entry, wrong = check(Document.model_validate(raw))
+    except ValidationError as failed:
+        raise TemplateRefused(source_name, _sentences(failed, raw)) from failed
+    except (ValueError, RecursionError) as failed:
+        raise TemplateRefused(source_name, [f"malformed at the document: {failed}"]) from failed
+    if wrong:
+        raise TemplateRefused(source_name, map(str, wrong))
+    return entry
+
+
+def check(parsed: Document) -> tuple[CatalogEntry, tuple[Violation, ...]]:
+    """The template of a document and all that is wrong with it; with anything it must not run."""
+    entry, wrong = _built(canonical(parsed.normalised()))
+    wrong += violations(entry.template)
+    if not entry.matches_linearly:
+        wrong.append(Violation("schema_refused", None, f"inputs_schema: {NOT_LINEAR}"))
+    wrong += nested_loops(entry.template)
+    for pointer, detail in entry.example_errors():
+        wrong.append(Violation("example_refused", None, f"example{pointer.removeprefix('/inputs')}: {detail}"))
+    return entry, tuple(wrong)
+
+
+def nested_loops(template: Template) -> Iterator[Violation]:
+    """Conditions are evaluated at once, so that a loop in them may hold no other."""
+    conditions = [(node.id, case.when) for node in template.nodes for case in node.dry_run]
+    conditions += [(edge.source, edge.when) for edge in template.edges]
+    texts = [(step_id, one.text) for step_id, one in conditions if one is not None]
+    texts += [(node.id, node.signal_when.text) for node in template.nodes if node.signal_when is not None]
+    for step_id, text in texts:
+        if nests(text):
+            detail = "a loop (all, exists, map, …) stands inside another one"
+            yield Violation("condition_refused", step_id, detail)
+
+
+def load_json(document: str) -> CatalogEntry:
+    """Load a stored template; rules that are newer than it do not apply."""
+    entry, wrong = _built(document)
+    if wrong:
+        raise TemplateRefused(entry.template.vertical, map(str, wrong))
+    return entry
+
+
+def _built(document: str) -> tuple[CatalogEntry, list[Violation]]:
+    """The template of a canonical document, and what keeps it from being made as it stands."""
+    value = json.loads(document)
+    parsed = Document.model_validate(value)
+    wrong = [*misplaced(parsed)]
+    nodes = tuple(node_of(step, parsed.inputs_schema, wrong) for step in parsed.steps)
+    edges = tuple(edge for step in parsed.steps for edge in edges_of(step, wrong))
+    inputs = _inputs_schema(parsed.inputs_schema, wrong)
+    template = Template(
+        vertical=parsed.vertical,
+        version=parsed.version,
+        digest=digest(value),
+        title=parsed.title,
+        start=parsed.start or parsed.steps[0].id,
+        nodes=nodes,
+        edges=edges,
+        inputs=inputs,
+    )
+    return CatalogEntry(template, parsed.description, parsed.inputs_schema, parsed.example, document, inputs), wrong
+
+
+def _inputs_schema(schema: dict[str, Any], wrong: list[Violation]) -> InputsSchema:
+    if schema.get("type") != "object":
+        wrong.append(Violation("schema_refused", None, "inputs_schema: the inputs are of type object"))
+    try:
+        return InputsSchema.of(schema)
+    except ValueError as failed:
+        wrong.append(Violation("schema_refused", None, f"inputs_schema: {str(failed).partition(chr(10))[0]}"))
+        return InputsSchema.of({"type": "object"})
+
+
+def _sentences(failed: ValidationError, raw: Any) -> Iterator[str]:
+    """One sentence per finding, naming the step by its id where it has one."""
+    for error in failed.errors(include_url=False, include_input=False):
+        match error["loc"]:
+            case ("steps", int(index), *path):
+                place = _step_id(raw, index)
+            case path:
+                place = "the document"
+        where = ".".join(str(part) for part in path)
+        yield f"malformed at {place}: {where + ': ' if where else ''}{error['msg']}"
+
+
+def _step_id(raw: Any, index: int) -> str:
+    step = raw["steps"][index]
+    name = step.get("id") if isinstance(step, dict) else None
+    return name if isinstance(name, str) else f"step {index + 1}"
