@@ -12,7 +12,7 @@ from typing import Protocol
 from actors.context import TRACE, set_log_context
 from actors.core.canonical import weigh
 from actors.core.decider import Step, outstanding, step
-from actors.core.messages import Message, Rejected, Resume, Review, Start
+from actors.core.messages import Message, Migrate, Rejected, Resume, Review, Start
 from actors.core.people.company import NOBODY, Company
 from actors.core.run import Run
 from actors.core.template import Template
@@ -59,10 +59,10 @@ Renew = Callable[[], Awaitable[Message | Exception]]
 class Envelope:
     """A message for an actor, and the reply. Without a message it only wakes the actor.
 
-    `template` pins a start; `receipt` makes the record of the answer that is committed with the
-    turn; `renew` gives the message as its sender may send it when its turn has come; `faults`
-    counts how often a fault of our own kept it from being applied; `trace` is where its sender
-    stood in a trace; `number` counts the messages of its actor.
+    `template` pins a start, or is what a run migrates to; `receipt` makes the record of the answer
+    that is committed with the turn; `renew` gives the message as its sender may send it when its
+    turn has come; `faults` counts how often a fault of our own kept it from being applied; `trace`
+    is where its sender stood in a trace; `number` counts the messages of its actor.
     """
 
     message: Message | None
@@ -218,14 +218,24 @@ class Actor:
 
     async def _turn(self, envelope: Envelope) -> None:
         """One message: decide, make durable, and only then perform, publish and reply."""
-        template = await self._ready(envelope)
-        message = await self._message(envelope, template)
-        if message is None or template is None:
+        message = await self._message(envelope, await self._ready(envelope))
+        if message is None:
             return
         connectors = await self._context.tools.connectors(self.key[0])
-        company = await self._company(message, template)
         for _ in range(CONFLICTS_MAX):
-            decide = partial(step, self.run, message, template, connectors, self._context.steps_max, company=company)
+            if (template := self._template) is None:
+                raise StoreFailed("The run is not there any more.", "not_applied")
+            company = await self._company(message, template)
+            decide = partial(
+                step,
+                self.run,
+                message,
+                template,
+                connectors,
+                self._context.steps_max,
+                company=company,
+                onto=envelope.template,
+            )
             weight = weigh(message) + (0 if self.run is None else self.run.weight)
             done = await self._context.compute.sized(self.key[0], weight, decide)
             if isinstance(done, Rejected) or not done.events:
@@ -240,7 +250,7 @@ class Actor:
                 await self._load()
                 continue
             try:
-                self._seen(done)
+                self._seen(done, envelope.template)
                 reach("before-reply")
             finally:  # it is durable, whatever became of it behind the commit
                 envelope.answer(done)
@@ -250,7 +260,8 @@ class Actor:
 
     async def _company(self, message: Message, template: Template) -> Company:
         delegated = isinstance(message, Resume) and message.on_behalf_of is not None
-        return await self._context.companies.of(self.key[0]) if delegated or template.asks_company else NOBODY
+        asked = delegated or isinstance(message, Migrate) or template.asks_company
+        return await self._context.companies.of(self.key[0]) if asked else NOBODY
 
     async def _reviewed(self, run: Run, company: Company) -> None:
         """Look again where people changed while a gate was opened: their own review missed it."""
@@ -292,8 +303,8 @@ class Actor:
         if envelope.reply is None:
             reach("outcome-committed")
 
-    def _seen(self, done: Step) -> None:
-        self.run = done.run
+    def _seen(self, done: Step, template: Template | None) -> None:
+        self.run, self._template = done.run, template or self._template
         try:
             if done.run.ended is not None:
                 self._context.effects.forget(*self.key)
@@ -321,7 +332,7 @@ class Actor:
         if run is None:
             self.run = self._template = None
             return
-        self._template = await self._context.templates.pinned(run.template_digest)
+        self._template = await self._context.templates.pinned(run.company_id, run.template_digest)
         intern = partial(interned, run, self._template)
         self.run = await self._context.compute.sized(self.key[0], run.weight, intern)
         effects = outstanding(self.run, self._template)

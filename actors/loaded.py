@@ -22,7 +22,7 @@ def interned(run: Run, template: Template) -> Run:
         latest = run.ended is None and visit.visit == run.visits[visit.step_id]
         return replace(
             visit,
-            step_id=template.node(visit.step_id).id,
+            step_id=template.node(visit.step_id).id if template.has(visit.step_id) else visit.step_id,
             started_at=moment(visit.started_at),
             ended_at=None if ended_at is None else moment(ended_at),
             output=fact if latest and fact == visit.output else visit.output,

@@ -115,10 +115,10 @@ INLINE = Inline()
 
 
 class Templates(Protocol):
-    """The templates by digest, old versions included."""
+    """The templates of companies by digest, old versions included."""
 
-    async def pinned(self, digest: str) -> Template:
-        """The template of that digest; KeyError when it was never loaded."""
+    async def pinned(self, company_id: str, digest: str) -> Template:
+        """The template of that digest; KeyError when the company never had it."""
 
 
 class Tools(Protocol):

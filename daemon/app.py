@@ -49,6 +49,7 @@ from daemon.sso.service import open_single_sign_on
 from daemon.stores.factory import open_store
 from daemon.templates.catalog import open_catalog
 from daemon.templates.input_checks import open_input_checks
+from daemon.templates.publishing import Publishing
 from daemon.web.server.listen import listening
 from daemon.web.server.metrics_endpoint import open_metrics, serve_metrics
 from daemon.web.services import Services
@@ -142,6 +143,7 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         directory=engine.directory,
         store=store,
         catalog=catalog,
+        publishing=Publishing(store, catalog, utc_now, settings.company_templates_max),
         connector_service=connectors,
         dispatcher=engine.dispatcher,
         url_policy=UrlPolicy(guard),
@@ -162,15 +164,15 @@ async def _open(settings: Settings, lifecycle: Lifecycle, stack: AsyncExitStack)
         mails=mails,
         password_resets=None if mails is None else PasswordResets(store, identity, mails, utc_now),
     )
-    identity.sessions.standings.subscribe(engine.feed.people_changed)
-    identity.companies.subscribe(engine.reviewer.changed)
-    rotation = KeyRotation(files["secrets"], vault)
-    await _begin(services, engine, stack, _background(services, engine, shared, rotation, key_watcher))
+    loops = _background(services, engine, shared, KeyRotation(files["secrets"], vault), key_watcher)
+    await _begin(services, engine, stack, loops)
     return services, engine
 
 
 async def _begin(services: Services, engine: Engine, stack: AsyncExitStack, loops: Sequence[Loop]) -> None:
     """Serve metrics, take up the runs that are not at rest, and start the background loops."""
+    services.identity.sessions.standings.subscribe(engine.feed.people_changed)
+    services.identity.companies.subscribe(engine.reviewer.changed)
     if services.metrics is not None:
         await stack.enter_async_context(serve_metrics(services.metrics, services))
     _log.info("recovered", runs=await engine.directory.recover())
@@ -244,6 +246,8 @@ def _background(
         ]
     if shared is not None:
         identity, api_keys = services.identity, services.api_keys
-        poll = ChangePoller(shared, engine, identity, services.connector_service, api_keys).run
+        poll = ChangePoller(
+            shared, engine, identity, services.connector_service, catalog=services.catalog, api_keys=api_keys
+        ).run
         loops.append(Loop("peers", poll, 0.0, vital=True))
     return loops

@@ -19,6 +19,7 @@ from actors.core.messages import (
     Event,
     Failure,
     Message,
+    Migrate,
     Propose,
     Rejected,
     Resume,
@@ -73,9 +74,10 @@ class Conversation:
     def at(self) -> datetime:
         return MORNING + timedelta(minutes=self.minutes) + self.passed
 
-    def say(self, message: Message) -> Step | Rejected:
+    def say(self, message: Message, onto: Template | None = None) -> Step | Rejected:
         """Let the run decide on a message, and keep what came of it."""
-        done = step(self.state, message, self.template, self.connectors, self.steps_max, company=self.company)
+        known: dict[str, Any] = {"company": self.company, "onto": onto}
+        done = step(self.state, message, self.template, self.connectors, self.steps_max, **known)
         if isinstance(done, Step):
             self.state = done.run
             self.history.extend(done.events)
@@ -127,6 +129,13 @@ class Conversation:
 
     def cancel(self, reason: str | None = None, *, compensate: bool = False) -> Step | Rejected:
         return self.say(Cancel(by="ann", reason=reason, compensate=compensate, **self._told))
+
+    def migrate(self, onto: Template) -> Step | Rejected:
+        """Let the run go on by another version, if it can."""
+        done = self.say(Migrate(by="ann", **self._told), onto)
+        if isinstance(done, Step):
+            self.template = onto
+        return done
 
     def retry(self) -> Step | Rejected:
         return self.say(Retry(by="ann", **self._told))

@@ -11,6 +11,7 @@ from actors.core.approvals import differs, restated
 from actors.core.calls import Connectors
 from actors.core.commands import deadlines, endings, verdicts
 from actors.core.commands.deliveries import deliver
+from actors.core.commands.migrations import migrate
 from actors.core.commands.proposals import make_proposal
 from actors.core.eligibility import Setting
 from actors.core.evolve import evolve
@@ -27,6 +28,7 @@ from actors.core.messages import (
     Elapsed,
     Event,
     Message,
+    Migrate,
     Propose,
     Rejected,
     Resume,
@@ -67,8 +69,12 @@ def step(
     steps_max: int = STEPS_MAX,
     *,
     company: Company = NOBODY,
+    onto: Template | None = None,
 ) -> Step | Rejected:
-    """Decide on a message and evolve the run; Rejected when nothing became fact."""
+    """Decide on a message and evolve the run; Rejected when nothing became fact.
+
+    `onto` is the version that a run migrates to.
+    """
     if isinstance(message, Start):
         if run is not None:
             return Rejected("already_exists", "A run with this id has already started.")
@@ -77,14 +83,14 @@ def step(
     elif run is None:
         return Rejected("not_found", "There is no such run.")
     else:
-        turn = Turn(run, message.at, connectors, template, company, steps_max)
+        turn = Turn(run, message.at, connectors, template, company, steps_max, onto=onto)
         rejected = _decide(turn, message)
     if rejected is None and not isinstance(message, Propose):  # a proposal changes no gate
         flow(turn)
         _renew(turn)
     elif rejected is not None and not turn.events:
         return rejected
-    return Step(turn.run, tuple(turn.events), outstanding(turn.run, template), rejected)
+    return Step(turn.run, tuple(turn.events), outstanding(turn.run, turn.template), rejected)
 
 
 def outstanding(run: Run, template: Template) -> tuple[Effect, ...]:
@@ -181,5 +187,6 @@ COMMANDS: dict[type[Command], Callable[[Turn, Any], Rejected | None]] = {
     Deliver: deliver,
     Cancel: endings.cancel,
     Retry: endings.retry,
+    Migrate: migrate,
 }
 """What each command does to a run; Rejected when it is refused."""

@@ -26,6 +26,7 @@ from actors.core.messages import (
     MessageReceived,
     ProposalMade,
     RunEnded,
+    RunMigrated,
     RunStarted,
     StepCleared,
     StepEntered,
@@ -160,6 +161,15 @@ def _fact(visit: Visit, event: CallSettled) -> Any:
     return fact
 
 
+def _migrated(_: Run, event: RunMigrated) -> Changes:
+    """What was approved before was shown by another template."""
+    return {
+        "template_version": event.template_version,
+        "template_digest": event.template_digest,
+        "approved": (),
+    }
+
+
 def _ended(run: Run, event: RunEnded) -> Changes:
     """A failed visit stays failed, a reached end is done, every other visit is cancelled."""
     return {"ended": event, "open": (), "trace": (*run.trace, *[_over(visit, event) for visit in run.open])}
@@ -190,6 +200,7 @@ FOLDS: dict[type[EventBase], Callable[[Run, Any], Changes]] = {
     WaitEnded: waits.ended,
     MessageReceived: waits.received,
     CompensationBegan: waits.compensating,
+    RunMigrated: _migrated,
     RunEnded: _ended,
 }
 """What each later event changes: fields of the run with their new values."""

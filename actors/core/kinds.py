@@ -139,8 +139,8 @@ def undoable(run: Run, template: Template) -> Visit | None:
     """The latest visit that has a compensation and was not undone yet."""
     undone = {(one.step_id, one.undoes) for one in (*run.trace, *run.open) if one.status in ("done", "denied")}
     for visit in reversed(run.trace):
-        compensated = visit.undoes is None and visit.status == "done" and visit.calls
-        if compensated and (visit.step_id, visit.visit) not in undone and template.node(visit.step_id).compensate:
+        done = visit.undoes is None and visit.status == "done" and visit.calls and template.has(visit.step_id)
+        if done and (visit.step_id, visit.visit) not in undone and template.node(visit.step_id).compensate:
             return visit
     return None
 

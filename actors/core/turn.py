@@ -34,6 +34,8 @@ class Turn:
     company: Company
     steps_max: int
     events: list[Event] = field(default_factory=list)
+    onto: Template | None = None
+    """The version that the run is to go on by, where it migrates."""
 
     def emit(self, event: LaterEvent) -> None:
         """Change the run by an event, which is a fact from now on."""
@@ -83,14 +85,14 @@ class Turn:
         known: Any = {"template": self.template, "connectors": self.connectors, "missing": missing}
         self._open(visit, reason, decisions, standing(self.run, visit, decisions, request, **known))
 
-    def reopen(self, visit: Visit, now: Standing) -> Visit:
+    def reopen(self, visit: Visit, now: Standing, decisions: tuple[str, ...] | None = None) -> Visit:
         """Open a gate again with what stands now; the reason follows what is missing."""
         assert visit.gate is not None  # noqa: S101 - it is open
         reason = visit.gate.reason
         if now.missing != visit.gate.missing:
             answer = resolve(self.run, self.template.node(visit.step_id), self.template, now.request)
             reason = answer.reason if isinstance(answer, Held) else COMPLETE
-        return self._open(visit, reason, visit.gate.decisions, now)
+        return self._open(visit, reason, visit.gate.decisions if decisions is None else decisions, now)
 
     def _open(self, visit: Visit, reason: str, decisions: tuple[str, ...], now: Standing) -> Visit:
         node, first = self.template.node(visit.step_id), visit.gate is None

@@ -11,7 +11,7 @@ from actors.core.messages import AUTOPILOT
 def change_of(event: Mapping[str, Any]) -> dict[str, Any] | None:
     """The change that an event records, as JSON; None when no user made one."""
     found = _of_run(event) or _of_later(event) or _of_log(event) or _of_people(event)
-    found = found or _of_session(event) or _of_service(event)
+    found = found or _of_session(event) or _of_templates(event) or _of_service(event)
     if found is None:
         return None
     action, before, after, why = found
@@ -43,6 +43,7 @@ OF_THE_SERVICE = {
 }
 """What the service itself writes into logs, with the members that its change shows."""
 
+PUBLICATIONS = {"template_published": "publish_template", "template_retired": "retire_template"}
 _Found = tuple[str, Any, Any, str | None]
 
 
@@ -61,6 +62,9 @@ def _of_run(event: Mapping[str, Any]) -> _Found | None:
             return "propose", None, {**gate, "decision": event["decision"]}, event["comment"]
         case "run_ended" if event["status"] == "cancelled":
             return "cancel", {"status": event.get("was")}, {"status": "cancelled"}, event["reason"]
+        case "run_migrated":
+            before, after = event["from_version"], event["template_version"]
+            return "migrate", {"template_version": before}, {"template_version": after}, None
         case "step_entered" if event["by"] is not None:
             step = {"step": event["step_id"]}
             before = {**step, "visit": event["visit"] - 1}
@@ -155,6 +159,13 @@ def _of_session(event: Mapping[str, Any]) -> _Found | None:
             return "log_in_refused", None, None, event["reason"]
         case _:
             return None
+
+
+def _of_templates(event: Mapping[str, Any]) -> _Found | None:
+    action = PUBLICATIONS.get(str(event.get("type")))
+    if action is None:
+        return None
+    return action, None, {name: event[name] for name in ("vertical", "template_version", "digest")}, None
 
 
 def _of_service(event: Mapping[str, Any]) -> _Found | None:

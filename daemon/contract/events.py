@@ -31,6 +31,7 @@ EventType = Literal[
     "wait_ended",
     "message_received",
     "compensation_began",
+    "run_migrated",
     "run_ended",
 ]
 EVENT_TYPES: Mapping[str, str] = {
@@ -52,6 +53,7 @@ EVENT_TYPES: Mapping[str, str] = {
     "wait_ended": "A step has waited: the time has come, or the message",
     "message_received": "A message was delivered to a run",
     "compensation_began": "What a run did is undone before it ends",
+    "run_migrated": "A run goes on by another version of its template",
     "run_ended": "A run completed, failed or was cancelled",
 }
 
@@ -100,6 +102,8 @@ class Event(Response):
     vertical: str | None = None
     template_version: int | None = None
     template_digest: str | None = None
+    from_version: int | None = None
+    from_digest: str | None = None
     traceparent: str | None = None
     inputs: dict[str, Any] | None = None
     auto_resolve: bool | None = None

@@ -15,6 +15,7 @@ from daemon.contract.text import Remark
 DONE = "done"
 FORM_BYTES_MAX = 8 * 1024
 PAYLOAD_BYTES_MAX = 64 * 1024
+VERSION_MAX = 10**9
 STATUSES = ("executing", "waiting", "parked", "compensating", "completed", "failed", "cancelled")
 TRACE_STATUSES = ("waiting", "ready", "calling", "parked", "done", "denied", "failed", "cancelled")
 Status = Annotated[str, Field(json_schema_extra={"enum": [*STATUSES]})]
@@ -41,6 +42,17 @@ class StartRun(Request):
     auto_resolve: bool = Field(default=True, description="Whether steps that are safe run on their own.")
     business_key: str | None = Field(None, min_length=1, max_length=200, description="What the caller knows it by.")
     unique: bool = Field(default=False, description="Refuse it while another unfinished run has the key.")
+    version: int | None = Field(
+        None, ge=1, le=VERSION_MAX, description="The version of the template; by default the current one."
+    )
+
+
+class MigrateRun(Request):
+    """The version of its template that a run is to go on by."""
+
+    model_config = example({"version": 3})
+
+    version: int = Field(ge=1, le=VERSION_MAX)
 
 
 class ResumeRun(Request):

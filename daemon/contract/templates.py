@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from daemon.contract.base import Response
+from daemon.contract.base import Request, Response, example
 
 # Words that a newer service may add to are strings for the client, and listed in the contract.
 Kind = Annotated[str, Field(json_schema_extra={"enum": ["task", "gate", "gateway", "wait", "end"]})]
@@ -113,3 +114,151 @@ class Canvas(Response):
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     gates: tuple[str, ...]
+
+
+Object = dict[str, Any]
+_STEPS = [
+    {
+        "id": "check",
+        "kind": "task",
+        "label": "Check the receipt",
+        "tool": "receipt-check",
+        "effect": "read",
+        "next": "ok",
+    },
+    {"id": "ok", "kind": "gate", "label": "Sign-off", "next": {"approved": "paid", "denied": "refused"}},
+    {"id": "paid", "kind": "end", "label": "Paid", "outcome": "paid"},
+    {"id": "refused", "kind": "end", "label": "Refused", "outcome": "refused"},
+]
+
+
+class TemplateDocument(Request):
+    """A template as its author writes it; docs/guides/templates.md has the fields of steps.
+
+    `version` is ignored: the service numbers what is published.
+    """
+
+    model_config = example({"vertical": "petty-cash", "title": "Petty cash", "steps": _STEPS})
+
+    vertical: str
+    version: int | None = None
+    title: str
+    description: str | None = None
+    start: str | None = None
+    inputs_schema: Object = Field(default_factory=lambda: {"type": "object"})
+    example: Object = Field(default_factory=dict)
+    steps: list[Object] = Field(min_length=1)
+
+
+class CheckTemplate(Request):
+    """A template document, a canvas as it is answered, or a bare graph of nodes and edges."""
+
+    model_config = example(
+        {
+            "nodes": [
+                {"id": "check", "kind": "agent"},
+                {"id": "ok", "kind": "gate"},
+                {"id": "pay", "kind": "agent", "reversible": False},
+            ],
+            "edges": [{"source": "check", "target": "ok"}, {"source": "ok", "target": "pay"}],
+        }
+    )
+
+    vertical: str | None = None
+    version: int | None = None
+    digest: str | None = None
+    title: str | None = None
+    description: str | None = None
+    start: str | None = None
+    inputs_schema: Object | None = None
+    example: Object | None = None
+    steps: list[Object] | None = None
+    nodes: list[Object] | None = None
+    edges: list[Object] | None = None
+    gates: list[str] | None = None
+
+
+class EdgeName(Response):
+    """An edge by its ends and its branch."""
+
+    source: str
+    target: str
+    branch: str | None = None
+
+
+class Violation(Response):
+    """A rule that a template breaks, and where; `detail` says what to do."""
+
+    rule: str
+    node: str | None = None
+    edge: EdgeName | None = None
+    detail: str
+
+
+class Guard(Response):
+    """The gates on every path from the start to an irreversible step."""
+
+    step_id: str
+    gates: tuple[str, ...]
+
+
+class TemplateCheck(Response):
+    """All that is wrong with a template; `steps` are in the order of the paths, breadth first."""
+
+    valid: bool
+    violations: tuple[Violation, ...]
+    steps: tuple[str, ...]
+    gates: tuple[str, ...]
+    guards: tuple[Guard, ...] = ()
+
+
+class DraftDocument(Response):
+    """A draft: the document as its author sent it."""
+
+    vertical: str
+    title: str
+    steps: tuple[Object, ...]
+
+
+class DraftEntry(Response):
+    """A draft in a list."""
+
+    vertical: str
+    title: str
+    etag: str
+    saved_at: datetime
+    saved_by: str
+
+
+class TemplateVersion(Response):
+    """A version of a template; one that every company has was published by nobody."""
+
+    vertical: str
+    version: int
+    digest: str
+    title: str
+    published_at: datetime | None = None
+    published_by: str | None = None
+    retired_at: datetime | None = None
+    retired_by: str | None = None
+
+
+class TemplateVersionDetail(TemplateVersion):
+    """A version with its document."""
+
+    document: Object
+
+
+class AffectedRun(Response):
+    """A run in flight whose way from here on is another one in the new version."""
+
+    run_id: str
+    parked_at: str | None = None
+
+
+class PublishedVersion(TemplateVersion):
+    """A new version, its gates, and the runs in flight that would go another way by it."""
+
+    gates: tuple[str, ...]
+    steps: int
+    runs_affected: tuple[AffectedRun, ...]

@@ -16,6 +16,7 @@ from daemon.engine.ownership import SharedJournal
 from daemon.identity.accounts import Identity
 from daemon.identity.api_keys import ApiKeys
 from daemon.model import SharedStore
+from daemon.templates.catalog import Catalog
 
 K = TypeVar("K")
 Key = tuple[str, str]
@@ -33,6 +34,8 @@ class ChangePoller:
         engine: Engine,
         identity: Identity,
         connector_service: ConnectorService,
+        *,
+        catalog: Catalog,
         api_keys: ApiKeys,
     ) -> None:
         assert isinstance(engine.journal, SharedJournal)  # noqa: S101 - as `build_engine` makes it for a shared store
@@ -40,7 +43,7 @@ class ChangePoller:
         self._directory, self._dispatcher = engine.directory, engine.dispatcher
         self._feed, self._deliverer = engine.feed, engine.deliverer
         self._identity, self._connector_service = identity, connector_service
-        self._api_keys = api_keys
+        self._api_keys, self._catalog = api_keys, catalog
         self._due = asyncio.Event()
         self._positions: dict[str, int] = {}
         self._versions: dict[Key, int] = {}
@@ -90,10 +93,12 @@ class ChangePoller:
         self._identity.second_factors.apply(enrolments)
         changed = await self._store.recent_company_changes()
         self._identity.companies.apply(changed)
+        published = await self._store.recent_publications()
+        self._catalog.forget(published)
         self._api_keys.forget(deleted)
         for company_id in connected:
             self._connector_service.forget(company_id)
-        if any((revoked, epochs, deleted, standings, connected, policies, enrolments, changed)):
+        if any((revoked, epochs, deleted, standings, connected, policies, enrolments, changed, published)):
             await self._store.acknowledge(since)
 
     async def _poll_peers(self) -> None:

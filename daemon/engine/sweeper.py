@@ -95,7 +95,7 @@ class Sweeper:
         if run is None:
             return None
         try:
-            template = await self.templates.pinned(run.template_digest)
+            template = await self.templates.pinned(run.company_id, run.template_digest)
         except (KeyError, ValueError) as error:
             return Stuck(key, run.version, run.status, f"its template cannot be used: {error}")
         # From here on nothing else gets the event loop, so that what is compared is of one moment.

@@ -16,6 +16,7 @@ from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.events.policies import PolicyChanged
 from daemon.model.events.subjects import SubjectLinked
+from daemon.model.events.templates import TemplatePublished, TemplateRetired
 
 KeyPurpose = Literal["tokens", "secrets", "audit", "commits"]
 
@@ -358,6 +359,8 @@ LogEvent = (
     | GroupChanged
     | NameChanged
     | SubjectLinked
+    | TemplatePublished
+    | TemplateRetired
     | PolicyChanged
     | CalendarChanged
     | DelegationMade

@@ -42,6 +42,7 @@ class Budgets(BaseSettings):
     company_members_max: Count = _budget(10_000, FULL, "members of one company, with those invited")
     company_groups_max: Count = _budget(500, FULL, "groups of one company")
     company_delegations_max: Count = _budget(1_000, FULL, "delegations of one company that have not ended")
+    company_templates_max: Count = _budget(200, FULL, "drafts of templates of one company")
     company_api_keys_max: Count = _budget(100, FULL, "API keys of one company")
     company_calls_per_minute_max: Count = _budget(120_000, WAITS, "connector calls of one company in a minute")
     company_tests_per_minute_max: Count = _budget(

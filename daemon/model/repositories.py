@@ -14,6 +14,7 @@ from daemon.model.event_log import EventLog
 from daemon.model.events.policies import StoredPolicy
 from daemon.model.evidence import Evidence
 from daemon.model.inbox import Inbox
+from daemon.model.own_templates import OwnTemplateRepository
 from daemon.model.people.accounts import Accounts
 from daemon.model.people.api_keys import ApiKeyRepository
 from daemon.model.people.companies import CompanyRepository
@@ -78,6 +79,7 @@ class Store(
     CompanyKeys,
     Receipts,
     TemplateRepository,
+    OwnTemplateRepository,
     Evidence,
     EventLog,
     WebhookRepository,
@@ -178,6 +180,9 @@ class SharedStore(Store, Rates, Protocol):
 
     async def recent_connector_changes(self) -> Sequence[str]:
         """The companies whose connectors were changed within the last seconds."""
+
+    async def recent_publications(self) -> Sequence[str]:
+        """The companies whose own templates were published or retired within the last seconds."""
 
     async def recent_policies(self) -> Sequence[StoredPolicy]:
         """The policies that were changed within the last seconds."""

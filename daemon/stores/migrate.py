@@ -19,6 +19,7 @@ from daemon.stores.sqlite.inspection import read_only
 from daemon.stores.sqlite.store import SqliteStore
 from daemon.stores.tables.connectors import CHANGE
 from daemon.stores.tables.open_gates import BUSINESS_KEY, CLAIM, OPEN_GATE
+from daemon.stores.tables.own_templates import DRAFT, OWN_TEMPLATE
 from daemon.stores.tables.people.accounts import PASSWORD_RESET
 from daemon.stores.tables.people.api_keys import API_KEY
 from daemon.stores.tables.people.calendars import CALENDAR
@@ -108,6 +109,8 @@ TABLES = (
     Table("webhooks", WEBHOOK, flags=(9,)),
     Table("webhook_deliveries", DELIVERY),
     Table("sessions", SESSION),
+    Table("own_templates", OWN_TEMPLATE),
+    Table("template_drafts", DRAFT),
     Table("policies", POLICY),
     Table("calendars", CALENDAR),
     Table("delegations", DELEGATION),

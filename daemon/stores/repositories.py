@@ -24,6 +24,7 @@ from daemon.model import (
 from daemon.model.audit_events import Logged
 from daemon.model.chain import CommitForged, HistoryBroken
 from daemon.model.event_log import EventIds
+from daemon.model.own_templates import OwnVersion
 from daemon.model.webhooks import WEBHOOKS_MAX, Webhook
 from daemon.stores.access import read, write
 from daemon.stores.group_commit import drop_all
@@ -35,6 +36,7 @@ from daemon.stores.tables import (
     company_log,
     connectors,
     event_log,
+    own_templates,
     receipts,
     roots,
     runs,
@@ -224,6 +226,27 @@ class Repositories(PeopleRepositories):
 
     async def keep_template(self, document: TemplateDocument) -> None:
         await self._write("", lambda db: templates.keep_template(db, document, self._clock()))
+
+    own_versions = read(own_templates.own_versions)
+    own_document = read(own_templates.own_document)
+    draft = read(own_templates.draft)
+    drafts = read(own_templates.drafts)
+    put_draft = write(own_templates.put_draft)
+    delete_draft = write(own_templates.delete_draft)
+
+    async def publish(
+        self, version: OwnVersion, document: str, drafted: str, logged: Logged, receipt: Receipt | None
+    ) -> None:
+        known: dict[str, Any] = {"logged": logged, "receipt": receipt, "at": text(self._clock())}
+        work = partial(own_templates.publish, one=version, document=document, drafted=drafted, **known)
+        await self._write(version.company_id, work)
+        await self._await_peers()
+
+    async def retire(self, retired: OwnVersion, logged: Logged, receipt: Receipt | None) -> bool:
+        known: dict[str, Any] = {"logged": logged, "receipt": receipt, "at": text(self._clock())}
+        done = await self._write(retired.company_id, partial(own_templates.retire, one=retired, **known))
+        await self._await_peers()
+        return done
 
     # runs, evidence
 

@@ -1,4 +1,4 @@
-"""The catalog of templates, with every version that a run may be pinned to."""
+"""The catalog: templates that are shipped or of a folder, and those of companies' own."""
 
 from __future__ import annotations
 
@@ -7,21 +7,30 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib.resources.abc import Traversable
+from typing import Protocol
 
 from actors.core.template import Template
 from actors.failpoints import reach
 from daemon.model import DiskFull, TemplateDocument, TemplateRepository
+from daemon.model.own_templates import OwnTemplateSource, OwnVersion
 from daemon.templates.loading import CatalogEntry, load_folder, load_json, shipped
+from daemon.templates.own import OwnTemplates
 
 PINNED_MAX = 64
 
 
-class Catalog:
-    """The current templates, and every earlier version that a run may be pinned to."""
+class Retired(Exception):
+    """No version of the template that was asked for is started any more."""
 
-    def __init__(
-        self, entries: Iterable[CatalogEntry], repository: TemplateRepository, pinned_max: int = PINNED_MAX
-    ) -> None:
+
+class Shelf(TemplateRepository, OwnTemplateSource, Protocol):
+    """Where templates are stored."""
+
+
+class Catalog:
+    """The templates that each company can start, and every version that a run may be pinned to."""
+
+    def __init__(self, entries: Iterable[CatalogEntry], repository: Shelf, pinned_max: int = PINNED_MAX) -> None:
         self._all = tuple(entries)
         self._current: dict[str, CatalogEntry] = {}
         for entry in sorted(self._all, key=lambda e: (e.template.vertical, e.template.version)):
@@ -34,6 +43,7 @@ class Catalog:
         ]
         self._pinned: OrderedDict[str, Template] = OrderedDict()
         self._pinned_max = pinned_max
+        self._own = OwnTemplates(repository)
 
     async def open(self) -> None:
         """Store every document; SchemaMismatch when a stored version has changed."""
@@ -50,21 +60,75 @@ class Catalog:
             await asyncio.gather(*map(self._repository.keep_template, self._unkept))
             self._unkept = []
 
-    @property
-    def entries(self) -> Sequence[CatalogEntry]:
-        """The current version of each template, by vertical."""
-        return tuple(self._current.values())
+    def forget(self, companies: Iterable[str]) -> None:
+        """Own templates of these companies were published or retired."""
+        self._own.forget(companies)
 
-    def current(self, vertical: str) -> CatalogEntry | None:
+    def common(self, vertical: str) -> CatalogEntry | None:
+        """The template that every company has, if there is one."""
         return self._current.get(vertical)
 
-    async def pinned(self, digest: str) -> Template:
-        """The template of that digest, old versions included; KeyError when it was never loaded."""
+    async def entries(self, company_id: str) -> Sequence[CatalogEntry]:
+        """The current version of each template of a company, by vertical."""
+        found = dict(self._current)
+        for vertical in await self._own.of(company_id):
+            own = await self._own_current(company_id, vertical)
+            if own is not None:
+                found[vertical] = own
+        return [found[vertical] for vertical in sorted(found)]
+
+    async def current(self, company_id: str, vertical: str) -> CatalogEntry | None:
+        """The template that a start runs; Retired when all versions are."""
+        own = await self._own_current(company_id, vertical)
+        found = own or self._current.get(vertical)
+        if found is None and vertical in await self._own.of(company_id):
+            raise Retired
+        return found
+
+    async def startable(self, company_id: str, vertical: str, number: int | None) -> CatalogEntry | None:
+        """The template of a start, which may ask for a version; Retired when it is."""
+        if number is None:
+            return await self.current(company_id, vertical)
+        versions = await self.own_versions(company_id, vertical)
+        if any(one.version == number and one.retired_at is not None for one in versions):
+            raise Retired
+        return await self.version(company_id, vertical, number)
+
+    async def has(self, company_id: str, vertical: str) -> bool:
+        """Whether there is such a template, retired or not."""
+        return vertical in self._current or vertical in await self._own.of(company_id)
+
+    async def own_versions(self, company_id: str, vertical: str) -> Sequence[OwnVersion]:
+        """The company's own versions of a template, the newest first."""
+        return (await self._own.of(company_id)).get(vertical, ())
+
+    async def version(self, company_id: str, vertical: str, number: int) -> CatalogEntry | None:
+        """One version, retired or not: the company's own, or the one that every company has."""
+        for one in await self.own_versions(company_id, vertical):
+            if one.version == number:
+                return await self._own.entry(company_id, one.digest)
+        found = self._current.get(vertical)
+        return found if found is not None and found.template.version == number else None
+
+    async def pinned(self, company_id: str, digest: str) -> Template:
+        """The template of that digest, old versions included; KeyError when there was none."""
         if (template := self._templates.get(digest)) is not None:
             return template
         if digest in self._pinned:
             self._pinned.move_to_end(digest)
             return self._pinned[digest]
+        own = await self._own.entry(company_id, digest)
+        return own.template if own is not None else await self._earlier(digest)
+
+    async def _own_current(self, company_id: str, vertical: str) -> CatalogEntry | None:
+        """The newest own version that is not retired."""
+        for one in await self.own_versions(company_id, vertical):
+            if one.retired_at is None:
+                return await self._own.entry(company_id, one.digest)
+        return None
+
+    async def _earlier(self, digest: str) -> Template:
+        """A template that every company had before."""
         kept = await self._repository.template_document(digest)
         if kept is None:
             raise KeyError(digest)
@@ -77,7 +141,7 @@ class Catalog:
         return template
 
 
-async def open_catalog(folder: Traversable | None, repository: TemplateRepository) -> Catalog:
+async def open_catalog(folder: Traversable | None, repository: Shelf) -> Catalog:
     """The shipped templates and those of a folder, which replace shipped ones."""
     entries = shipped()
     if folder is not None:

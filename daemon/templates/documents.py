@@ -47,7 +47,8 @@ class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-def _list(value: Any) -> Any:
+def as_tuple(value: Any) -> Any:
+    """A list of JSON as the tuple that a strict model asks for."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -77,10 +78,10 @@ class AtDeadline(_Model):
     then: str | None = None
 
 
-Cases = Annotated[tuple[Case, ...], BeforeValidator(_list)]
-Ways = Annotated[tuple[Way, ...], BeforeValidator(_list)]
-Names = Annotated[tuple[str, ...], BeforeValidator(_list)]
-Next = Annotated[str | tuple[str, ...] | dict[str, str] | None, BeforeValidator(_list)]
+Cases = Annotated[tuple[Case, ...], BeforeValidator(as_tuple)]
+Ways = Annotated[tuple[Way, ...], BeforeValidator(as_tuple)]
+Names = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
+Next = Annotated[str | tuple[str, ...] | dict[str, str] | None, BeforeValidator(as_tuple)]
 
 
 def ordered(schema: Any) -> Any:
@@ -150,7 +151,7 @@ class Document(_Model):
     start: str | None = None
     inputs_schema: dict[str, JsonValue]
     example: dict[str, JsonValue]
-    steps: Annotated[tuple[Step, ...], BeforeValidator(_list), Field(min_length=1)]
+    steps: Annotated[tuple[Step, ...], BeforeValidator(as_tuple), Field(min_length=1)]
 
     def normalised(self) -> dict[str, Any]:
         whole = self.model_dump(mode="json", exclude={"steps", "start"})

@@ -91,6 +91,13 @@ GAPS = (
         "at once begin; the key of each run is in its history.",
         ("deleted", "inserted"),
     ),
+    Gap(
+        "template_drafts",
+        ("company_id", "vertical", "digest", "title", "document", "saved_at", "saved_by"),
+        "What is being written. Nothing runs by it; publishing it is in the log.",
+        ("deleted", "inserted"),
+    ),
+    Gap("own_templates", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("webhooks", ("epoch",), "Which daemon delivers, on PostgreSQL."),
     Gap("connector_changes", ("noted_at",), "When other daemons look again, on PostgreSQL."),
     Gap("revocations", ("noted_at",), "When other daemons look again, on PostgreSQL."),

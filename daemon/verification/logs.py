@@ -37,6 +37,7 @@ from daemon.model.events.keys import ApiKeyCreated, ApiKeyDeleted
 from daemon.model.events.passwords import PasswordResetRequested
 from daemon.model.events.policies import PolicyChanged
 from daemon.model.events.subjects import SubjectLinked
+from daemon.model.events.templates import TemplatePublished, TemplateRetired
 from daemon.stores import codec
 from daemon.stores.rows import text, text_or_null
 from daemon.stores.tables.people.calendars import written as written_calendar
@@ -80,6 +81,8 @@ class Fold:
             NameChanged: self._name_changed,
             MemberChanged: self._member_changed,
             GroupChanged: self._group_changed,
+            TemplatePublished: self._template_published,
+            TemplateRetired: self._template_retired,
             PolicyChanged: self._policy,
             CalendarChanged: self._calendar,
             DelegationMade: self._delegation_made,
@@ -289,6 +292,20 @@ class Fold:
             values = self.rows["sessions"][session,]
             if company == company_id and values["ended_at"] is None and session != event.kept:
                 values["ended_at"] = text(event.at)
+
+    def _template_published(self, company_id: str, event: TemplatePublished) -> None:
+        self.rows["own_templates"][company_id, event.vertical, event.template_version] = {
+            "digest": event.digest,
+            "title": event.title,
+            "published_at": text(event.at),
+            "published_by": event.by,
+            "retired_at": None,
+            "retired_by": None,
+        }
+
+    def _template_retired(self, company_id: str, event: TemplateRetired) -> None:
+        key = (company_id, event.vertical, event.template_version)
+        self.rows["own_templates"].setdefault(key, {}).update(retired_at=text(event.at), retired_by=event.by)
 
     def _policy(self, company_id: str, event: PolicyChanged) -> None:
         row = {"policy": written(event.after), "number": event.number}

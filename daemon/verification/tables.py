@@ -41,6 +41,7 @@ TABLES = (
     Table("api_keys", "api_key", ("company_id", "id"), "key_hash"),
     Table("company_keys", "company_key", ("company_id",), "wrapped"),
     Table("templates", "template", ("digest",)),
+    Table("own_templates", "own_template", ("company_id", "vertical", "version")),
     Table("policies", "policy", ("company_id",)),
     Table("calendars", "calendar", ("company_id",)),
     Table("delegations", "delegation", ("company_id", "id")),
@@ -119,7 +120,9 @@ def _passing(source: AuditSource, table: Table, fold: Fold, now: str) -> Iterato
 
 def _documents(source: AuditSource) -> Iterator[Finding]:
     """Compare the documents of templates with their digests."""
-    for row in source.table("templates", ("digest", "vertical", "version", "document")):
+    columns = ("digest", "vertical", "version", "document")
+    own = source.table("own_templates", columns) if "own_templates" in source.tables else ()
+    for row in (*source.table("templates", columns), *own):
         try:
             value = json.loads(row["document"])
             fits = digest_of_document(value) == row["digest"] and canonical(value) == row["document"]

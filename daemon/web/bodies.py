@@ -76,7 +76,7 @@ def _validated(model: type[B], value: dict[str, Any]) -> B:
         return model.model_validate(value)
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False, include_context=False)
-        raise invalid(*((pointer(*one["loc"]), _sentence(one["msg"])) for one in found[:ERRORS_MAX])) from None
+        raise invalid(*((pointer(*one["loc"]), sentence(one["msg"])) for one in found[:ERRORS_MAX])) from None
 
 
 def path_key(request: web.Request, name: str) -> tuple[str, str]:
@@ -148,7 +148,8 @@ def number(request: web.Request, name: str, default: int) -> int:
     return int(text)
 
 
-def _sentence(message: str) -> str:
+def sentence(message: str) -> str:
+    """What is wrong, in the words of JSON."""
     message = message.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     if message in _SAID:
         return _SAID[message]

@@ -48,6 +48,8 @@ _STATUS = {
     "not_retryable": (409, "Not retryable"),
     "already_decided": (409, "Already decided"),
     "run_ended": (409, "Run ended"),
+    "retired": (409, "Retired"),
+    "not_migratable": (409, "Not migratable"),
     "reset_expired": (410, "Reset expired"),
     "invitation_expired": (410, "Invitation expired"),
     "stale": (412, "Stale"),

@@ -12,7 +12,6 @@ from daemon.web.resources import (
     health,
     runs,
     sessions,
-    templates,
     webhooks,
 )
 from daemon.web.resources.people import (
@@ -26,6 +25,7 @@ from daemon.web.resources.people import (
     second_factors,
     single_sign_on,
 )
+from daemon.web.resources.templates import catalog, drafts, versions
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -63,9 +63,18 @@ ROUTES = (
     ("GET", "/companies/{company_id}/groups/", members.list_groups),
     ("PUT", "/companies/{company_id}/groups/{name}", members.put_group),
     ("DELETE", "/companies/{company_id}/groups/{name}", members.delete_group),
-    ("GET", "/process-templates/", templates.list_templates),
-    ("GET", "/process-templates/{vertical}", templates.get_template),
-    ("GET", "/process-templates/{vertical}/canvas", templates.get_canvas),
+    ("GET", "/process-templates/", catalog.list_templates),
+    ("POST", "/process-templates/validate", drafts.validate_template),
+    ("GET", "/process-templates/{vertical}", catalog.get_template),
+    ("GET", "/process-templates/{vertical}/canvas", catalog.get_canvas),
+    ("GET", "/process-templates/{vertical}/draft", drafts.get_draft),
+    ("PUT", "/process-templates/{vertical}/draft", drafts.put_draft),
+    ("DELETE", "/process-templates/{vertical}/draft", drafts.delete_draft),
+    ("POST", "/process-templates/{vertical}/publish", versions.publish_template),
+    ("GET", "/process-templates/{vertical}/versions/", versions.list_versions),
+    ("GET", "/process-templates/{vertical}/versions/{version}", versions.get_version),
+    ("POST", "/process-templates/{vertical}/versions/{version}/retire", versions.retire_version),
+    ("GET", "/template-drafts/", drafts.list_drafts),
     ("GET", "/process-runs/{run_id}", runs.get_run),
     ("POST", "/process-runs/{run_id}/resume", decisions.resume_run),
     ("POST", "/process-runs/", runs.start_run),
@@ -81,6 +90,7 @@ ROUTES = (
     ("POST", "/process-runs/{run_id}/messages", runs.deliver_message),
     ("POST", "/process-runs/{run_id}/cancel", runs.cancel_run),
     ("POST", "/process-runs/{run_id}/retry", runs.retry_run),
+    ("POST", "/process-runs/{run_id}/migrate", runs.migrate_run),
     ("GET", "/process-runs/{run_id}/events", events.list_run_events),
     ("GET", "/process-runs/{run_id}/audit", audit.get_run_audit),
     ("GET", "/process-runs/{run_id}/verdicts/{verdict_id}", audit.get_verdict_receipt),

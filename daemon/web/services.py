@@ -28,6 +28,7 @@ from daemon.settings import Settings
 from daemon.sso.service import SingleSignOn
 from daemon.templates.catalog import Catalog
 from daemon.templates.input_checks import InputChecks
+from daemon.templates.publishing import Publishing
 from daemon.webhooks.service import WebhookService
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ class Services:
     directory: Directory
     store: Store
     catalog: Catalog
+    publishing: Publishing
     connector_service: ConnectorService
     dispatcher: Dispatcher
     url_policy: UrlPolicy

@@ -58,7 +58,7 @@ async def park(home: House, runs: int) -> list[str]:
     """Start so many runs of the shipped template, each with inputs of its own, as from a
     request.
     """
-    entry = home.catalog.current(VERTICAL)
+    entry = await home.catalog.current(COMPANY, VERTICAL)
     assert entry is not None
     text, ids = json.dumps(entry.example), [new_id() for _ in range(runs)]
     for run_id in ids:

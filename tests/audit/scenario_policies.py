@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from actors.core.canonical import canonical
+from actors.core.canonical import digest as digest_of
 from daemon.model.audit_events import Logged, SecondFactorChange, SecondFactorChanged
 from daemon.model.chain import digest
 from daemon.model.events.calendars import CalendarChanged, CalendarForm
 from daemon.model.events.delegations import DelegationEnded, DelegationMade
 from daemon.model.events.policies import Policy, PolicyChanged, StoredPolicy
 from daemon.model.events.subjects import SubjectLinked
+from daemon.model.events.templates import TemplatePublished, TemplateRetired
+from daemon.model.own_templates import Draft, OwnVersion
 from daemon.model.people.companies import StoredCalendar, StoredDelegation
 from daemon.model.people.second_factors import SecondFactor
 from daemon.model.people.subjects import Subject
@@ -29,6 +34,7 @@ async def policies(store: Store, company_id: str, name: str) -> None:
         assert await store.put_policy(StoredPolicy(company_id, after, number, NOON, by), Logged(company_id, changed))
         before = after
     await _calendars(store, company_id, by)
+    await _templates(store, company_id, by)
     await _delegations(store, company_id, name)
     await _enrolled(store, company_id, f"user-{name}", 1, "begun")
     await _linked(store, company_id, name)
@@ -43,6 +49,25 @@ async def _calendars(store: Store, company_id: str, by: str) -> None:
         stored = StoredCalendar(company_id, after, number, NOON, by)
         assert await store.put_calendar(stored, Logged(company_id, changed))
         before = after
+
+
+async def _templates(store: Store, company_id: str, by: str) -> None:
+    """Two versions are published, of which one is retired, and a draft is left."""
+    draft = Draft(company_id, "petty-cash", "{}", "sha256:drafted", "Petty cash", NOON, by)
+    for number in (1, 2):
+        await store.put_draft(draft, None)
+        document = {"vertical": "petty-cash", "version": number, "of": company_id}
+        named: dict[str, Any] = {"vertical": "petty-cash", "digest": digest_of(document)}
+        version = OwnVersion(
+            company_id, version=number, title="Petty cash", published_at=NOON, published_by=by, **named
+        )
+        told: dict[str, Any] = {"at": NOON, "by": by, "template_version": number, "via": "session", **named}
+        published = Logged(company_id, TemplatePublished(**told, title=version.title))
+        await store.publish(version, canonical(document), draft.digest, published, None)
+        if number == 1:
+            gone = replace(version, retired_at=NOON, retired_by=by)
+            assert await store.retire(gone, Logged(company_id, TemplateRetired(**told)), None)
+    await store.put_draft(draft, None)
 
 
 async def _delegations(store: Store, company_id: str, name: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from msgspec.structs import replace
 
@@ -258,6 +260,14 @@ def test_a_template_has_a_thousand_steps_at_most() -> None:
     graph = process(*steps, end(), ways=" -> ".join((*(one.id for one in steps), "end")))
     assert found(graph) == [("too_large", None)]
     assert found(process(*steps[1:], end(), ways=" -> ".join((*(one.id for one in steps[1:]), "end")))) == []
+
+
+def test_forks_and_joins_that_are_too_entangled_are_refused_within_a_second() -> None:
+    chance = Random(1)
+    names = [f"p{number}" for number in range(900)]
+    ways = "\n".join(f"{one} -> {chance.choice(names)}" for one in names for _ in range(4))
+    graph = process(*map(parallel, names), end(), ways=f"{ways}\np0 -> end")
+    assert ("too_large", None) in found(graph)
 
 
 def irreversible(step_id: str) -> Node:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from actors.core.gate_policy import Escalation
 from actors.core.template import DryRun
 from daemon.templates.loading import shipped
@@ -75,6 +77,18 @@ PROCESSES = {
                 documents -[timeout]-> late
                 charge -[error]-> broken
                 close -[denied]-> undone""",
+    ),
+    "payout-2": dataclasses.replace(
+        process(
+            task("check"),
+            gate("signoff", role="admin"),
+            task("pay", "medium", "irreversible"),
+            task("letter"),
+            end(outcome="paid"),
+            ways="check -> signoff -> pay -> letter -> end",
+        ),
+        version=2,
+        digest="sha256:payout-2",
     ),
     "contract": process(
         parallel("fork"),

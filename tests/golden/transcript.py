@@ -30,6 +30,7 @@ from actors.core.messages import (
     ProposalMade,
     Rejected,
     RunEnded,
+    RunMigrated,
     RunStarted,
     StepCleared,
     StepEntered,
@@ -175,6 +176,7 @@ SAYINGS: dict[str, Callable[[Conversation, list[str], dict[str, Any]], Any]] = {
     "failed": partial(settled, "failed"),
     "lost": partial(settled, "lost"),
     "elapsed": lambda talk, plain, _: talk.elapsed(plain[0].partition(":")[0], int(plain[0].partition(":")[2])),
+    "migrate": lambda talk, plain, _: talk.migrate(PROCESSES[plain[0]]),
     "retry": lambda talk, _plain, _named: talk.retry(),
     "cancel": lambda talk, _, named: talk.cancel(named.get("reason"), compensate=bool(named.get("compensate"))),
 }
@@ -226,6 +228,8 @@ def written(event: Event) -> str:
             return ", ".join(filter(None, [event.status, event.outcome, event.by and f"by {event.by}", event.reason]))
         case MessageReceived():
             return f"{event.name} by {event.by} {text(event.payload)}"
+        case RunMigrated():
+            return f"from version {event.from_version} to {event.template_version} by {event.by}"
         case CompensationBegan():
             return f"before the run is {event.status}"
         case _:

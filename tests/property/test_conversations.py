@@ -75,9 +75,9 @@ class Talk(Conversation):
 
     checked: bool = True
 
-    def say(self, message: Message) -> Any:
+    def say(self, message: Message, onto: Template | None = None) -> Any:
         before = self.state
-        done = super().say(message)
+        done = super().say(message, onto)
         if self.checked:
             check_turn(self, before, message)
             check(self)

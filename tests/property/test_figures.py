@@ -30,8 +30,8 @@ class Counted(Talk):
     turns: int = 0
     settled: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def say(self, message: Message) -> Any:
-        done = super().say(message)
+    def say(self, message: Message, onto: Template | None = None) -> Any:
+        done = super().say(message, onto)
         if isinstance(done, Step) and done.events:
             self.turns += 1
             self.metrics.committed(done.run, done.events)

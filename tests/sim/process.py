@@ -94,7 +94,7 @@ class Templates:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    async def pinned(self, digest: str) -> Template:
+    async def pinned(self, _company_id: str, digest: str) -> Template:
         """The template of that digest; KeyError when it was never loaded."""
         await self._world.pause(0.001)
         return self._world.witness.templates[digest]

@@ -14,6 +14,7 @@ import pytest
 
 from actors.core.canonical import digest
 from daemon.model import SchemaMismatch, TemplateDocument
+from daemon.model.own_templates import OwnVersion
 from daemon.templates.catalog import Catalog
 from daemon.templates.loading import (
     CatalogEntry,
@@ -68,6 +69,12 @@ class Shelf:
     async def template_document(self, digest: str) -> TemplateDocument | None:
         self.asked += 1
         return self.kept.get(digest)
+
+    async def own_versions(self, _company_id: str) -> tuple[OwnVersion, ...]:
+        return ()
+
+    async def own_document(self, _company_id: str, _digest: str) -> None:
+        return None
 
 
 def refusal(text: str) -> list[str]:
@@ -275,7 +282,7 @@ async def test_a_run_goes_on_by_a_version_from_before_the_rule_that_its_hit_need
     del document["steps"][0]["signal_when"]
     old = TemplateDocument(digest(document), "loan", 1, json.dumps(document))
     await shelf.keep_template(old)
-    node = (await Catalog([version(2)], shelf).pinned(old.digest)).node("pull")
+    node = (await Catalog([version(2)], shelf).pinned("acme", old.digest)).node("pull")
     assert (node.dry_run[0].signal, node.signal_when) == (True, None)
 
 
@@ -332,10 +339,10 @@ async def test_the_highest_version_of_a_vertical_is_the_current_one() -> None:
     old, new = version(2), version(10)
     zebra = load_text(GOOD.replace("vertical: loan", "vertical: airplane"), "a.yaml")
     catalog = Catalog([new, zebra, old], Shelf())
-    assert catalog.entries == (zebra, new)
-    assert catalog.current("loan") is new
-    assert catalog.current("unknown") is None
-    assert await catalog.pinned(old.template.digest) is old.template
+    assert await catalog.entries("acme") == [zebra, new]
+    assert await catalog.current("acme", "loan") is new
+    assert await catalog.current("acme", "unknown") is None
+    assert await catalog.pinned("acme", old.template.digest) is old.template
 
 
 async def test_opening_keeps_every_document_and_a_changed_version_is_a_mismatch() -> None:
@@ -353,11 +360,11 @@ async def test_a_run_keeps_its_template_after_a_newer_version_took_its_place() -
     catalog = Catalog([version(2)], shelf)
     await catalog.open()
     shelf.asked = 0
-    assert await catalog.pinned(old.template.digest) == old.template
-    assert await catalog.pinned(old.template.digest) == old.template
+    assert await catalog.pinned("acme", old.template.digest) == old.template
+    assert await catalog.pinned("acme", old.template.digest) == old.template
     assert shelf.asked == 1
     with pytest.raises(KeyError):
-        await catalog.pinned("sha256:unknown")
+        await catalog.pinned("acme", "sha256:unknown")
 
 
 async def test_the_cache_of_old_versions_is_bounded() -> None:
@@ -366,7 +373,7 @@ async def test_the_cache_of_old_versions_is_bounded() -> None:
     catalog = Catalog([], shelf, pinned_max=2)
     shelf.asked = 0
     for entry in (*old, old[2], old[1], old[0]):
-        assert await catalog.pinned(entry.template.digest) == entry.template
+        assert await catalog.pinned("acme", entry.template.digest) == entry.template
     assert shelf.asked == 4
 
 
@@ -375,7 +382,7 @@ async def test_a_stored_document_that_was_tampered_with_is_not_taken_for_the_tem
     name = entry.template.digest
     shelf.kept[name] = TemplateDocument(name, "loan", 1, entry.document.replace("Loan", "Gift"))
     with pytest.raises(ValueError, match="has the content of"):
-        await Catalog([], shelf).pinned(name)
+        await Catalog([], shelf).pinned("acme", name)
 
 
 @pytest.mark.parametrize(

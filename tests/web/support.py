@@ -296,7 +296,7 @@ async def contest(ann: Person, run: Any, decision: str, monkeypatch: pytest.Monk
     before = await services.store.load(ann.session["company"]["id"], run["id"])
     assert before is not None
     verdict = Resume(gate="signoff", decision=decision, by="rival", role="owner", at=services.now())
-    template = await services.catalog.pinned(before.template_digest)
+    template = await services.catalog.pinned(before.company_id, before.template_digest)
     rival = step(before, verdict, template, {})
     assert isinstance(rival, Step)
     journal: Any = services.store

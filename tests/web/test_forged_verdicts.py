@@ -29,7 +29,7 @@ async def forged(house: House, ann: Person, run: Any, gate: str, decision: str) 
     services = house.services
     before = await services.store.load(company_id, run["id"])
     assert before is not None
-    template = await services.catalog.pinned(before.template_digest)
+    template = await services.catalog.pinned(before.company_id, before.template_digest)
     connectors = {one.connector.tool_id: one.connector for one in await services.store.connectors_of(company_id)}
     verdict = Resume(gate=gate, decision=decision, by=ann.email, role="owner", at=services.now())
     after = step(before, verdict, template, connectors)

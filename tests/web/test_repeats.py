@@ -20,7 +20,7 @@ from tests.web.test_idempotency import LINE, assert_again
 from tests.web.test_tokens import forged
 
 NEVER = "01999999-0000-7000-8000-000000000000"
-NOTHING_CHANGES = {"/connectors/{tool_id}/test", "/webhooks/{webhook_id}/test"}
+NOTHING_CHANGES = {"/connectors/{tool_id}/test", "/webhooks/{webhook_id}/test", "/process-templates/validate"}
 FORGOTTEN = {"a member": "that this version does not know"}
 
 
@@ -32,6 +32,8 @@ def posts() -> Iterator[str]:
                 path.rstrip("/")
                 .replace("{run_id}", NEVER)
                 .replace("{webhook_id}", NEVER)
+                .replace("{vertical}", "line")
+                .replace("{version}", "7")
                 .replace("{step_id}", "signoff")
                 .replace("{delivery_id}", "msg_none")
             )

@@ -13,6 +13,7 @@ from actors.core.messages.commands import (
     Due,
     Elapsed,
     Message,
+    Migrate,
     Outcome,
     Propose,
     Rejected,
@@ -34,6 +35,7 @@ from actors.core.messages.events import (
     GateOpened,
     ProposalMade,
     RunEnded,
+    RunMigrated,
     RunStarted,
     StepCleared,
     StepEntered,
@@ -64,6 +66,7 @@ LaterEvent = (
     | OpenGateEvent
     | MessageReceived
     | CompensationBegan
+    | RunMigrated
     | RunEnded
 )
 Event = RunStarted | LaterEvent
@@ -97,6 +100,7 @@ __all__ = [
     "LaterEvent",
     "Message",
     "MessageReceived",
+    "Migrate",
     "OpenGateEvent",
     "Outcome",
     "ProposalMade",
@@ -106,6 +110,7 @@ __all__ = [
     "Retry",
     "Review",
     "RunEnded",
+    "RunMigrated",
     "RunStarted",
     "Start",
     "StepCleared",

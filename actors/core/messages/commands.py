@@ -118,6 +118,15 @@ class Propose(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
+class Migrate(Struct, frozen=True, kw_only=True):
+    """Go on by another version of the template, which comes beside the message."""
+
+    by: str
+    by_kind: ByKind = "person"
+    via: str | None = None
+    at: datetime
+
+
 class CallReturned(Struct, frozen=True, kw_only=True):
     """The tool answered the call of that visit."""
 
@@ -159,7 +168,7 @@ class Review(Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-Command = Start | Resume | Cancel | Retry | Propose | Withdraw | Deliver
+Command = Start | Resume | Cancel | Retry | Propose | Withdraw | Deliver | Migrate
 Outcome = CallReturned | CallFailed | Elapsed | Due | Review
 Message = Command | Outcome
 

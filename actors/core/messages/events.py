@@ -67,6 +67,17 @@ class RunStarted(EventBase, frozen=True, kw_only=True, tag="run_started"):
     business_key: str | UnsetType = UNSET
 
 
+class RunMigrated(EventBase, frozen=True, kw_only=True, tag="run_migrated"):
+    """The run goes on by another version of its template."""
+
+    by: str
+    from_digest: str
+    from_version: int
+    template_digest: str
+    template_version: int
+    via: str | None = None
+
+
 class StepEntered(EventBase, frozen=True, kw_only=True, tag="step_entered"):
     """The run came to a step, from another or because somebody had it tried again.
 

@@ -44,6 +44,9 @@ _DELETED_KEYS = "SELECT key_hash FROM api_keys WHERE noted_at > clock_timestamp(
 _CONNECTED = (
     "SELECT DISTINCT company_id FROM connector_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 )
+_PUBLISHED = (
+    "SELECT DISTINCT company_id FROM own_templates WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
+)
 _LATELY = "WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
 _CHANGED = (
     "SELECT company_id, noted_at FROM company_changes WHERE noted_at > clock_timestamp() - make_interval(secs => $1)"
@@ -99,6 +102,10 @@ async def recent_key_deletions(db: PostgresDatabase) -> Sequence[bytes]:
 
 async def recent_connector_changes(db: PostgresDatabase) -> Sequence[str]:
     return [row[0] for row in await db.rows(_CONNECTED, LATELY_S)]
+
+
+async def recent_publications(db: PostgresDatabase) -> Sequence[str]:
+    return [row[0] for row in await db.rows(_PUBLISHED, LATELY_S)]
 
 
 async def recent_policies(db: PostgresDatabase) -> Sequence[StoredPolicy]:

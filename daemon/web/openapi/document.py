@@ -15,6 +15,7 @@ from daemon.contract.base import Request
 from daemon.contract.events import EVENT_TYPES, GateChanged, Notification, WebhookTestNotification
 from daemon.contract.runs import Run
 from daemon.contract.service import ProblemDetails
+from daemon.contract.templates import DraftDocument
 from daemon.contract.webhooks import NewWebhook
 from daemon.web.operations import Endpoint, Operation
 from daemon.web.parameters import HEADERS, PATH, PROBLEM_HEADERS, QUERY, REQUIRED, RESPONSE_HEADERS, WEBHOOK_HEADERS
@@ -31,6 +32,7 @@ TAGS = {
     "invitations": "Join a company.",
     "delegations": "Who may decide as another member for a time.",
     "process-templates": "The processes that can be run.",
+    "template-drafts": "Templates that are being written.",
     "process-runs": "Start runs, read them, and decide at their gates.",
     "audit": "Evidence that verifies offline: hash chains, signed checkpoints, the company's log.",
     "gates": "The inbox: open gates of all runs, and verdicts at several of them",
@@ -151,7 +153,7 @@ def _refusals(path: str, operation: Operation) -> list[int]:
 def _good_response(endpoint: Endpoint, schemas: dict[str, Any]) -> dict[str, Any]:
     operation = endpoint.operation
     headers = ["X-Request-ID"]
-    if operation.response is Run:
+    if operation.response in (Run, DraftDocument):
         headers.append("ETag")
     if operation.response in (Run, NewWebhook) and operation.status == HTTPStatus.CREATED:
         headers.append("Location")

@@ -238,7 +238,7 @@ async def _listed(services: Services, company_id: str, keys: Sequence[GateKey], 
 
 async def _stands(services: Services, run: Run, step_id: str, company: Company, claim: Claim | None) -> Listed:
     run, tag = await as_read(services, run)
-    template = await services.catalog.pinned(run.template_digest)
+    template = await services.catalog.pinned(run.company_id, run.template_digest)
     connectors: Connectors = await services.connector_service.connectors(run.company_id)
     return Listed(run, tag, existing(run.at(step_id)), Setting(template, connectors, company), claim)
 

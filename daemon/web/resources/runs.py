@@ -9,12 +9,13 @@ from typing import Any
 from aiohttp import web
 
 from actors.core.approvals import as_it_stands, changed_gates, tag, unchanged
-from actors.core.messages import Cancel, Deliver, Retry, Start
+from actors.core.messages import Cancel, Deliver, Migrate, Retry, Start
 from actors.core.run import Run
 from daemon.contract import runs as contract
 from daemon.contract.base import Empty
 from daemon.model import RunQuery
 from daemon.runtime.ids import new_id
+from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
 from daemon.web.bodies import has_already, if_match, page_limit, parse, path_key, traceparent
 from daemon.web.incoming import is_large
@@ -40,7 +41,7 @@ SUMMARY = "summary"
     201,
     contract.StartRun,
     headers=(*KEYED, "Prefer", "traceparent"),
-    problems=(404, 507),
+    problems=(404, 409, 507),
 )
 @command()
 async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
@@ -51,9 +52,7 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     services, principal = request.app[SERVICES], principal_of(request)
     body = await parse(request, contract.StartRun, raw)
     await services.catalog.keep()
-    entry = services.catalog.current(body.vertical)
-    if entry is None:
-        raise not_found("There is no template with this vertical.")
+    entry = await _template(services, principal.company_id, body)
     await _check_inputs(request, entry, body.inputs)
     run_id = new_id()
     if body.unique and body.business_key is not None:
@@ -72,6 +71,17 @@ async def start_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
         at=services.now(),
     )
     return RunCommand((message.company_id, message.run_id), message, entry.template)
+
+
+async def _template(services: Services, company_id: str, body: contract.StartRun) -> CatalogEntry:
+    """The version that a run is to follow; 409 for one that is retired."""
+    try:
+        found = await services.catalog.startable(company_id, body.vertical, body.version)
+    except Retired:
+        raise Problem("retired", "This template is retired: no run of it is started any more.") from None
+    if found is None:
+        raise not_found("There is no template with this vertical.")
+    return found
 
 
 async def _reserve(services: Services, company_id: str, name: tuple[str, str], run_id: str) -> None:
@@ -131,6 +141,27 @@ async def retry_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
     at, tags = request.app[SERVICES].now(), if_match(request)
     message = Retry(by=principal.email, by_kind=principal.kind, via=principal.via, tags=tags, at=at)
     return RunCommand(run_key, message)
+
+
+@Operation(
+    "Let a run go on by another version",
+    "migrate",
+    contract.Run,
+    request=contract.MigrateRun,
+    headers=KEYED,
+    problems=(403, 404, 409),
+)
+@command(wait=default_wait)
+async def migrate_run(request: web.Request, raw: dict[str, Any]) -> RunCommand:
+    """Pins a run to another version of its template; its open gates ask what that one says."""
+    principal, run_key, services = principal_of(request), path_key(request, "run_id"), request.app[SERVICES]
+    body = await parse(request, contract.MigrateRun, raw)
+    run = existing(await current(services, run_key))
+    onto = await services.catalog.version(principal.company_id, run.vertical, body.version)
+    if onto is None:
+        raise not_found("There is no such version of the run's template.")
+    message = Migrate(by=principal.email, by_kind=principal.kind, via=principal.via, at=services.now())
+    return RunCommand(run_key, message, onto.template)
 
 
 @Operation(
@@ -217,7 +248,7 @@ async def as_read(services: Services, run: Run) -> tuple[Run, str]:
     connectors = await services.connector_service.connectors(run.company_id) if run.parked else {}
     if unchanged(run, connectors):
         return run, tag(run, ())
-    template = await services.catalog.pinned(run.template_digest)
+    template = await services.catalog.pinned(run.company_id, run.template_digest)
     look = partial(changed_gates, run, template, connectors)
     gates = await services.offload.sized(run.company_id, run.weight, look)
     return as_it_stands(run, gates), tag(run, gates)

@@ -653,6 +653,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-templates/validate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check a template
+         * @description Names all rules that a template or a graph breaks, each with its node or edge.
+         *
+         *     Nothing is stored.
+         *
+         *     Needs the role `viewer`.
+         */
+        post: operations["validate_template"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/process-templates/{vertical}": {
         parameters: {
             query?: never;
@@ -691,6 +715,157 @@ export interface paths {
          *     Needs the role `viewer`.
          */
         get: operations["get_canvas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-templates/{vertical}/draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a draft
+         * @description The draft of a template, as it was stored, with its entity tag.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_draft"];
+        /**
+         * Store a draft
+         * @description Keeps a draft, which may break rules.
+         *
+         *     With `If-Match` it is kept only in place of the one that was seen.
+         *
+         *     Needs the role `member`.
+         */
+        put: operations["put_draft"];
+        post?: never;
+        /**
+         * Delete a draft
+         * @description Deletes a draft; what was published stays.
+         *
+         *     Needs the role `member`.
+         */
+        delete: operations["delete_draft"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-templates/{vertical}/publish": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Publish a draft
+         * @description Makes the draft the next version, by which runs start from now on.
+         *
+         *     Runs in flight go on by their own version. `runs_affected` names those that would go another way
+         *     by the new one, of the newest thousand of each status.
+         *
+         *     Needs the role `admin`.
+         */
+        post: operations["publish_template"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-templates/{vertical}/versions/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the versions of a template
+         * @description The company's own versions and the one that every company has, the newest first.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_versions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-templates/{vertical}/versions/{version}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a version of a template
+         * @description A version with its document, retired or not.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_version"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-templates/{vertical}/versions/{version}/retire": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Retire a version
+         * @description Lets a version be started no more; runs of it go on, and the newest that is left counts.
+         *
+         *     A version that every company has is not retired: 403.
+         *
+         *     Needs the role `admin`.
+         */
+        post: operations["retire_version"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/template-drafts/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the drafts
+         * @description All drafts of the company, by vertical.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["list_drafts"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1010,6 +1185,28 @@ export interface paths {
          *     Needs the role `member`.
          */
         post: operations["retry_run"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-runs/{run_id}/migrate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let a run go on by another version
+         * @description Pins a run to another version of its template; its open gates ask what that one says.
+         *
+         *     Needs the role `admin`.
+         */
+        post: operations["migrate_run"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1928,6 +2125,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    run_migrated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A run goes on by another version of its template
+         * @description Sent to each webhook that has subscribed to it, at least once, in no order.
+         */
+        post: operations["on_run_migrated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     run_ended: {
         parameters: {
             query?: never;
@@ -1997,6 +2214,14 @@ export interface components {
             user: string;
             token: string | null;
             kind: ("person" | "service" | "agent" | "autopilot" | "deadline") | null;
+        };
+        /**
+         * AffectedRun
+         * @description A run in flight whose way from here on is another one in the new version.
+         */
+        AffectedRun: {
+            run_id: string;
+            parked_at: string | null;
         };
         /**
          * ApiKey
@@ -2173,6 +2398,73 @@ export interface components {
             from: unknown;
             to: unknown;
             why: string | null;
+        };
+        /**
+         * CheckTemplate
+         * @description A template document, a canvas as it is answered, or a bare graph of nodes and edges.
+         * @example {
+         *       "edges": [
+         *         {
+         *           "source": "check",
+         *           "target": "ok"
+         *         },
+         *         {
+         *           "source": "ok",
+         *           "target": "pay"
+         *         }
+         *       ],
+         *       "nodes": [
+         *         {
+         *           "id": "check",
+         *           "kind": "agent"
+         *         },
+         *         {
+         *           "id": "ok",
+         *           "kind": "gate"
+         *         },
+         *         {
+         *           "id": "pay",
+         *           "kind": "agent",
+         *           "reversible": false
+         *         }
+         *       ]
+         *     }
+         */
+        CheckTemplate: {
+            /** @default null */
+            vertical: string | null;
+            /** @default null */
+            version: number | null;
+            /** @default null */
+            digest: string | null;
+            /** @default null */
+            title: string | null;
+            /** @default null */
+            description: string | null;
+            /** @default null */
+            start: string | null;
+            /** @default null */
+            inputs_schema: {
+                [key: string]: unknown;
+            } | null;
+            /** @default null */
+            example: {
+                [key: string]: unknown;
+            } | null;
+            /** @default null */
+            steps: {
+                [key: string]: unknown;
+            }[] | null;
+            /** @default null */
+            nodes: {
+                [key: string]: unknown;
+            }[] | null;
+            /** @default null */
+            edges: {
+                [key: string]: unknown;
+            }[] | null;
+            /** @default null */
+            gates: string[] | null;
         };
         /**
          * Checkpoint
@@ -2435,6 +2727,29 @@ export interface components {
             name: string | null;
         };
         /**
+         * DraftDocument
+         * @description A draft: the document as its author sent it.
+         */
+        DraftDocument: {
+            vertical: string;
+            title: string;
+            steps: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
+         * DraftEntry
+         * @description A draft in a list.
+         */
+        DraftEntry: {
+            vertical: string;
+            title: string;
+            etag: string;
+            /** Format: date-time */
+            saved_at: string;
+            saved_by: string;
+        };
+        /**
          * Edge
          * @description A way from one step to another.
          */
@@ -2443,6 +2758,15 @@ export interface components {
             target: string;
             branch: string | null;
             when: string | null;
+        };
+        /**
+         * EdgeName
+         * @description An edge by its ends and its branch.
+         */
+        EdgeName: {
+            source: string;
+            target: string;
+            branch: string | null;
         };
         /**
          * Empty
@@ -2487,7 +2811,7 @@ export interface components {
         Event: {
             seq: number;
             /** @enum {string} */
-            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_ended";
+            type: "run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_ended";
             /** Format: date-time */
             at: string;
             /** @description `autopilot` for what the service does by itself. */
@@ -2529,6 +2853,8 @@ export interface components {
             vertical?: string | null;
             template_version?: number | null;
             template_digest?: string | null;
+            from_version?: number | null;
+            from_digest?: string | null;
             traceparent?: string | null;
             inputs?: {
                 [key: string]: unknown;
@@ -2688,6 +3014,14 @@ export interface components {
             members: string[];
         };
         /**
+         * Guard
+         * @description The gates on every path from the start to an irreversible step.
+         */
+        Guard: {
+            step_id: string;
+            gates: string[];
+        };
+        /**
          * HandOver
          * @description The member who becomes the owner.
          * @example {
@@ -2844,6 +3178,16 @@ export interface components {
             id: string;
             name: string;
             role: string;
+        };
+        /**
+         * MigrateRun
+         * @description The version of its template that a run is to go on by.
+         * @example {
+         *       "version": 3
+         *     }
+         */
+        MigrateRun: {
+            version: number;
         };
         /**
          * NewApiKey
@@ -3169,6 +3513,23 @@ export interface components {
             digest: string | null;
         };
         /**
+         * PublishedVersion
+         * @description A new version, its gates, and the runs in flight that would go another way by it.
+         */
+        PublishedVersion: {
+            vertical: string;
+            version: number;
+            digest: string;
+            title: string;
+            published_at: string | null;
+            published_by: string | null;
+            retired_at: string | null;
+            retired_by: string | null;
+            gates: string[];
+            steps: number;
+            runs_affected: components["schemas"]["AffectedRun"][];
+        };
+        /**
          * RecoveryCodes
          * @description Codes that each stand in once for one of the app.
          * @example {
@@ -3459,6 +3820,11 @@ export interface components {
              * @default false
              */
             unique: boolean;
+            /**
+             * @description The version of the template; by default the current one.
+             * @default null
+             */
+            version: number | null;
         };
         /**
          * Target
@@ -3499,6 +3865,17 @@ export interface components {
             steps: number;
         };
         /**
+         * TemplateCheck
+         * @description All that is wrong with a template; `steps` are in the order of the paths, breadth first.
+         */
+        TemplateCheck: {
+            valid: boolean;
+            violations: components["schemas"]["Violation"][];
+            steps: string[];
+            gates: string[];
+            guards: components["schemas"]["Guard"][];
+        };
+        /**
          * TemplateDetail
          * @description A process template with the JSON Schema of its inputs and an example of them.
          */
@@ -3514,6 +3891,97 @@ export interface components {
                 [key: string]: unknown;
             };
             inputs: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * TemplateDocument
+         * @description A template as its author writes it; docs/guides/templates.md has the fields of steps.
+         *
+         *     `version` is ignored: the service numbers what is published.
+         * @example {
+         *       "steps": [
+         *         {
+         *           "effect": "read",
+         *           "id": "check",
+         *           "kind": "task",
+         *           "label": "Check the receipt",
+         *           "next": "ok",
+         *           "tool": "receipt-check"
+         *         },
+         *         {
+         *           "id": "ok",
+         *           "kind": "gate",
+         *           "label": "Sign-off",
+         *           "next": {
+         *             "approved": "paid",
+         *             "denied": "refused"
+         *           }
+         *         },
+         *         {
+         *           "id": "paid",
+         *           "kind": "end",
+         *           "label": "Paid",
+         *           "outcome": "paid"
+         *         },
+         *         {
+         *           "id": "refused",
+         *           "kind": "end",
+         *           "label": "Refused",
+         *           "outcome": "refused"
+         *         }
+         *       ],
+         *       "title": "Petty cash",
+         *       "vertical": "petty-cash"
+         *     }
+         */
+        TemplateDocument: {
+            vertical: string;
+            /** @default null */
+            version: number | null;
+            title: string;
+            /** @default null */
+            description: string | null;
+            /** @default null */
+            start: string | null;
+            inputs_schema?: {
+                [key: string]: unknown;
+            };
+            example?: {
+                [key: string]: unknown;
+            };
+            steps: {
+                [key: string]: unknown;
+            }[];
+        };
+        /**
+         * TemplateVersion
+         * @description A version of a template; one that every company has was published by nobody.
+         */
+        TemplateVersion: {
+            vertical: string;
+            version: number;
+            digest: string;
+            title: string;
+            published_at: string | null;
+            published_by: string | null;
+            retired_at: string | null;
+            retired_by: string | null;
+        };
+        /**
+         * TemplateVersionDetail
+         * @description A version with its document.
+         */
+        TemplateVersionDetail: {
+            vertical: string;
+            version: number;
+            digest: string;
+            title: string;
+            published_at: string | null;
+            published_by: string | null;
+            retired_at: string | null;
+            retired_by: string | null;
+            document: {
                 [key: string]: unknown;
             };
         };
@@ -3626,6 +4094,16 @@ export interface components {
             results: components["schemas"]["VerdictResult"][];
         };
         /**
+         * Violation
+         * @description A rule that a template breaks, and where; `detail` says what to do.
+         */
+        Violation: {
+            rule: string;
+            node: string | null;
+            edge: components["schemas"]["EdgeName"] | null;
+            detail: string;
+        };
+        /**
          * Wait
          * @description What a step waits for.
          */
@@ -3678,7 +4156,7 @@ export interface components {
         WebhookDefinition: {
             url: string;
             /** @default null */
-            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_ended")[] | null;
+            events: ("run_started" | "step_entered" | "step_cleared" | "call_settled" | "gate_opened" | "verdict_given" | "proposal_made" | "verdict_withdrawn" | "gate_reminded" | "gate_escalated" | "gate_expired" | "gate_rescheduled" | "gate_blocked" | "gate_unblocked" | "wait_began" | "wait_ended" | "message_received" | "compensation_began" | "run_migrated" | "run_ended")[] | null;
             /** @default null */
             description: string | null;
         };
@@ -3773,7 +4251,7 @@ export interface components {
                 "application/problem+json": components["schemas"]["ProblemDetails"];
             };
         };
-        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `run_ended` */
+        /** @description Refused: `gate_mismatch`, `not_parked`, `email_taken`, `already_exists`, `already_member`, `last_owner`, `conflict`, `not_cancellable`, `not_retryable`, `already_decided`, `run_ended`, `retired`, `not_migratable` */
         Problem409: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -3879,7 +4357,7 @@ export interface components {
     parameters: never;
     requestBodies: never;
     headers: {
-        /** @description The version of the run */
+        /** @description The version of the run, or the digest of the draft */
         ETag: string;
         /** @description The next page, where there is one: <…>; rel="next" */
         Link: string;
@@ -3896,6 +4374,7 @@ export interface components {
 }
 export type ActiveSession = components['schemas']['ActiveSession'];
 export type Actor = components['schemas']['Actor'];
+export type AffectedRun = components['schemas']['AffectedRun'];
 export type ApiKey = components['schemas']['ApiKey'];
 export type ApiKeyDefinition = components['schemas']['ApiKeyDefinition'];
 export type AuthOptions = components['schemas']['AuthOptions'];
@@ -3907,6 +4386,7 @@ export type CancelRun = components['schemas']['CancelRun'];
 export type Canvas = components['schemas']['Canvas'];
 export type ChainedEvent = components['schemas']['ChainedEvent'];
 export type Change = components['schemas']['Change'];
+export type CheckTemplate = components['schemas']['CheckTemplate'];
 export type Checkpoint = components['schemas']['Checkpoint'];
 export type Company = components['schemas']['Company'];
 export type CompanyEvent = components['schemas']['CompanyEvent'];
@@ -3922,7 +4402,10 @@ export type Delegation = components['schemas']['Delegation'];
 export type DeliverMessage = components['schemas']['DeliverMessage'];
 export type Delivery = components['schemas']['Delivery'];
 export type DisplayName = components['schemas']['DisplayName'];
+export type DraftDocument = components['schemas']['DraftDocument'];
+export type DraftEntry = components['schemas']['DraftEntry'];
 export type Edge = components['schemas']['Edge'];
+export type EdgeName = components['schemas']['EdgeName'];
 export type Empty = components['schemas']['Empty'];
 export type End = components['schemas']['End'];
 export type Escalated = components['schemas']['Escalated'];
@@ -3937,6 +4420,7 @@ export type GatePolicy = components['schemas']['GatePolicy'];
 export type GatePreview = components['schemas']['GatePreview'];
 export type Group = components['schemas']['Group'];
 export type GroupDefinition = components['schemas']['GroupDefinition'];
+export type Guard = components['schemas']['Guard'];
 export type HandOver = components['schemas']['HandOver'];
 export type Health = components['schemas']['Health'];
 export type Holiday = components['schemas']['Holiday'];
@@ -3950,6 +4434,7 @@ export type LiveRuns = components['schemas']['LiveRuns'];
 export type Login = components['schemas']['Login'];
 export type Member = components['schemas']['Member'];
 export type Membership = components['schemas']['Membership'];
+export type MigrateRun = components['schemas']['MigrateRun'];
 export type NewApiKey = components['schemas']['NewApiKey'];
 export type NewDelegation = components['schemas']['NewDelegation'];
 export type NewMember = components['schemas']['NewMember'];
@@ -3969,6 +4454,7 @@ export type PreviewStep = components['schemas']['PreviewStep'];
 export type ProblemDetails = components['schemas']['ProblemDetails'];
 export type Proposal = components['schemas']['Proposal'];
 export type ProposeDecision = components['schemas']['ProposeDecision'];
+export type PublishedVersion = components['schemas']['PublishedVersion'];
 export type RecoveryCodes = components['schemas']['RecoveryCodes'];
 export type Registration = components['schemas']['Registration'];
 export type ResumeRun = components['schemas']['ResumeRun'];
@@ -3986,13 +4472,18 @@ export type SignOnCode = components['schemas']['SignOnCode'];
 export type StartRun = components['schemas']['StartRun'];
 export type Target = components['schemas']['Target'];
 export type Template = components['schemas']['Template'];
+export type TemplateCheck = components['schemas']['TemplateCheck'];
 export type TemplateDetail = components['schemas']['TemplateDetail'];
+export type TemplateDocument = components['schemas']['TemplateDocument'];
+export type TemplateVersion = components['schemas']['TemplateVersion'];
+export type TemplateVersionDetail = components['schemas']['TemplateVersionDetail'];
 export type TraceEntry = components['schemas']['TraceEntry'];
 export type User = components['schemas']['User'];
 export type Verdict = components['schemas']['Verdict'];
 export type VerdictReceipt = components['schemas']['VerdictReceipt'];
 export type VerdictResult = components['schemas']['VerdictResult'];
 export type VerdictResults = components['schemas']['VerdictResults'];
+export type Violation = components['schemas']['Violation'];
 export type Wait = components['schemas']['Wait'];
 export type Waiting = components['schemas']['Waiting'];
 export type Webhook = components['schemas']['Webhook'];
@@ -5389,6 +5880,69 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    validate_template: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /**
+                 * @example {
+                 *       "edges": [
+                 *         {
+                 *           "source": "check",
+                 *           "target": "ok"
+                 *         },
+                 *         {
+                 *           "source": "ok",
+                 *           "target": "pay"
+                 *         }
+                 *       ],
+                 *       "nodes": [
+                 *         {
+                 *           "id": "check",
+                 *           "kind": "agent"
+                 *         },
+                 *         {
+                 *           "id": "ok",
+                 *           "kind": "gate"
+                 *         },
+                 *         {
+                 *           "id": "pay",
+                 *           "kind": "agent",
+                 *           "reversible": false
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CheckTemplate"];
+            };
+        };
+        responses: {
+            /** @description Check a template */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateCheck"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     get_template: {
         parameters: {
             query?: never;
@@ -5444,6 +5998,346 @@ export interface operations {
             401: components["responses"]["Problem401"];
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_draft: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                vertical: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a draft */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DraftDocument"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    put_draft: {
+        parameters: {
+            query?: never;
+            header?: {
+                "If-Match"?: string;
+            };
+            path: {
+                vertical: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "steps": [
+                 *         {
+                 *           "effect": "read",
+                 *           "id": "check",
+                 *           "kind": "task",
+                 *           "label": "Check the receipt",
+                 *           "next": "ok",
+                 *           "tool": "receipt-check"
+                 *         },
+                 *         {
+                 *           "id": "ok",
+                 *           "kind": "gate",
+                 *           "label": "Sign-off",
+                 *           "next": {
+                 *             "approved": "paid",
+                 *             "denied": "refused"
+                 *           }
+                 *         },
+                 *         {
+                 *           "id": "paid",
+                 *           "kind": "end",
+                 *           "label": "Paid",
+                 *           "outcome": "paid"
+                 *         },
+                 *         {
+                 *           "id": "refused",
+                 *           "kind": "end",
+                 *           "label": "Refused",
+                 *           "outcome": "refused"
+                 *         }
+                 *       ],
+                 *       "title": "Petty cash",
+                 *       "vertical": "petty-cash"
+                 *     }
+                 */
+                "application/json": components["schemas"]["TemplateDocument"];
+            };
+        };
+        responses: {
+            /** @description Store a draft */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DraftDocument"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    delete_draft: {
+        parameters: {
+            query?: never;
+            header?: {
+                "If-Match"?: string;
+            };
+            path: {
+                vertical: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete a draft */
+            204: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            412: components["responses"]["Problem412"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    publish_template: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+                "If-Match"?: string;
+            };
+            path: {
+                vertical: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Publish a draft */
+            201: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PublishedVersion"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+            507: components["responses"]["Problem507"];
+        };
+    };
+    list_versions: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path: {
+                vertical: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the versions of a template */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "vertical": "petty-cash",
+                     *         "version": 2,
+                     *         "digest": "sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e",
+                     *         "title": "Petty cash",
+                     *         "published_at": "2026-01-01T09:00:00Z",
+                     *         "published_by": "grace@example.test",
+                     *         "retired_at": null,
+                     *         "retired_by": null
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["TemplateVersion"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_version: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                vertical: string;
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a version of a template */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateVersionDetail"];
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    retire_version: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                vertical: string;
+                version: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                /** @example {} */
+                "application/json": components["schemas"]["Empty"];
+            };
+        };
+        responses: {
+            /** @description Retire a version */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TemplateVersion"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    list_drafts: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description List the drafts */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    Link: components["headers"]["Link"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "vertical": "petty-cash",
+                     *         "title": "Petty cash",
+                     *         "etag": "\"c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e\"",
+                     *         "saved_at": "2026-01-01T09:00:00Z",
+                     *         "saved_by": "grace@example.test"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["DraftEntry"][];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
             422: components["responses"]["Problem422"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
@@ -5882,6 +6776,7 @@ export interface operations {
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
@@ -6428,6 +7323,52 @@ export interface operations {
             408: components["responses"]["Problem408"];
             409: components["responses"]["Problem409"];
             412: components["responses"]["Problem412"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    migrate_run: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "version": 3
+                 *     }
+                 */
+                "application/json": components["schemas"]["MigrateRun"];
+            };
+        };
+        responses: {
+            /** @description Let a run go on by another version */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Run"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
+            408: components["responses"]["Problem408"];
+            409: components["responses"]["Problem409"];
             413: components["responses"]["Problem413"];
             415: components["responses"]["Problem415"];
             422: components["responses"]["Problem422"];
@@ -8971,6 +9912,70 @@ export interface operations {
                  *           "via": "session",
                  *           "by_kind": "person",
                  *           "on_behalf_of": null
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Notification"];
+            };
+        };
+        responses: {
+            /** @description Not wanted any more; the webhook is disabled */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Received */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Not received; it is sent again later */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    on_run_migrated: {
+        parameters: {
+            query?: never;
+            header: {
+                "webhook-id": string;
+                "webhook-timestamp": string;
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "type": "run_migrated",
+                 *       "timestamp": "2026-01-01T09:00:00Z",
+                 *       "data": {
+                 *         "id": "7-3",
+                 *         "run_id": "0199c1f0-0000-7000-8000-000000000003",
+                 *         "seq": 3,
+                 *         "event": {
+                 *           "seq": 9,
+                 *           "type": "run_migrated",
+                 *           "at": "2026-01-01T09:00:00Z",
+                 *           "by": "grace@example.test",
+                 *           "by_kind": "person",
+                 *           "on_behalf_of": null,
+                 *           "via": "session",
+                 *           "from_version": 1,
+                 *           "from_digest": "sha256:0000000000000000000000000000000000000000000000000000000000000000",
+                 *           "template_version": 2,
+                 *           "template_digest": "sha256:c0cc6f575022658212f38a4e0440fa347923355e9f8b87bab346719f617eb50e"
                  *         }
                  *       }
                  *     }

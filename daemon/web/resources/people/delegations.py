@@ -48,7 +48,7 @@ async def create_delegation(request: web.Request, raw: dict[str, Any], key: Idem
     That member sends `on_behalf_of` with a verdict. Four eyes and quorum count both as one person.
     """
     services, principal = request.app[SERVICES], principal_of(request)
-    draft = _draft(request, await parse(request, contract.NewDelegation, raw))
+    draft = await _draft(request, await parse(request, contract.NewDelegation, raw))
     await services.stored.store_more(principal.company_id)
 
     def receipt(made: StoredDelegation) -> Receipt | None:
@@ -85,7 +85,7 @@ async def end_delegation(request: web.Request) -> web.Response:
     return web.Response(status=204)
 
 
-def _draft(request: web.Request, body: contract.NewDelegation) -> DelegationDraft:
+async def _draft(request: web.Request, body: contract.NewDelegation) -> DelegationDraft:
     """The wanted delegation; 422 for one that cannot be."""
     services, wrong = request.app[SERVICES], []
     if body.to == principal_of(request).member_id:
@@ -98,7 +98,7 @@ def _draft(request: web.Request, body: contract.NewDelegation) -> DelegationDraf
         wrong.append(("/until", "is past"))
     verticals = tuple(body.verticals or ())
     for place, vertical in enumerate(verticals):
-        if services.catalog.current(vertical) is None:
+        if not await services.catalog.has(principal_of(request).company_id, vertical):
             wrong.append((pointer("verticals", place), "is no process template"))
     if wrong:
         raise invalid(*wrong)

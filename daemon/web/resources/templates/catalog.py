@@ -8,8 +8,10 @@ from aiohttp import web
 
 from actors.core.template import Condition, Moment, Node, OutputCondition, Template
 from daemon.contract import templates as contract
+from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
 from daemon.web.bodies import page_limit
+from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.parameters import DIGEST
 from daemon.web.problems import existing, invalid, not_found
@@ -22,17 +24,18 @@ from daemon.web.services import SERVICES
 async def list_templates(request: web.Request) -> web.Response:
     """All process templates, by name."""
     limit, after = page_limit(request), from_cursor(request, "templates") or ""
-    found = [entry for entry in request.app[SERVICES].catalog.entries if entry.template.vertical > after]
+    every = await request.app[SERVICES].catalog.entries(principal_of(request).company_id)
+    found = [entry for entry in every if entry.template.vertical > after]
     return await page_response(
-        request, found, limit, "templates", name=lambda last: last.template.vertical, show=_template_json
+        request, found, limit, "templates", name=lambda last: last.template.vertical, show=template_json
     )
 
 
 @Operation("Get a template", "read", contract.TemplateDetail)
 async def get_template(request: web.Request) -> web.Response:
     """A template with the JSON Schema of its inputs and an example of them."""
-    entry = _entry(request)
-    return json_response({**_template_json(entry), "inputs_schema": entry.inputs_schema, "inputs": entry.example})
+    entry = await _entry(request)
+    return json_response({**template_json(entry), "inputs_schema": entry.inputs_schema, "inputs": entry.example})
 
 
 @Operation("Get a template as a graph", "read", contract.Canvas, query=("digest",))
@@ -42,17 +45,22 @@ async def get_canvas(request: web.Request) -> web.Response:
     With `digest` it is the version that a run is pinned to.
     """
     digest = request.query.get("digest")
-    one = _entry(request).template if digest is None else await _pinned(request, digest)
+    one = (await _entry(request)).template if digest is None else await _pinned(request, digest)
+    return json_response(canvas_json(one))
+
+
+def canvas_json(one: Template) -> dict[str, Any]:
+    """A template as a graph."""
     nodes = [_node_json(one, node) for node in one.nodes]
     edges = [contract.Edge.view(edge, when=_text(edge.when)) for edge in one.edges]
-    return json_response(contract.Canvas.view(one, nodes=nodes, edges=edges))
+    return contract.Canvas.view(one, nodes=nodes, edges=edges)
 
 
 async def _pinned(request: web.Request, digest: str) -> Template:
     if not DIGEST.fullmatch(digest):
         raise invalid(("/digest", "is the digest of a template, as a run names it"))
     try:
-        found = await request.app[SERVICES].catalog.pinned(digest)
+        found = await request.app[SERVICES].catalog.pinned(principal_of(request).company_id, digest)
     except KeyError:
         raise not_found() from None
     if found.vertical != request.match_info["vertical"]:
@@ -60,11 +68,16 @@ async def _pinned(request: web.Request, digest: str) -> Template:
     return found
 
 
-def _entry(request: web.Request) -> CatalogEntry:
-    return existing(request.app[SERVICES].catalog.current(request.match_info["vertical"]))
+async def _entry(request: web.Request) -> CatalogEntry:
+    """The current version of the template that the path names; 404 where all are retired."""
+    vertical, company_id = request.match_info["vertical"], principal_of(request).company_id
+    try:
+        return existing(await request.app[SERVICES].catalog.current(company_id, vertical))
+    except Retired:
+        raise not_found("All versions of this template are retired.") from None
 
 
-def _template_json(entry: CatalogEntry) -> dict[str, Any]:
+def template_json(entry: CatalogEntry) -> dict[str, Any]:
     one = entry.template
     return contract.Template.view(one, description=entry.description, steps=len(one.nodes))
 

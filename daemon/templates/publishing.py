@@ -1,0 +1,203 @@
+"""Drafts become versions: what is checked, numbered and stored when a company publishes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from actors.core.canonical import canonical, digest
+from actors.core.messages import kept_kind
+from actors.core.people.authority import ByKind
+from actors.core.rules import Violation, guards
+from actors.core.rules.graph import STEPS_MAX
+from actors.core.template import Template
+from actors.ports import Receipt
+from daemon.model.audit_events import Logged
+from daemon.model.events.templates import TemplatePublished, TemplateRetired
+from daemon.model.own_templates import Draft, DraftChanged, OwnTemplateRepository, OwnVersion, VersionTaken
+from daemon.templates.catalog import Catalog
+from daemon.templates.documents import Document
+from daemon.templates.graphs import Graph, document_of
+from daemon.templates.loading import CatalogEntry, check
+
+ATTEMPTS = 20
+WITHOUT: Mapping[str, Any] = {"inputs_schema": {"type": "object"}, "example": {}}
+"""What a document has that does not say it."""
+
+
+class Author(NamedTuple):
+    """Who changes a template."""
+
+    company_id: str
+    by: str
+    kind: ByKind
+    via: str
+
+
+class Refused(Exception):
+    """The draft breaks rules and is not published."""
+
+    def __init__(self, violations: tuple[Violation, ...]) -> None:
+        super().__init__(f"{len(violations)} rules are broken")
+        self.violations = violations
+
+
+class TooManyTemplates(Exception):
+    """The company has as many drafts and templates of its own as it may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a template or a graph is worth: its violations, steps breadth first, gates and guards.
+
+    `guards` names the gates on every path to each irreversible step.
+    """
+
+    violations: tuple[Violation, ...]
+    steps: tuple[str, ...] = ()
+    gates: tuple[str, ...] = ()
+    guards: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+def read_document(value: Mapping[str, Any], version: int = 1) -> Document:
+    """The document that a company sent; pydantic's ValidationError when it has another form."""
+    given = {name: one for name, one in value.items() if one is not None}
+    return Document.model_validate({**WITHOUT, "description": given.get("title") or "?", **given, "version": version})
+
+
+def checked(value: Mapping[str, Any]) -> Checked:
+    """Check a document, a canvas or a bare graph by all rules."""
+    parts = [part for part in (value.get("steps"), value.get("nodes"), value.get("edges")) if isinstance(part, list)]
+    if any(len(part) > STEPS_MAX * 10 for part in parts) or len(parts[0] if parts else ()) > STEPS_MAX:
+        return Checked((Violation("too_large", None, f"steps: there are more than {STEPS_MAX}"),))
+    if "steps" in value:
+        document, wrong, implied = read_document(value), list[Violation](), frozenset[str]()
+    else:
+        document, wrong, implied = document_of(Graph.model_validate(value))
+    entry, found = check(document)
+    template = entry.template
+    steps = tuple(step for step in _in_order(template) if step not in implied)
+    seen = guards(template) if len({node.id for node in template.nodes}) == len(template.nodes) else {}
+    return Checked((*wrong, *found), steps, template.gates, tuple(seen.items()))
+
+
+def _in_order(template: Template) -> tuple[str, ...]:
+    """The steps from the start, breadth first; names that are no step are left out."""
+    waiting = deque([template.start] if template.has(template.start) else [])
+    seen = dict.fromkeys(waiting)
+    while waiting:
+        for edge in template.leaving(waiting.popleft()):
+            if edge.target not in seen and template.has(edge.target):
+                seen[edge.target] = None
+                waiting.append(edge.target)
+    return tuple(seen)
+
+
+class Publishing:
+    """Drafts and versions of companies' own templates; a change counts when it returns."""
+
+    def __init__(
+        self, repository: OwnTemplateRepository, catalog: Catalog, now: Callable[[], datetime], most: int
+    ) -> None:
+        """A company has at most so many drafts, and so many templates of its own."""
+        self._repository = repository
+        self._catalog = catalog
+        self._now = now
+        self._most = most
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    async def put_draft(self, author: Author, value: dict[str, Any], seen: frozenset[str] | None) -> Draft:
+        """Keep a draft; DraftChanged when it is not one that was seen."""
+        document = read_document(value)
+        text = canonical(value)
+        draft = Draft(author.company_id, document.vertical, text, digest(value), document.title, self._now(), author.by)
+        await self._check_room(draft)
+        await self._repository.put_draft(draft, seen)
+        return draft
+
+    async def publish(
+        self,
+        author: Author,
+        vertical: str,
+        seen: frozenset[str] | None,
+        receipt: Callable[[OwnVersion, CatalogEntry], Awaitable[Receipt | None]],
+    ) -> tuple[OwnVersion, CatalogEntry] | None:
+        """Make the draft the next version; None without a draft, Refused when it breaks rules."""
+        lock = self._locks.setdefault(author.company_id, asyncio.Lock())
+        async with lock:
+            for _ in range(ATTEMPTS):
+                draft = await self._repository.draft(author.company_id, vertical)
+                if draft is None:
+                    return None
+                if seen is not None and draft.digest not in seen:
+                    raise DraftChanged
+                version, entry = await self._next(author, draft)
+                try:
+                    await self._keep(author, version, entry, draft.digest, await receipt(version, entry))
+                except (VersionTaken, DraftChanged):
+                    self._catalog.forget([author.company_id])
+                    continue
+                self._catalog.forget([author.company_id])
+                return version, entry
+            raise DraftChanged
+
+    async def retire(
+        self, author: Author, one: OwnVersion, receipt: Callable[[OwnVersion], Receipt | None]
+    ) -> OwnVersion:
+        """Let a version be started no more; runs of it go on."""
+        if one.retired_at is not None:
+            return one
+        retired = replace(one, retired_at=self._now(), retired_by=author.by)
+        event = TemplateRetired(
+            at=retired.retired_at or self._now(),
+            by=author.by,
+            by_kind=kept_kind(author.kind),
+            digest=one.digest,
+            template_version=one.version,
+            vertical=one.vertical,
+            via=author.via,
+        )
+        await self._repository.retire(retired, Logged(author.company_id, event), receipt(retired))
+        self._catalog.forget([author.company_id])
+        return retired
+
+    async def _next(self, author: Author, draft: Draft) -> tuple[OwnVersion, CatalogEntry]:
+        """The version that a draft would become."""
+        number, common = 1, self._catalog.common(draft.vertical)
+        if common is not None:
+            number = common.template.version + 1
+        own = await self._catalog.own_versions(author.company_id, draft.vertical)
+        number = max((number, *(one.version + 1 for one in own)))
+        entry, wrong = check(read_document(json.loads(draft.document), number))
+        if wrong:
+            raise Refused(wrong)
+        template = entry.template
+        at = self._now()
+        version = OwnVersion(author.company_id, draft.vertical, number, template.digest, template.title, at, author.by)
+        return version, entry
+
+    async def _keep(
+        self, author: Author, version: OwnVersion, entry: CatalogEntry, drafted: str, receipt: Receipt | None
+    ) -> None:
+        event = TemplatePublished(
+            at=version.published_at,
+            by=author.by,
+            by_kind=kept_kind(author.kind),
+            digest=version.digest,
+            template_version=version.version,
+            title=version.title,
+            vertical=version.vertical,
+            via=author.via,
+        )
+        await self._repository.publish(version, entry.document, drafted, Logged(author.company_id, event), receipt)
+
+    async def _check_room(self, draft: Draft) -> None:
+        drafts = await self._repository.drafts(draft.company_id)
+        if all(one.vertical != draft.vertical for one in drafts) and len(drafts) >= self._most:
+            raise TooManyTemplates

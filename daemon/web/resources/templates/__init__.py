@@ -1,0 +1,1 @@
+"""Process templates: what can be run, and what companies write themselves."""

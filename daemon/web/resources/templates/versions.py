@@ -1,0 +1,184 @@
+"""Versions of a company's own templates: published, read and retired."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from aiohttp import web
+
+from actors.core.run import Run
+from actors.core.versions import goes_otherwise
+from actors.ports import Receipt
+from daemon.contract import templates as contract
+from daemon.contract.base import Empty
+from daemon.model import RunQuery
+from daemon.model.own_templates import DraftChanged, OwnVersion
+from daemon.runtime.json_codec import dumps
+from daemon.templates.loading import CatalogEntry
+from daemon.templates.publishing import Refused
+from daemon.web.bodies import page_limit, parse
+from daemon.web.idempotency import IdempotencyKey, idempotent
+from daemon.web.middleware.auth import principal_of
+from daemon.web.operations import KEYED, PAGED, Operation
+from daemon.web.problems import Problem, existing, not_found
+from daemon.web.resources.pages import page_response
+from daemon.web.resources.templates.drafts import author_of, seen_drafts, stale, violation_json
+from daemon.web.responses import JSON, NUMBER, StoredResponse, from_number, json_response, replayed
+from daemon.web.services import SERVICES
+
+IN_FLIGHT = ("executing", "waiting", "parked", "compensating", "failed")
+AFFECTED_MAX = 1_000
+"""So many runs of each status are looked at, the newest first."""
+PAGE = 100
+
+
+async def _replay(_: web.Request, __: IdempotencyKey, receipt: Receipt) -> StoredResponse:
+    return replayed(receipt)
+
+
+@Operation(
+    "Publish a draft",
+    "publish",
+    contract.PublishedVersion,
+    201,
+    Empty,
+    headers=(*KEYED, "If-Match"),
+    problems=(403, 404, 412, 507),
+)
+@idempotent(_replay, optional=True)
+async def publish_template(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
+    """Makes the draft the next version, by which runs start from now on.
+
+    Runs in flight go on by their own version. `runs_affected` names those that would go another way
+    by the new one, of the newest thousand of each status.
+    """
+    await parse(request, Empty, raw)
+    services, vertical, author = request.app[SERVICES], request.match_info["vertical"], author_of(request)
+    await services.stored.store_more(author.company_id)
+    answers: list[StoredResponse] = []
+
+    async def receipt(version: OwnVersion, entry: CatalogEntry) -> Receipt | None:
+        answers.append(await _published(request, version, entry))
+        return None if key is None else key.receipt(answers[-1])
+
+    try:
+        done = await services.publishing.publish(author, vertical, seen_drafts(request), receipt)
+    except DraftChanged:
+        raise await stale(request) from None
+    except Refused as refused:
+        violations = [violation_json(one) for one in refused.violations]
+        detail = f"The draft breaks rules: {len(violations)} in all."
+        errors = [{"pointer": "", "detail": one["detail"]} for one in violations]
+        raise Problem("invalid", detail, {"errors": errors, "violations": violations}) from None
+    if done is None:
+        raise not_found("There is no draft to publish.")
+    return answers[-1]
+
+
+@Operation("List the versions of a template", "read", list[contract.TemplateVersion], query=PAGED)
+async def list_versions(request: web.Request) -> web.Response:
+    """The company's own versions and the one that every company has, the newest first."""
+    catalog, vertical = request.app[SERVICES].catalog, request.match_info["vertical"]
+    limit, before = page_limit(request), from_number(request, "versions")
+    found = [*await catalog.own_versions(principal_of(request).company_id, vertical)]
+    shown = [contract.TemplateVersion.view(one) for one in found]
+    if (common := catalog.common(vertical)) is not None:
+        shown.append(_common(common))
+    existing(shown or None)
+    shown = [one for one in shown if before is None or one["version"] < before]
+    return await page_response(
+        request, shown, limit, "versions", name=lambda last: last["version"], show=lambda one: one
+    )
+
+
+@Operation("Get a version of a template", "read", contract.TemplateVersionDetail)
+async def get_version(request: web.Request) -> web.Response:
+    """A version with its document, retired or not."""
+    catalog, company_id, vertical = request.app[SERVICES].catalog, principal_of(request).company_id, _vertical(request)
+    number = _number(request)
+    entry = existing(await catalog.version(company_id, vertical, number))
+    own = _own(await catalog.own_versions(company_id, vertical), number)
+    about = _common(entry) if own is None else contract.TemplateVersion.view(own)
+    return json_response({**about, "document": json.loads(entry.document)})
+
+
+@Operation("Retire a version", "publish", contract.TemplateVersion, request=Empty, headers=KEYED, problems=(403, 404))
+@idempotent(_replay, optional=True)
+async def retire_version(request: web.Request, raw: dict[str, Any], key: IdempotencyKey | None) -> StoredResponse:
+    """Lets a version be started no more; runs of it go on, and the newest that is left counts.
+
+    A version that every company has is not retired: 403.
+    """
+    await parse(request, Empty, raw)
+    services, company_id, vertical, number = (
+        request.app[SERVICES],
+        principal_of(request).company_id,
+        _vertical(request),
+        _number(request),
+    )
+    own = _own(await services.catalog.own_versions(company_id, vertical), number)
+    if own is None:
+        existing(await services.catalog.version(company_id, vertical, number))
+        raise Problem("forbidden", "A shipped version is not retired.", {"required": None, "reason": "shipped"})
+
+    def receipt(retired: OwnVersion) -> Receipt | None:
+        return None if key is None else key.receipt(_stored(200, contract.TemplateVersion.view(retired)))
+
+    retired = await services.publishing.retire(author_of(request), own, receipt)
+    return _stored(200, contract.TemplateVersion.view(retired))
+
+
+async def _published(request: web.Request, version: OwnVersion, entry: CatalogEntry) -> StoredResponse:
+    template = entry.template
+    affected = [
+        {"run_id": run.id, "parked_at": run.parked[0].step_id if run.parked else None}
+        for run in await _affected(request, entry)
+    ]
+    computed = {"gates": template.gates, "steps": len(template.nodes), "runs_affected": affected}
+    return _stored(201, contract.PublishedVersion.view(version, **computed))
+
+
+async def _affected(request: web.Request, entry: CatalogEntry) -> list[Run]:
+    """The runs in flight that would go another way by a version."""
+    services, company_id, vertical = request.app[SERVICES], principal_of(request).company_id, _vertical(request)
+    found: list[Run] = []
+    for status in IN_FLIGHT:
+        before, looked = None, 0
+        while looked < AFFECTED_MAX:
+            query = RunQuery(limit=PAGE, before=before, status=status, vertical=vertical)
+            page = await services.store.find(company_id, query)
+            for run in page:
+                pinned = await services.catalog.pinned(company_id, run.template_digest)
+                if goes_otherwise(run, pinned, entry.template):
+                    found.append(run)
+            if not page:
+                break
+            before, looked = page[-1].id, looked + len(page)
+    return found
+
+
+def _stored(status: int, value: Any) -> StoredResponse:
+    return StoredResponse(status, dumps(value), {"Content-Type": JSON})
+
+
+def _common(entry: CatalogEntry) -> dict[str, Any]:
+    """A version that every company has."""
+    nobody = dict.fromkeys(("published_at", "published_by", "retired_at", "retired_by"))
+    return contract.TemplateVersion.view(entry.template, **nobody)
+
+
+def _own(versions: Sequence[OwnVersion], number: int) -> OwnVersion | None:
+    return next((one for one in versions if one.version == number), None)
+
+
+def _vertical(request: web.Request) -> str:
+    return request.match_info["vertical"]
+
+
+def _number(request: web.Request) -> int:
+    text = request.match_info["version"]
+    if not NUMBER.fullmatch(text):
+        raise not_found()
+    return int(text)
