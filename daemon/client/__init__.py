@@ -15,12 +15,27 @@ from daemon.contract.people import Group, InvitationDetails, InvitedMember, Memb
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
 from daemon.contract.runs import Call, Failure, Gate, PlannedCall, Proposal, Run, TraceEntry, Verdict
 from daemon.contract.service import Health
-from daemon.contract.templates import Canvas, Edge, Node, Template, TemplateDetail
+from daemon.contract.templates import (
+    AffectedRun,
+    Canvas,
+    DraftDocument,
+    DraftEntry,
+    Edge,
+    Node,
+    PublishedVersion,
+    Template,
+    TemplateCheck,
+    TemplateDetail,
+    TemplateVersion,
+    TemplateVersionDetail,
+    Violation,
+)
 from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
 
 __all__ = [
     "Account",
     "ActiveSession",
+    "AffectedRun",
     "ApiKey",
     "Calendar",
     "Call",
@@ -33,6 +48,8 @@ __all__ = [
     "DecisionPreview",
     "Delegation",
     "Delivery",
+    "DraftDocument",
+    "DraftEntry",
     "Edge",
     "Event",
     "Failure",
@@ -59,19 +76,24 @@ __all__ = [
     "PreviewStep",
     "Problem",
     "Proposal",
+    "PublishedVersion",
     "RecoveryCodes",
     "Run",
     "SecondFactor",
     "Session",
     "Target",
     "Template",
+    "TemplateCheck",
     "TemplateDetail",
+    "TemplateVersion",
+    "TemplateVersionDetail",
     "TraceEntry",
     "Unreachable",
     "Verdict",
     "VerdictReceipt",
     "VerdictResult",
     "VerdictResults",
+    "Violation",
     "Webhook",
     "WebhookTestResult",
 ]

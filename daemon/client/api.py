@@ -14,6 +14,7 @@ from daemon.client.errors import Problem
 from daemon.client.gates import GatesClient
 from daemon.client.people import PeopleClient
 from daemon.client.streams import follow_company, follow_run
+from daemon.client.templates import TemplatesClient
 from daemon.client.transport import CONNECTION_ERRORS, ApiRequest, keyed, lines, path
 from daemon.contract.accounts import ActiveSession, OwnAccount, Session
 from daemon.contract.api_keys import ApiKey, NewApiKey
@@ -23,10 +24,8 @@ from daemon.contract.events import CompanyEvent, Event, GateChanged
 from daemon.contract.policies import Policy, RecoveryCodes, SecondFactor
 from daemon.contract.runs import Run
 from daemon.contract.service import Health
-from daemon.contract.templates import Canvas, Template, TemplateDetail
 from daemon.contract.webhooks import Delivery, NewWebhook, Webhook, WebhookTestResult
 
-TEMPLATES = TypeAdapter(list[Template])
 RUNS = TypeAdapter(list[Run])
 EVENTS = TypeAdapter(list[Event])
 COMPANY_EVENTS = TypeAdapter(list[CompanyEvent])
@@ -40,7 +39,7 @@ WEBHOOKS = TypeAdapter(list[Webhook])
 DELIVERIES = TypeAdapter(list[Delivery])
 
 
-class Penstock(PeopleClient, GatesClient):
+class Penstock(PeopleClient, GatesClient, TemplatesClient):
     """A service, as the holder of a token sees it: `async with Penstock(address, token) as api: …`.
 
     A request that changes something carries an Idempotency-Key. It is repeated under that key when
@@ -149,16 +148,6 @@ class Penstock(PeopleClient, GatesClient):
         except CONNECTION_ERRORS as error:
             raise self._transport.unreachable(error) from error
 
-    def templates(self) -> AsyncIterator[Template]:
-        return self._all("/process-templates/", TEMPLATES)
-
-    async def template(self, vertical: str) -> TemplateDetail:
-        return await self._get(TemplateDetail, "process-templates", vertical)
-
-    async def canvas(self, vertical: str, *, digest: str | None = None) -> Canvas:
-        """A template as a graph: the version with that digest, or the current one."""
-        return await self._get(Canvas, "process-templates", vertical, "canvas", query=given(digest=digest))
-
     async def start(
         self,
         vertical: str,
@@ -167,6 +156,7 @@ class Penstock(PeopleClient, GatesClient):
         auto_resolve: bool = True,
         business_key: str | None = None,
         unique: bool = False,
+        version: int | None = None,
         wait_s: int | None = None,
         key: str | None = None,
     ) -> Run:
@@ -175,7 +165,7 @@ class Penstock(PeopleClient, GatesClient):
         `unique` refuses it while another run of the template with this business key has not ended.
         """
         body = {"vertical": vertical, "inputs": dict(inputs or {}), "auto_resolve": auto_resolve}
-        body |= given(business_key=business_key, unique=unique or None)
+        body |= given(business_key=business_key, unique=unique or None, version=version)
         return await self._post(Run, "/process-runs/", body, key=key, headers=waiting(wait_s))
 
     def runs(

@@ -186,6 +186,18 @@ def retry(run_id: RunId, as_json: AsJson = False, url: Url = None, token: Token 
     display.show_result(perform(url, token, lambda api: api.retry(run_id)), display.run, as_json=as_json)
 
 
+@runs.command("migrate")
+def migrate(
+    run_id: RunId,
+    version: Annotated[int, typer.Argument(help="Number of the version to go on by.")],
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Let a run go on by another version of its template; its gates ask anew."""
+    display.show_result(perform(url, token, lambda api: api.migrate(run_id, version)), display.run, as_json=as_json)
+
+
 @runs.command("message")
 def message(
     run_id: RunId,

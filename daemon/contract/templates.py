@@ -257,8 +257,12 @@ class AffectedRun(Response):
 
 
 class PublishedVersion(TemplateVersion):
-    """A new version, its gates, and the runs in flight that would go another way by it."""
+    """A new version, its gates, and the runs in flight that would go another way by it.
+
+    `gates_removed` are those of the version before that are no gates in this one.
+    """
 
     gates: tuple[str, ...]
+    gates_removed: tuple[str, ...] = ()
     steps: int
     runs_affected: tuple[AffectedRun, ...]

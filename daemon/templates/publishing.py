@@ -43,9 +43,11 @@ class Author(NamedTuple):
 class Refused(Exception):
     """The draft breaks rules and is not published."""
 
-    def __init__(self, violations: tuple[Violation, ...]) -> None:
+    def __init__(self, violations: tuple[Violation, ...], steps: tuple[str, ...]) -> None:
+        """`steps` are those of the document, in its order."""
         super().__init__(f"{len(violations)} rules are broken")
         self.violations = violations
+        self.steps = steps
 
 
 class TooManyTemplates(Exception):
@@ -176,7 +178,7 @@ class Publishing:
         number = max((number, *(one.version + 1 for one in own)))
         entry, wrong = check(read_document(json.loads(draft.document), number))
         if wrong:
-            raise Refused(wrong)
+            raise Refused(wrong, tuple(node.id for node in entry.template.nodes))
         template = entry.template
         at = self._now()
         version = OwnVersion(author.company_id, draft.vertical, number, template.digest, template.title, at, author.by)

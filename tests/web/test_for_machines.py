@@ -25,6 +25,7 @@ from tests.web.support import PASSWORD, FarSide, Person
 
 GRACE = "grace@grace.test"
 NONE = "01900000-0000-7000-8000-000000000000"
+END = {"kind": "end", "label": "Done", "outcome": "done"}
 TOMORROW = (utc_now() + timedelta(days=1)).strftime("%Y-%m-%d")
 LINE = Path(__file__).parent / "templates" / "line.yaml"
 # They have nothing to say: what they do is seen, or is JSON as it is.
@@ -97,6 +98,7 @@ COMMANDS: dict[str, Words] = {
     "runs cancel": lambda it: (it.parked, "--yes"),
     "runs ls": lambda _: (),
     "runs message": lambda it: (it.parked, "note"),
+    "runs migrate": lambda it: (it.parked, 1),
     "runs receipt": lambda it: (it.signed, it.verdict),
     "runs resume": lambda it: (it.parked, "approved", "--yes"),
     "runs retry": lambda it: (it.failed,),
@@ -106,7 +108,13 @@ COMMANDS: dict[str, Words] = {
     "secrets prune": lambda it: it.data,
     "secrets rotate": lambda it: it.data,
     "templates check": lambda _: (LINE,),
+    "templates diff": lambda _: (LINE,),
     "templates ls": lambda _: (),
+    "templates publish": lambda _: ("cash",),
+    "templates pull": lambda _: ("line",),
+    "templates push": lambda _: (LINE,),
+    "templates retire": lambda _: ("cash", 1),
+    "templates versions": lambda _: ("line",),
     "templates show": lambda _: ("line",),
     "verify": lambda it: it.data,
     "version": lambda _: (),
@@ -145,12 +153,23 @@ async def world(operator: Operator, ann: Person, eve: Person, far: FarSide, tmp_
     invitation = (await invited(eve, ann.email))["invitation"]["token"]
     await ann.send("PUT", f"{company(ann)}/groups/nurses", {"members": []})
     key = (await ann.post("/api-keys/", {"name": "intake", "role": "member", "kind": "agent"})).json["id"]
+    await _drafted_and_published(ann)
     folder, backup = tmp_path / "stopped", tmp_path / "kept.db"
     shutil.copytree(blank, folder)
     assert (await operator.says("backup", backup, "--data-dir", folder)).exit_code == 0
     return World(
         parked["id"], over["id"], failed["id"], signed, verdict, hook, delivery, key, invitation, folder, backup
     )
+
+
+async def _drafted_and_published(ann: Person) -> None:
+    """A process of one's own, of which the next version is being written."""
+    steps = [{"id": "ok", "kind": "gate", "label": "OK", "next": "done"}]
+    cash = {"vertical": "cash", "title": "Cash", "steps": [*steps, {**END, "id": "done"}]}
+    for _ in range(2):
+        await ann.put("/process-templates/cash/draft", cash)
+        await ann.post("/process-templates/cash/publish")
+    await ann.put("/process-templates/cash/draft", cash)
 
 
 def leaves(command: Any, path: str = "") -> Iterator[str]:

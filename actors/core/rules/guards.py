@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from functools import reduce
 from itertools import chain
+from operator import and_, or_
 
 from actors.core.template import Template, reached
 
@@ -28,7 +30,8 @@ def ungated(template: Template) -> Iterator[str]:
 def guards(template: Template) -> Guards:
     """The gates that dominate each irreversible task; a task that is a gate guards itself.
 
-    Sets of gates are bits of a number, so that a thousand steps take milliseconds.
+    Behind a join stand those of all its branches, since it waits for each. Sets of gates are bits
+    of a number, so that a thousand steps take milliseconds.
     """
     gates = template.gates
     bit = {step_id: 1 << number for number, step_id in enumerate(gates)}
@@ -42,9 +45,9 @@ def guards(template: Template) -> Guards:
         for step in order:
             if step == template.start:
                 continue
-            before = every
-            for edge in template.entering(step):
-                before &= passed.get(edge.source, every)
+            ways = [passed[edge.source] for edge in template.entering(step) if edge.source in passed]
+            # A join waits for all of its branches, any other step for one of its ways in.
+            before = reduce(or_ if template.joins(step) else and_, ways)
             now = before | bit.get(step, 0)
             if now != passed[step]:
                 passed[step], changed = now, True

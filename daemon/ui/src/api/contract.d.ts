@@ -3515,6 +3515,8 @@ export interface components {
         /**
          * PublishedVersion
          * @description A new version, its gates, and the runs in flight that would go another way by it.
+         *
+         *     `gates_removed` are those of the version before that are no gates in this one.
          */
         PublishedVersion: {
             vertical: string;
@@ -3526,6 +3528,7 @@ export interface components {
             retired_at: string | null;
             retired_by: string | null;
             gates: string[];
+            gates_removed: string[];
             steps: number;
             runs_affected: components["schemas"]["AffectedRun"][];
         };

@@ -16,13 +16,14 @@ from daemon.contract.base import Empty
 from daemon.model import RunQuery
 from daemon.model.own_templates import DraftChanged, OwnVersion
 from daemon.runtime.json_codec import dumps
+from daemon.templates.catalog import Retired
 from daemon.templates.loading import CatalogEntry
 from daemon.templates.publishing import Refused
 from daemon.web.bodies import page_limit, parse
 from daemon.web.idempotency import IdempotencyKey, idempotent
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import KEYED, PAGED, Operation
-from daemon.web.problems import Problem, existing, not_found
+from daemon.web.problems import Problem, existing, invalid, not_found, pointer
 from daemon.web.resources.pages import page_response
 from daemon.web.resources.templates.drafts import author_of, seen_drafts, stale, violation_json
 from daemon.web.responses import JSON, NUMBER, StoredResponse, from_number, json_response, replayed
@@ -68,10 +69,7 @@ async def publish_template(request: web.Request, raw: dict[str, Any], key: Idemp
     except DraftChanged:
         raise await stale(request) from None
     except Refused as refused:
-        violations = [violation_json(one) for one in refused.violations]
-        detail = f"The draft breaks rules: {len(violations)} in all."
-        errors = [{"pointer": "", "detail": one["detail"]} for one in violations]
-        raise Problem("invalid", detail, {"errors": errors, "violations": violations}) from None
+        raise _refused(refused) from None
     if done is None:
         raise not_found("There is no draft to publish.")
     return answers[-1]
@@ -130,14 +128,33 @@ async def retire_version(request: web.Request, raw: dict[str, Any], key: Idempot
     return _stored(200, contract.TemplateVersion.view(retired))
 
 
+def _refused(refused: Refused) -> Problem:
+    """All rules that a draft breaks, each with the step of the document."""
+    violations = [violation_json(one) for one in refused.violations]
+    places = {step: pointer("steps", number) for number, step in enumerate(refused.steps)}
+    problem = invalid(*((places.get(one["node"], ""), one["detail"]) for one in violations))
+    problem.more["violations"] = violations
+    return problem
+
+
 async def _published(request: web.Request, version: OwnVersion, entry: CatalogEntry) -> StoredResponse:
-    template = entry.template
+    template, before = entry.template, await _before(request)
     affected = [
         {"run_id": run.id, "parked_at": run.parked[0].step_id if run.parked else None}
         for run in await _affected(request, entry)
     ]
-    computed = {"gates": template.gates, "steps": len(template.nodes), "runs_affected": affected}
+    computed: dict[str, Any] = {"gates": template.gates, "steps": len(template.nodes), "runs_affected": affected}
+    computed["gates_removed"] = [gate for gate in before if gate not in template.gates]
     return _stored(201, contract.PublishedVersion.view(version, **computed))
+
+
+async def _before(request: web.Request) -> tuple[str, ...]:
+    """The gates of the version that counts until now."""
+    try:
+        current = await request.app[SERVICES].catalog.current(principal_of(request).company_id, _vertical(request))
+    except Retired:
+        return ()
+    return () if current is None else current.template.gates
 
 
 async def _affected(request: web.Request, entry: CatalogEntry) -> list[Run]:

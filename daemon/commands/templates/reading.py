@@ -1,4 +1,4 @@
-"""`penstock templates`: list, show, check."""
+"""`penstock templates ls|show|check`."""
 
 from __future__ import annotations
 

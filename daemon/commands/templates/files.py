@@ -1,0 +1,188 @@
+"""`penstock templates pull|push|diff|publish|versions|retire`: processes kept in files."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich.table import Table
+from rich.text import Text
+
+from actors.core.canonical import canonical
+from daemon.client import Penstock, Problem, TemplateCheck, TemplateVersion
+from daemon.commands import display
+from daemon.commands.base import AsJson, echo, error_exit
+from daemon.commands.remote import Token, Url, perform, taken
+from daemon.commands.templates.reading import Vertical, templates
+from daemon.runtime import exit_codes
+from daemon.templates import yaml_reader
+from daemon.templates.documents import Document, Step
+
+VERSIONS_MAX = 10_000
+File = Annotated[Path, typer.Argument(help="Template document (*.yaml).")]
+ORDER = {name: number for number, name in enumerate((*Document.model_fields, *Step.model_fields))}
+"""The fields of documents and steps in the order in which people read them."""
+
+
+@templates.command("pull")
+def pull(
+    vertical: Vertical,
+    file: Annotated[Path | None, typer.Option("--file", "-o", help="Default: VERTICAL.yaml; - for the output.")] = None,
+    version: Annotated[int | None, typer.Option(help="Default: the current one.")] = None,
+    draft: Annotated[bool, typer.Option("--draft", help="What is being written.")] = False,
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Write a template into a file. Comments of an earlier file are not kept by the service."""
+
+    async def work(api: Penstock) -> dict[str, Any]:
+        if draft:
+            return (await api.draft(vertical)).model_dump(mode="json")
+        number = version or (await api.template(vertical)).version
+        return (await api.version(vertical, number)).document
+
+    document = perform(url, token, work)
+    if as_json:
+        echo(json.dumps(document, indent=2, ensure_ascii=False))
+        return
+    where = file or Path(f"{vertical}.yaml")
+    if str(where) == "-":
+        echo(written(document).rstrip())
+        return
+    where.write_text(written(document), encoding="utf-8")
+    echo(f"{where}: {document['vertical']}, {len(document['steps'])} steps")
+
+
+@templates.command("push")
+def push(
+    files: Annotated[list[Path], typer.Argument(help="Template documents (*.yaml).")],
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Store files as drafts, and print the rules that they break; exit code 1 if there are any."""
+    documents = [read(file) for file in files]
+
+    async def work(api: Penstock) -> list[TemplateCheck]:
+        for document in documents:
+            await api.put_draft(document)
+        return [await api.check_template(document) for document in documents]
+
+    found = perform(url, token, work)
+    if as_json:
+        display.print_json(found)
+    else:
+        for file, one in zip(files, found, strict=True):
+            echo(f"{file}: stored as a draft{', which is valid' if one.valid else ''}")
+            for violation in one.violations:
+                echo(f"  {violation.rule} at {violation.node or 'the document'}: {violation.detail}", err=True)
+    raise typer.Exit(0 if all(one.valid for one in found) else exit_codes.REFUSED)
+
+
+@templates.command("diff")
+def diff(file: File, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """Compare a file with the current version; exit code 1 if they differ."""
+    document = read(file)
+    vertical = str(document["vertical"])
+
+    async def work(api: Penstock) -> tuple[str, Mapping[str, Any]]:
+        try:
+            number = (await api.template(vertical)).version
+        except Problem as problem:
+            if problem.code == "not_found":
+                return "nothing", {}
+            raise
+        return f"{vertical} version {number}", (await api.version(vertical, number)).document
+
+    name, current = perform(url, token, work)
+    before, after = (written(plain(one)).splitlines() for one in (current, document))
+    lines = [*difflib.unified_diff(before, after, name, str(file), lineterm="")]
+    if as_json:
+        echo(json.dumps(lines, ensure_ascii=False))
+    else:
+        echo("\n".join(lines) if lines else f"{file}: as {name}")
+    raise typer.Exit(exit_codes.REFUSED if lines else 0)
+
+
+@templates.command("publish")
+def publish(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """Make the draft the next version, by which runs start from now on."""
+    made = perform(url, token, lambda api: api.publish(vertical))
+    if as_json:
+        display.print_json(made)
+        return
+    echo(f"{made.vertical} version {made.version} is published")
+    for run in made.runs_affected:
+        echo(f"  would go another way: {run.run_id}, at {run.parked_at or 'no gate'}")
+
+
+@templates.command("versions")
+def versions(vertical: Vertical, as_json: AsJson = False, url: Url = None, token: Token = None) -> None:
+    """List the versions of a template, the newest first."""
+    found = perform(url, token, lambda api: taken(api.versions(vertical), VERSIONS_MAX))
+    display.show_result(found, _listed, as_json=as_json)
+
+
+@templates.command("retire")
+def retire(
+    vertical: Vertical,
+    version: Annotated[int, typer.Argument(help="Number of the version.")],
+    as_json: AsJson = False,
+    url: Url = None,
+    token: Token = None,
+) -> None:
+    """Let a version be started no more; runs of it go on."""
+    found = perform(url, token, lambda api: api.retire(vertical, version))
+    display.show_result(found, lambda one: Text(f"{one.vertical} version {one.version} is retired"), as_json=as_json)
+
+
+def read(file: Path) -> dict[str, Any]:
+    """The document in a file; exits with the reason where there is none."""
+    try:
+        document = yaml_reader.read_text(yaml_reader.read_file(file))
+    except (OSError, yaml_reader.YamlRefused) as error:
+        raise error_exit(f"{file}: {error}", exit_codes.REFUSED) from None
+    if not isinstance(document, dict) or not isinstance(document.get("vertical"), str):
+        raise error_exit(f"{file}: the document names no vertical", exit_codes.REFUSED)
+    return document
+
+
+def plain(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document without its number, with all that it leaves to defaults."""
+    if not document:
+        return {}
+    try:
+        whole = Document.model_validate({"description": document.get("title"), **document, "version": 1}).normalised()
+    except ValueError:
+        return dict(document)
+    return {name: value for name, value in json.loads(canonical(whole)).items() if name != "version"}
+
+
+def written(document: Mapping[str, Any]) -> str:
+    """A document as YAML, its fields in the order in which people read them."""
+    steps = [_ordered(step) for step in document.get("steps", ())]
+    return yaml.safe_dump(
+        {**_ordered(document), **({"steps": steps} if steps else {})}, sort_keys=False, allow_unicode=True, width=100
+    )
+
+
+def _ordered(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: members[name] for name in sorted(members, key=lambda one: ORDER.get(one, len(ORDER)))}
+
+
+def _listed(found: Iterable[TemplateVersion]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("version", "title", "published", "by", "retired"):
+        table.add_column(column, overflow="fold")
+    for one in found:
+        times = (display.time(at) if at else "" for at in (one.published_at, one.retired_at))
+        published, retired = times
+        cells = (str(one.version), one.title, published, one.published_by or "shipped", retired)
+        table.add_row(*map(display.text, cells))
+    return table
