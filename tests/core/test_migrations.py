@@ -9,6 +9,7 @@ from typing import Any
 from actors.core.messages import Rejected
 from actors.core.people.company import Company, Person
 from actors.core.template import Node, Template
+from actors.core.versions import goes_otherwise
 from tests.conversations import ALONE, MORNING, Conversation
 from tests.processes import choice, connector, edges, end, gate, parallel, process, task, wait
 
@@ -172,3 +173,17 @@ def test_a_run_that_waits_goes_on_waiting() -> None:
     talk.migrate(version(2, wait("pause", duration="PT5H"), end(), ways="pause -> end"))
     assert talk.events == ("run_migrated",)
     assert talk.run.wake_at == MORNING + timedelta(hours=1)
+
+
+# ------------------------------------------------------------------------ what a version would change
+
+
+def test_a_run_goes_otherwise_only_where_what_lies_ahead_of_it_differs() -> None:
+    talk = parked(first())
+    earlier = version(2, task("look", "medium"), gate("signoff"), task("pay"), end())
+    assert not goes_otherwise(talk.run, first(), earlier)
+    later = version(2, task("look"), gate("signoff"), task("pay", "medium"), end())
+    assert goes_otherwise(talk.run, first(), later)
+    assert goes_otherwise(talk.run, first(), first(quorum=2))
+    without = version(2, task("look"), task("pay"), end(), ways="look -> pay -> end")
+    assert goes_otherwise(talk.run, first(), without)
