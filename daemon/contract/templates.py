@@ -266,3 +266,44 @@ class PublishedVersion(TemplateVersion):
     gates_removed: tuple[str, ...] = ()
     steps: int
     runs_affected: tuple[AffectedRun, ...]
+
+
+class ImportBpmn(Request):
+    """A BPMN 2.0 document."""
+
+    model_config = example(
+        {"xml": "<definitions><process><startEvent id='s'/><userTask id='ok'/></process></definitions>"}
+    )
+
+    xml: str = Field(min_length=1)
+
+
+class ImportedGraph(Response):
+    """What a document maps to, and all that does not map or breaks a rule."""
+
+    title: str
+    start: str | None
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    violations: tuple[Violation, ...]
+
+
+class DraftFromText(Request):
+    """A description of a process in words; with `generate` a new graph in any case."""
+
+    model_config = example({"text": "Check the invoice, ask finance above 500, then pay it"})
+
+    text: str = Field(min_length=1, max_length=8_000)
+    generate: bool = False
+
+
+class DraftedGraph(Response):
+    """The graph of the closest template with how close it is, or a new one that keeps all rules."""
+
+    matched: str | None = Field(None, description="The vertical of the closest template.")
+    score: float
+    title: str
+    start: str
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    gates: tuple[str, ...]

@@ -30,6 +30,8 @@ OVERLOADED = "Too much is waiting here already; try again shortly."
 _STATUS = {
     "malformed_json": (400, "Malformed JSON"),
     "malformed_cursor": (400, "Malformed cursor"),
+    "malformed_xml": (400, "Malformed XML"),
+    "no_process": (400, "No process"),
     "malformed_request": (400, "Malformed request"),
     "not_authenticated": (401, "Not authenticated"),
     "invalid_credentials": (401, "Invalid credentials"),

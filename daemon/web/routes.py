@@ -25,7 +25,7 @@ from daemon.web.resources.people import (
     second_factors,
     single_sign_on,
 )
-from daemon.web.resources.templates import catalog, drafts, versions
+from daemon.web.resources.templates import bpmn, catalog, drafts, from_text, versions
 
 # Those under one prefix are tried in this order, so what is asked for most often stands first.
 ROUTES = (
@@ -65,8 +65,11 @@ ROUTES = (
     ("DELETE", "/companies/{company_id}/groups/{name}", members.delete_group),
     ("GET", "/process-templates/", catalog.list_templates),
     ("POST", "/process-templates/validate", drafts.validate_template),
+    ("POST", "/process-templates/import-bpmn", bpmn.import_bpmn),
+    ("POST", "/process-templates/draft-from-text", from_text.draft_from_text),
     ("GET", "/process-templates/{vertical}", catalog.get_template),
     ("GET", "/process-templates/{vertical}/canvas", catalog.get_canvas),
+    ("GET", "/process-templates/{vertical}/bpmn", bpmn.get_bpmn),
     ("GET", "/process-templates/{vertical}/draft", drafts.get_draft),
     ("PUT", "/process-templates/{vertical}/draft", drafts.put_draft),
     ("DELETE", "/process-templates/{vertical}/draft", drafts.delete_draft),

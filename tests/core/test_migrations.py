@@ -175,7 +175,7 @@ def test_a_run_that_waits_goes_on_waiting() -> None:
     assert talk.run.wake_at == MORNING + timedelta(hours=1)
 
 
-# ------------------------------------------------------------------------ what a version would change
+# ---------------------------------------------------------------------- what a version would change
 
 
 def test_a_run_goes_otherwise_only_where_what_lies_ahead_of_it_differs() -> None:

@@ -20,6 +20,11 @@ HELD_S = 0.5
 NOT_OF_STRANGERS = ("daemon.client", "daemon.commands", "daemon.doctor", "daemon.stores", "daemon.verification")
 # How each is used, and on how many characters at most where its caller looks at that before.
 USED = {
+    "daemon.bpmn.export._NOT_XML": ("sub", LONG),
+    "daemon.bpmn.names._LEGAL": ("fullmatch", LONG),
+    "daemon.bpmn.names._OTHER": ("sub", LONG),
+    "daemon.bpmn.reading._DECLARED": ("sub", LONG),
+    "daemon.bpmn.reading._SLUG": ("sub", LONG),
     "daemon.connectors.auth._CONTROL": ("search", LONG),
     "daemon.connectors.egress._LOOKS_NUMERIC": ("fullmatch", LONG),
     "daemon.connectors.origin._NEVER_IN_A_URL": ("search", LONG),
@@ -28,6 +33,14 @@ USED = {
     "daemon.contract.connectors.DOTTED": ("search", LONG),
     "daemon.contract.connectors.HEADER_NAME": ("fullmatch", LONG),
     "daemon.contract.text.EMAIL": ("fullmatch", LONG),
+    "daemon.drafting.closest._WORD": ("findall", 8_000),
+    "daemon.drafting.rules._CLAUSE": ("findall", 8_000),
+    "daemon.drafting.rules._FINAL": ("search", 200),
+    "daemon.drafting.rules._GATE": ("search", 200),
+    "daemon.drafting.rules._IF": ("match", 200),
+    "daemon.drafting.rules._OTHER": ("sub", 200),
+    "daemon.drafting.rules._READ": ("search", 200),
+    "daemon.drafting.rules._WAIT": ("search", 200),
     "daemon.identity.api_keys._FORM": ("fullmatch", LONG),
     "daemon.model.event_log._PLACE": ("fullmatch", LONG),
     "daemon.model.inbox._WORD": ("findall", LONG),

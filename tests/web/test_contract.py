@@ -29,7 +29,7 @@ OPERATIONS = [
 ]
 SYNTAX = frozenset({400, 415, 422})
 # What no schema can say: rules of URLs and CEL, the inputs of a template, integers beyond 64 bits,
-# the form of a template, whose cursor it is, passwords that are guessed at once.
+# the form of a template, XML, whose cursor it is, passwords that are guessed at once.
 STRICTER = frozenset(
     {
         "/auth/password",
@@ -39,6 +39,7 @@ STRICTER = frozenset(
         "/connectors/{tool_id}",
         "/connectors/{tool_id}/test",
         "/process-templates/validate",
+        "/process-templates/import-bpmn",
         "/process-templates/{vertical}/draft",
         "/process-runs/",
         "/process-runs/{run_id}/resume",

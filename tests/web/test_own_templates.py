@@ -373,3 +373,62 @@ async def test_what_was_published_is_there_after_a_restart(house: House, ann: Pe
     await house.restart()
     assert (await ann.get(PETTY)).json["digest"] == made["digest"]
     assert (await ann.resume(run, "signoff")).json["outcome"] == "paid"
+
+
+# ------------------------------------------------------------------------------ BPMN, and from text
+
+
+async def test_every_template_is_exported_as_bpmn_and_read_again(ann: Person) -> None:
+    for one in (await ann.get("/process-templates/")).json:
+        first = await ann.get(f"/process-templates/{one['vertical']}/bpmn")
+        assert first.headers["Content-Type"].startswith("application/xml")
+        assert first.raw == (await ann.get(f"/process-templates/{one['vertical']}/bpmn")).raw
+        found = (await ann.post("/process-templates/import-bpmn", {"xml": first.raw.decode()})).json
+        canvas = (await ann.get(f"/process-templates/{one['vertical']}/canvas")).json
+        assert [found[name] for name in ("title", "start", "nodes", "edges")] == [
+            canvas[name] for name in ("title", "start", "nodes", "edges")
+        ]
+
+
+async def test_what_does_not_map_or_breaks_a_rule_is_named(ann: Person) -> None:
+    flow = "<sequenceFlow sourceRef='s' targetRef='pay'/>"
+    xml = f"<process><startEvent id='s'/><serviceTask id='pay'/><subProcess id='sub'/>{flow}</process>"
+    found = (await ann.post("/process-templates/import-bpmn", {"xml": xml})).json
+    assert [node["id"] for node in found["nodes"]] == ["pay", "end"]
+    assert [one["rule"] for one in found["violations"]] == ["unsupported_element", "ungated_irreversible"]
+    assert "subProcess sub" in found["violations"][0]["detail"]
+    assert_problem(await ann.post("/process-templates/import-bpmn", {"xml": "<a"}), 400, "malformed_xml")
+    assert_problem(await ann.post("/process-templates/import-bpmn", {"xml": "<!DOCTYPE a><a/>"}), 400, "malformed_xml")
+    assert_problem(await ann.post("/process-templates/import-bpmn", {"xml": "<definitions/>"}), 400, "no_process")
+    assert_invalid(await ann.post("/process-templates/import-bpmn", {}), "/xml")
+
+
+async def test_a_text_finds_the_closest_template_of_those_that_the_company_has(ann: Person, eve: Person) -> None:
+    path = "/process-templates/draft-from-text"
+    found = (await ann.post(path, {"text": "Prior authorization of a procedure by a health plan"})).json
+    assert (found["matched"], 0.5 <= found["score"] <= 1) == ("prior-auth", True)
+    assert found["nodes"] == (await ann.get("/process-templates/prior-auth/canvas")).json["nodes"]
+    await publish(ann, document("Lend an elephant to a zoo", vertical="elephants"))
+    assert (await ann.post(path, {"text": "lend an elephant"})).json["matched"] == "elephants"
+    other = (await eve.post(path, {"text": "lend an elephant"})).json
+    assert (other["matched"], [node["kind"] for node in other["nodes"]]) == (None, ["task", "end"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Check the invoice, ask finance above 500, then pay it",
+        "If the amount is above 500, ask a manager. Pay the supplier and email the receipt",
+        "send everything",
+        "...",
+        "wait 3 days then delete the account",
+        "if if if, then then, and and pay",
+        "inputs, facts, 1234, inputs",
+        "Kündigung prüfen; zahlen; " * 40,
+    ],
+)
+async def test_a_generated_process_keeps_all_rules(ann: Person, text: str) -> None:
+    found = (await ann.post("/process-templates/draft-from-text", {"text": text, "generate": True})).json
+    assert found["matched"] is None
+    graph = {name: found[name] for name in ("title", "start", "nodes", "edges")}
+    assert (await ann.post("/process-templates/validate", graph)).json["violations"] == []

@@ -677,6 +677,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/process-templates/import-bpmn": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Read BPMN
+         * @description The graph of a BPMN 2.0 document; what does not map is named. Nothing is stored.
+         *
+         *     A service task that says nothing of its effect is irreversible.
+         *
+         *     Needs the role `viewer`.
+         */
+        post: operations["import_bpmn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-templates/draft-from-text": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Draft a process from text
+         * @description The graph of the closest template, or a new one where none is close or `generate` is asked.
+         *
+         *     Nothing is stored. `score` says how much of the text the closest template has.
+         *
+         *     Needs the role `viewer`.
+         */
+        post: operations["draft_from_text"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/process-templates/{vertical}": {
         parameters: {
             query?: never;
@@ -715,6 +763,28 @@ export interface paths {
          *     Needs the role `viewer`.
          */
         get: operations["get_canvas"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/process-templates/{vertical}/bpmn": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a template as BPMN
+         * @description The template as BPMN 2.0 with the coordinates of its diagram, the same bytes each time.
+         *
+         *     Needs the role `viewer`.
+         */
+        get: operations["get_bpmn"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2750,6 +2820,32 @@ export interface components {
             saved_by: string;
         };
         /**
+         * DraftFromText
+         * @description A description of a process in words; with `generate` a new graph in any case.
+         * @example {
+         *       "text": "Check the invoice, ask finance above 500, then pay it"
+         *     }
+         */
+        DraftFromText: {
+            text: string;
+            /** @default false */
+            generate: boolean;
+        };
+        /**
+         * DraftedGraph
+         * @description The graph of the closest template with how close it is, or a new one that keeps all rules.
+         */
+        DraftedGraph: {
+            /** @description The vertical of the closest template. */
+            matched: string | null;
+            score: number;
+            title: string;
+            start: string;
+            nodes: components["schemas"]["Node"][];
+            edges: components["schemas"]["Edge"][];
+            gates: string[];
+        };
+        /**
          * Edge
          * @description A way from one step to another.
          */
@@ -3072,6 +3168,27 @@ export interface components {
             subdivision: string | null;
             year: number;
             holidays: components["schemas"]["Holiday"][];
+        };
+        /**
+         * ImportBpmn
+         * @description A BPMN 2.0 document.
+         * @example {
+         *       "xml": "<definitions><process><startEvent id='s'/><userTask id='ok'/></process></definitions>"
+         *     }
+         */
+        ImportBpmn: {
+            xml: string;
+        };
+        /**
+         * ImportedGraph
+         * @description What a document maps to, and all that does not map or breaks a rule.
+         */
+        ImportedGraph: {
+            title: string;
+            start: string | null;
+            nodes: components["schemas"]["Node"][];
+            edges: components["schemas"]["Edge"][];
+            violations: components["schemas"]["Violation"][];
         };
         /**
          * Invitation
@@ -4193,7 +4310,7 @@ export interface components {
         };
     };
     responses: {
-        /** @description Refused: `malformed_json`, `malformed_cursor`, `malformed_request` */
+        /** @description Refused: `malformed_json`, `malformed_cursor`, `malformed_xml`, `no_process`, `malformed_request` */
         Problem400: {
             headers: {
                 "X-Request-ID": components["headers"]["X-Request-ID"];
@@ -4407,6 +4524,8 @@ export type Delivery = components['schemas']['Delivery'];
 export type DisplayName = components['schemas']['DisplayName'];
 export type DraftDocument = components['schemas']['DraftDocument'];
 export type DraftEntry = components['schemas']['DraftEntry'];
+export type DraftFromText = components['schemas']['DraftFromText'];
+export type DraftedGraph = components['schemas']['DraftedGraph'];
 export type Edge = components['schemas']['Edge'];
 export type EdgeName = components['schemas']['EdgeName'];
 export type Empty = components['schemas']['Empty'];
@@ -4428,6 +4547,8 @@ export type HandOver = components['schemas']['HandOver'];
 export type Health = components['schemas']['Health'];
 export type Holiday = components['schemas']['Holiday'];
 export type Holidays = components['schemas']['Holidays'];
+export type ImportBpmn = components['schemas']['ImportBpmn'];
+export type ImportedGraph = components['schemas']['ImportedGraph'];
 export type Invitation = components['schemas']['Invitation'];
 export type InvitationDetails = components['schemas']['InvitationDetails'];
 export type InvitationToken = components['schemas']['InvitationToken'];
@@ -5946,6 +6067,84 @@ export interface operations {
             503: components["responses"]["Problem503"];
         };
     };
+    import_bpmn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "xml": "<definitions><process><startEvent id='s'/><userTask id='ok'/></process></definitions>"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportBpmn"];
+            };
+        };
+        responses: {
+            /** @description Read BPMN */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportedGraph"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    draft_from_text: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "text": "Check the invoice, ask finance above 500, then pay it"
+                 *     }
+                 */
+                "application/json": components["schemas"]["DraftFromText"];
+            };
+        };
+        responses: {
+            /** @description Draft a process from text */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DraftedGraph"];
+                };
+            };
+            400: components["responses"]["Problem400"];
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            408: components["responses"]["Problem408"];
+            413: components["responses"]["Problem413"];
+            415: components["responses"]["Problem415"];
+            422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
     get_template: {
         parameters: {
             query?: never;
@@ -6002,6 +6201,38 @@ export interface operations {
             403: components["responses"]["Problem403"];
             404: components["responses"]["Problem404"];
             422: components["responses"]["Problem422"];
+            429: components["responses"]["Problem429"];
+            503: components["responses"]["Problem503"];
+        };
+    };
+    get_bpmn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                vertical: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Get a template as BPMN */
+            200: {
+                headers: {
+                    "X-Request-ID": components["headers"]["X-Request-ID"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example <?xml version="1.0" encoding="UTF-8"?>
+                     *     <bpmn:definitions xmlns:bpmn="http://www.omg.org/spec/BPMN/20100524/MODEL" id="_definitions" />
+                     */
+                    "application/xml": string;
+                };
+            };
+            401: components["responses"]["Problem401"];
+            403: components["responses"]["Problem403"];
+            404: components["responses"]["Problem404"];
             429: components["responses"]["Problem429"];
             503: components["responses"]["Problem503"];
         };

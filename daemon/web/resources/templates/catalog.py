@@ -34,7 +34,7 @@ async def list_templates(request: web.Request) -> web.Response:
 @Operation("Get a template", "read", contract.TemplateDetail)
 async def get_template(request: web.Request) -> web.Response:
     """A template with the JSON Schema of its inputs and an example of them."""
-    entry = await _entry(request)
+    entry = await entry_of(request)
     return json_response({**template_json(entry), "inputs_schema": entry.inputs_schema, "inputs": entry.example})
 
 
@@ -45,7 +45,7 @@ async def get_canvas(request: web.Request) -> web.Response:
     With `digest` it is the version that a run is pinned to.
     """
     digest = request.query.get("digest")
-    one = (await _entry(request)).template if digest is None else await _pinned(request, digest)
+    one = (await entry_of(request)).template if digest is None else await _pinned(request, digest)
     return json_response(canvas_json(one))
 
 
@@ -68,7 +68,7 @@ async def _pinned(request: web.Request, digest: str) -> Template:
     return found
 
 
-async def _entry(request: web.Request) -> CatalogEntry:
+async def entry_of(request: web.Request) -> CatalogEntry:
     """The current version of the template that the path names; 404 where all are retired."""
     vertical, company_id = request.match_info["vertical"], principal_of(request).company_id
     try:

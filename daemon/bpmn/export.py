@@ -1,0 +1,117 @@
+"""A canvas as BPMN 2.0, the same bytes each time."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+from xml.etree import ElementTree as ET
+
+from daemon.bpmn.layout import boxes, line
+from daemon.bpmn.names import BPMN, DIAGRAM, EXTRA, LINES, PENSTOCK, PREFIXES, SAID, SHAPES, START
+
+DEFAULTS: Mapping[str, Any] = {"tier": "low", "compensates": False}
+GATEWAYS = {"exclusive": "exclusiveGateway", "parallel": "parallelGateway", None: "exclusiveGateway"}
+ELEMENTS = {"task": "serviceTask", "gate": "userTask", "wait": "intermediateCatchEvent", "end": "endEvent"}
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+for prefix, uri in PREFIXES.items():
+    ET.register_namespace(prefix, uri)
+
+
+def exported(canvas: Mapping[str, Any]) -> bytes:
+    """The process of a canvas in the form of its JSON, with a diagram."""
+    root = ET.Element(
+        _q(BPMN, "definitions"), {"id": "_definitions", "targetNamespace": PENSTOCK, "exporter": "Penstock"}
+    )
+    messages = _messages(root, canvas)
+    name = {"id": "_process", "name": _text(canvas["title"]), "isExecutable": "false"}
+    process = ET.SubElement(root, _q(BPMN, "process"), name)
+    ET.SubElement(process, _q(BPMN, "startEvent"), {"id": START})
+    flows = [(f"_flow-{number}", edge) for number, edge in enumerate(canvas["edges"], 1)]
+    for node in canvas["nodes"]:
+        _step(process, node, flows, messages)
+    ET.SubElement(
+        process, _q(BPMN, "sequenceFlow"), {"id": "_flow-0", "sourceRef": START, "targetRef": canvas["start"]}
+    )
+    for flow_id, edge in flows:
+        _flow(process, flow_id, edge)
+    _diagram(root, canvas, flows)
+    ET.indent(root)
+    written: str = ET.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written}\n'.encode()
+
+
+def _messages(root: ET.Element, canvas: Mapping[str, Any]) -> dict[str, str]:
+    """The messages that steps wait for, each with an id."""
+    waits = (node["wait"] for node in canvas["nodes"] if node["wait"] is not None)
+    names = dict.fromkeys(wait["message"] for wait in waits if wait["message"] is not None)
+    found = {name: f"_message-{number}" for number, name in enumerate(names, 1)}
+    for name, message_id in found.items():
+        ET.SubElement(root, _q(BPMN, "message"), {"id": message_id, "name": name})
+    return found
+
+
+def _step(
+    process: ET.Element, node: Mapping[str, Any], flows: list[tuple[str, Any]], messages: Mapping[str, str]
+) -> None:
+    kind = GATEWAYS[node["flow"]] if node["kind"] == "gateway" else ELEMENTS[node["kind"]]
+    about = {"id": node["id"], "name": _text(node["label"])}
+    leaving = [(flow_id, edge) for flow_id, edge in flows if edge["source"] == node["id"]]
+    otherwise = [flow_id for flow_id, edge in leaving if edge["when"] is None]
+    if kind == "exclusiveGateway" and not node["gate"] and len(otherwise) == 1:
+        about["default"] = otherwise[0]
+    step = ET.SubElement(process, _q(BPMN, kind), about)
+    extra = {name: node[name] for name in SAID if node[name] is not None and node[name] != DEFAULTS.get(name)}
+    if extra:
+        element = ET.SubElement(ET.SubElement(step, _q(BPMN, "extensionElements")), _q(PENSTOCK, EXTRA))
+        element.text = json.dumps(extra, ensure_ascii=True, sort_keys=True)
+    if node["kind"] == "wait" and node["wait"] is not None:
+        _awaited(step, node["wait"], messages)
+
+
+def _awaited(step: ET.Element, wait: Mapping[str, Any], messages: Mapping[str, str]) -> None:
+    step_id = step.attrib["id"]
+    if wait["message"] is not None:
+        about = {"id": f"_awaits-{step_id}", "messageRef": messages[wait["message"]]}
+        ET.SubElement(step, _q(BPMN, "messageEventDefinition"), about)
+        return
+    timer = ET.SubElement(step, _q(BPMN, "timerEventDefinition"), {"id": f"_awaits-{step_id}"})
+    word, value = ("timeDuration", wait["duration"]) if wait["duration"] is not None else ("timeDate", wait["until"])
+    ET.SubElement(timer, _q(BPMN, word)).text = _text(value or "")
+
+
+def _flow(process: ET.Element, flow_id: str, edge: Mapping[str, Any]) -> None:
+    about = {"id": flow_id, "sourceRef": edge["source"], "targetRef": edge["target"]}
+    if edge["branch"] is not None:
+        about["name"] = _text(edge["branch"])
+    flow = ET.SubElement(process, _q(BPMN, "sequenceFlow"), about)
+    if edge["when"] is not None:
+        ET.SubElement(flow, _q(BPMN, "conditionExpression")).text = _text(edge["when"])
+
+
+def _diagram(root: ET.Element, canvas: Mapping[str, Any], flows: list[tuple[str, Any]]) -> None:
+    diagram = ET.SubElement(root, _q(DIAGRAM, "BPMNDiagram"), {"id": "_diagram"})
+    plane = ET.SubElement(diagram, _q(DIAGRAM, "BPMNPlane"), {"id": "_plane", "bpmnElement": "_process"})
+    ways = [(edge["source"], edge["target"]) for _, edge in flows]
+    kinds = {START: "start", **{node["id"]: node["kind"] for node in canvas["nodes"]}}
+    found = boxes(kinds, [(START, canvas["start"]), *ways], START)
+    for step, box in found.items():
+        shape = ET.SubElement(plane, _q(DIAGRAM, "BPMNShape"), {"id": f"_shape-{step}", "bpmnElement": step})
+        numbers = {name: str(value) for name, value in box._asdict().items()}
+        ET.SubElement(shape, _q(SHAPES, "Bounds"), numbers)
+    for number, (source, target) in enumerate([(START, canvas["start"]), *ways]):
+        about = {"id": f"_line-{number}", "bpmnElement": f"_flow-{number}"}
+        edge = ET.SubElement(plane, _q(DIAGRAM, "BPMNEdge"), about)
+        for x, y in line(found[source], found[target]):
+            ET.SubElement(edge, _q(LINES, "waypoint"), {"x": str(x), "y": str(y)})
+
+
+def _q(uri: str, name: str) -> str:
+    return f"{{{uri}}}{name}"
+
+
+def _text(value: str) -> str:
+    """A text without the characters that XML has not."""
+    return _NOT_XML.sub("\ufffd", value)

@@ -1,0 +1,1 @@
+"""First drafts of processes from words: the closest template, or a new graph by rules."""

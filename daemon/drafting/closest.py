@@ -1,0 +1,75 @@
+"""The template that is closest to a text, by BM25 over titles, labels and tools."""
+
+from __future__ import annotations
+
+import math
+import re
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from typing import NamedTuple
+
+from daemon.templates.loading import CatalogEntry
+
+CLOSE = 0.5
+"""From this score on a template counts as close."""
+UNKNOWN = 1.0
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_STOP = frozenset(
+    (
+        *("and", "the", "then", "for", "with", "from", "are", "was", "who", "how", "that", "this", "into", "when"),
+        *("them", "they", "its", "not", "but", "all", "any", "each", "has", "have", "our", "out", "after", "before"),
+    )
+)
+
+
+class Match(NamedTuple):
+    """A template, and how much of the text it has, from 0 to 1."""
+
+    entry: CatalogEntry
+    score: float
+
+
+def closest(text: str, entries: Sequence[CatalogEntry]) -> Match | None:
+    """The best match of all; None where no word of the text is in any of them.
+
+    BM25 finds it; its score is the part of the text's words that it has, rare ones the heavier.
+    """
+    words = [word for word in dict.fromkeys(_WORD.findall(text.casefold())) if word not in _STOP]
+    if not words or not entries:
+        return None
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute(
+            "CREATE VIRTUAL TABLE templates USING fts5(title, words, description, tokenize = 'porter unicode61')"
+        )
+        db.executemany(
+            "INSERT INTO templates VALUES (?, ?, ?)",
+            [(one.template.title, _words(one), one.description) for one in entries],
+        )
+        every = " OR ".join(f'"{word}"' for word in words)
+        ranked = (
+            "SELECT rowid FROM templates WHERE templates MATCH ? ORDER BY bm25(templates, 4.0, 1.0, 0.5), rowid LIMIT 1"
+        )
+        best = db.execute(ranked, [every]).fetchone()
+        if best is None:
+            return None
+        found = {word: _holding(db, word) for word in words}
+    weights = {word: _weight(len(holding), len(entries)) for word, holding in found.items()}
+    has = sum(weights[word] for word, holding in found.items() if best[0] in holding)
+    return Match(entries[best[0] - 1], round(has / sum(weights.values()), 3))
+
+
+def _weight(holding: int, every: int) -> float:
+    """How much a word says: more the rarer it is, and little where no template has it."""
+    return math.log(1 + every / (0.5 + holding)) if holding else UNKNOWN
+
+
+def _holding(db: sqlite3.Connection, word: str) -> frozenset[int]:
+    rows = db.execute("SELECT rowid FROM templates WHERE templates MATCH ?", [f'"{word}"'])
+    return frozenset(row[0] for row in rows)
+
+
+def _words(entry: CatalogEntry) -> str:
+    nodes = entry.template.nodes
+    tools = (node.tool.replace("-", " ") for node in nodes if node.tool is not None)
+    return " ".join((entry.template.vertical.replace("-", " "), *(node.label for node in nodes), *tools))

@@ -1,0 +1,51 @@
+"""A first draft of a process from words."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from aiohttp import web
+
+from actors.core.template import Template
+from daemon.contract import templates as contract
+from daemon.drafting.closest import CLOSE, Match, closest
+from daemon.drafting.rules import generated
+from daemon.templates.graphs import Graph, document_of
+from daemon.templates.loading import check
+from daemon.web.bodies import parse, read_object
+from daemon.web.middleware.auth import principal_of
+from daemon.web.operations import Operation
+from daemon.web.resources.templates.catalog import canvas_json
+from daemon.web.responses import json_response
+from daemon.web.services import SERVICES
+
+
+@Operation("Draft a process from text", "read", contract.DraftedGraph, request=contract.DraftFromText)
+async def draft_from_text(request: web.Request) -> web.Response:
+    """The graph of the closest template, or a new one where none is close or `generate` is asked.
+
+    Nothing is stored. `score` says how much of the text the closest template has.
+    """
+    body = await parse(request, contract.DraftFromText, await read_object(request))
+    services, company_id = request.app[SERVICES], principal_of(request).company_id
+    entries = await services.catalog.entries(company_id)
+    match = await services.offload.run(company_id, partial(closest, body.text, entries))
+    if match is not None and match.score >= CLOSE and not body.generate:
+        return json_response(_json(match.entry.template, match, match.entry.template.vertical))
+    return json_response(_json(made(body.text), match, None))
+
+
+def made(text: str) -> Template:
+    """A new process of a text, which keeps all rules."""
+    document, _, _ = document_of(Graph.model_validate(generated(text)))
+    entry, wrong = check(document)
+    if wrong:  # a fault of ours; whoever drafts begins with a process that is safe
+        raise AssertionError("; ".join(map(str, wrong)))
+    return entry.template
+
+
+def _json(template: Template, match: Match | None, matched: str | None) -> dict[str, Any]:
+    canvas = canvas_json(template)
+    about = {name: canvas[name] for name in ("title", "start", "nodes", "edges", "gates")}
+    return {"matched": matched, "score": 0.0 if match is None else match.score, **about}

@@ -1,0 +1,1 @@
+"""BPMN 2.0, written and read."""

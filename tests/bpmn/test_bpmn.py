@@ -1,0 +1,200 @@
+"""Processes as BPMN 2.0: what is written is read as it was, what others write is taken or named."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+import yaml
+from hypothesis import given, settings
+
+from actors.core.template import Template
+from daemon.bpmn.export import exported
+from daemon.bpmn.reading import Imported, MalformedXml, NoProcess, imported
+from daemon.templates.graphs import Graph, document_of
+from daemon.templates.loading import check, shipped
+from daemon.web.resources.templates.catalog import canvas_json
+from tests.bpmn.graphs import graphs
+
+FIXTURES = Path(__file__).parent / "fixtures"
+UI = Path(__file__).parents[2] / "daemon" / "ui"
+MODDLE = UI / "node_modules" / "bpmn-moddle"
+READS = """
+import {BpmnModdle} from 'bpmn-moddle';
+import fs from 'node:fs';
+const found = {};
+for (const file of process.argv.slice(1)) {
+  const {rootElement, warnings} = await new BpmnModdle().fromXML(fs.readFileSync(file, 'utf8'));
+  const plane = rootElement.diagrams[0].plane.planeElement;
+  found[file] = {warnings: warnings.map(w => w.message), shapes: plane.filter(e => e.$type.endsWith('Shape')).length};
+}
+console.log(JSON.stringify(found));
+"""
+KEPT = ("title", "start", "nodes", "edges", "gates")
+
+
+def canvas(template: Template) -> dict[str, Any]:
+    """A canvas as a caller sees it."""
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(canvas_json(template)))
+    return found
+
+
+def drawn(found: Imported) -> dict[str, Any]:
+    """The canvas of what was read."""
+    value = {"title": found.title, "start": found.start, "nodes": found.nodes, "edges": found.edges}
+    return canvas(check(document_of(Graph.model_validate(value))[0])[0].template)
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    return all(one[name] == other[name] for name in KEPT)
+
+
+def read(name: str) -> Imported:
+    return imported((FIXTURES / f"{name}.bpmn").read_text(encoding="utf-8"))
+
+
+def refused(found: Imported) -> list[tuple[str, str | None, str]]:
+    return [(one.rule, one.node, one.detail) for one in found.violations]
+
+
+# ---------------------------------------------------------------------------------- there and back
+
+
+@pytest.mark.parametrize("entry", shipped(), ids=lambda entry: entry.template.vertical)
+def test_every_shipped_process_is_read_as_it_was_written(entry: Any) -> None:
+    before = canvas(entry.template)
+    xml = exported(before)
+    assert xml == exported(canvas(entry.template))
+    found = imported(xml.decode())
+    assert found.violations == []
+    assert same(drawn(found), before)
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(graphs())
+def test_a_random_process_survives_canvas_yaml_canvas_bpmn_canvas(graph: dict[str, Any]) -> None:
+    document, _, _ = document_of(Graph.model_validate(graph))
+    first = canvas(check(document)[0].template)
+    text = yaml.safe_dump(document_of(Graph.model_validate(first))[0].model_dump(mode="json", by_alias=True))
+    second = canvas(check(type(document).model_validate(yaml.safe_load(text)))[0].template)
+    assert same(second, first)
+    assert same(drawn(imported(exported(second).decode())), first)
+
+
+@pytest.mark.skipif(not MODDLE.exists() or shutil.which("node") is None, reason="npm ci in daemon/ui")
+def test_bpmn_moddle_reads_every_export_without_a_warning(tmp_path: Path) -> None:
+    files = {}
+    for entry in shipped():
+        one = canvas(entry.template)
+        file = tmp_path / f"{entry.template.vertical}.bpmn"
+        file.write_bytes(exported(one))
+        files[str(file)] = {"warnings": [], "shapes": len(one["nodes"]) + 1}
+    words = ["node", "--input-type=module", "--eval", READS, "--", *files]
+    done = subprocess.run(words, cwd=UI, capture_output=True, check=True, text=True)
+    assert json.loads(done.stdout) == files
+
+
+# -------------------------------------------------------------------------------- what others write
+
+
+def test_a_diagram_of_bpmn_js_is_taken_with_ids_made_of_its_names() -> None:
+    found = read("bpmn-js")
+    assert refused(found) == []
+    assert (found.start, [node["id"] for node in found.nodes]) == (
+        "check-the-order",
+        ["check-the-order", "sign-off", "ship-it", "shipped", "refused"],
+    )
+    ship = found.nodes[2]
+    assert (ship["effect"], ship["tool"]) == ("irreversible", "ship-it")
+    assert [(edge["source"], edge["branch"], edge["target"]) for edge in found.edges] == [
+        ("check-the-order", None, "sign-off"),
+        ("sign-off", "approved", "ship-it"),
+        ("sign-off", "denied", "refused"),
+        ("ship-it", None, "shipped"),
+    ]
+
+
+def test_a_diagram_of_camunda_is_taken_but_for_what_has_no_counterpart() -> None:
+    found = read("camunda-modeler")
+    assert [(rule, node) for rule, node, _ in refused(found)] == [
+        ("unsupported_element", "pay"),
+        ("unsupported_element", None),
+        ("unsupported_element", "pay"),
+        ("condition_refused", "amount"),
+    ]
+    said = " ".join(detail for _, _, detail in refused(found))
+    for name in ("multiInstanceLoopCharacteristics", "callActivity told (Tell the customer)", "boundaryEvent late"):
+        assert name in said
+    assert "=amount > 100" in said
+    ways = {(edge["source"], edge["branch"]): edge["target"] for edge in found.edges}
+    assert ways["pay", "error"] == "by-hand"
+    assert next(node for node in found.nodes if node["id"] == "pause")["wait"] == {"duration": "P2D"}
+
+
+def test_a_diagram_of_signavio_with_a_pool_and_one_lane_is_taken() -> None:
+    found = read("signavio")
+    detail = "the element dataObjectReference sid-D (Invoice) has no counterpart"
+    assert refused(found) == [("unsupported_element", None, detail)]
+    assert [node["id"] for node in found.nodes] == [
+        *("record-the-invoice", "sid-g1", "check-the-amount", "check-the-goods", "sid-g2", "invoice-recorded")
+    ]
+    assert drawn(found)["gates"] == ["check-the-amount", "check-the-goods"]
+
+
+def test_a_diagram_of_bizagi_is_taken_from_the_process_that_has_steps() -> None:
+    found = read("bizagi")
+    assert (found.title, found.start) == ("Leave request", "boss-approves")
+    assert [detail for _, _, detail in refused(found)] == ["the element subProcess Id_6 (Hand over) has no counterpart"]
+    (granted,) = [edge["when"] for edge in found.edges if edge["branch"] == "Yes"]
+    assert granted == "has(inputs.days) && inputs.days < 20"
+
+
+def test_a_file_without_namespaces_is_understood() -> None:
+    found = imported("<definitions><process><startEvent id='s'/><userTask id='ok' name='OK'/></process></definitions>")
+    assert [(node["id"], node["kind"]) for node in found.nodes] == [("ok", "gate")]
+
+
+@pytest.mark.parametrize(
+    "xml",
+    [
+        "no xml",
+        "<process><task id='a'></process>",
+        "<!DOCTYPE process><process><task id='a'/></process>",
+        "<!DOCTYPE x [<!ENTITY a 'b'>]><process><task id='a' name='&a;'/></process>",
+        "<a:process/>",
+    ],
+)
+def test_what_is_no_xml_or_has_a_document_type_is_refused(xml: str) -> None:
+    with pytest.raises(MalformedXml):
+        imported(xml)
+
+
+@pytest.mark.parametrize("xml", ["<definitions/>", "<process/>", "<process><startEvent id='s'/></process>"])
+def test_without_a_step_there_is_no_process(xml: str) -> None:
+    with pytest.raises(NoProcess):
+        imported(xml)
+
+
+def test_a_wait_for_a_time_and_for_a_message_is_taken_and_a_cycle_is_not() -> None:
+    found = imported("""<definitions><message id="m" name="Papers came"/><process>
+      <intermediateCatchEvent id="a"><timerEventDefinition><timeDate>2027-01-01T00:00:00Z</timeDate>
+      </timerEventDefinition></intermediateCatchEvent>
+      <intermediateCatchEvent id="b"><messageEventDefinition messageRef="m"/></intermediateCatchEvent>
+      <intermediateCatchEvent id="c"><timerEventDefinition><timeCycle>R3/PT1H</timeCycle></timerEventDefinition>
+      </intermediateCatchEvent></process></definitions>""")
+    assert [node["wait"] for node in found.nodes] == [
+        {"until": 'timestamp("2027-01-01T00:00:00Z")'},
+        {"message": "papers-came"},
+    ]
+    assert [detail for _, _, detail in refused(found)] == ["the element intermediateCatchEvent c has no counterpart"]
+
+
+def test_what_this_service_wrote_and_somebody_changed_is_refused_and_not_taken_on_trust() -> None:
+    for said in ("no json", '{"kind": "end"}', "[]"):
+        xml = f"<process xmlns:p='urn:penstock:bpmn:1'><userTask id='a'><p:step>{said}</p:step></userTask></process>"
+        assert [rule for rule, _, _ in refused(imported(xml))] == ["unsupported_element"]
