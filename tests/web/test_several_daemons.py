@@ -349,3 +349,22 @@ class TestWithLimits:
         answers = [await pair[n % 2].house.send("POST", "/auth/login", body) for n in range(7)]
         assert [answer.status for answer in answers] == [401] * 5 + [429] * 2
         assert int(answers[-1].headers["Retry-After"]) <= 60
+
+
+async def test_what_is_published_or_retired_at_one_counts_at_the_other_when_it_is_answered(pair: Pair) -> None:
+    one, other = pair
+    run: Any = None
+    for number in range(1, 6):
+        label = {"kind": "gate", "label": f"Version {number}", "next": "done"}
+        steps = [{"id": "ok", **label}, {"id": "done", "kind": "end", "label": "Done", "outcome": "done"}]
+        document = {"vertical": "petty-cash", "title": "Petty cash", "steps": steps}
+        assert (await one.put("/process-templates/petty-cash/draft", document)).status == 200
+        assert (await one.post("/process-templates/petty-cash/publish")).json["version"] == number
+        run = await other.start("petty-cash")
+        assert (run["template"]["version"], run["gate"]["label"]) == (number, f"Version {number}")
+        one, other = other, one
+    await one.post("/process-templates/petty-cash/versions/5/retire")
+    assert (await other.start("petty-cash"))["template"]["version"] == 4
+    moved = (await one.post(f"/process-runs/{run['id']}/migrate", {"version": 2})).json
+    assert moved["gate"]["label"] == "Version 2"
+    assert (await other.resume(moved, "ok")).json["status"] == "completed"
