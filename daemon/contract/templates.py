@@ -210,6 +210,7 @@ class TemplateCheck(Response):
     steps: tuple[str, ...]
     gates: tuple[str, ...]
     guards: tuple[Guard, ...] = ()
+    canvas: Canvas | None = Field(None, description="The graph, where it can be drawn.")
 
 
 class DraftDocument(Response):
@@ -286,6 +287,7 @@ class ImportedGraph(Response):
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     violations: tuple[Violation, ...]
+    document: Object = Field(description="The same as a document, for a draft.")
 
 
 class DraftFromText(Request):
@@ -307,3 +309,4 @@ class DraftedGraph(Response):
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
     gates: tuple[str, ...]
+    document: Object = Field(description="The same as a document, for a draft.")

@@ -58,13 +58,15 @@ class TooManyTemplates(Exception):
 class Checked:
     """What a template or a graph is worth: its violations, steps breadth first, gates and guards.
 
-    `guards` names the gates on every path to each irreversible step.
+    `guards` names the gates on every path to each irreversible step. The `template` is there for a
+    graph that can be drawn; with violations it must not run.
     """
 
     violations: tuple[Violation, ...]
     steps: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
     guards: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    template: Template | None = None
 
 
 def read_document(value: Mapping[str, Any], version: int = 1) -> Document:
@@ -85,8 +87,10 @@ def checked(value: Mapping[str, Any]) -> Checked:
     entry, found = check(document)
     template = entry.template
     steps = tuple(step for step in _in_order(template) if step not in implied)
-    seen = guards(template) if len({node.id for node in template.nodes}) == len(template.nodes) else {}
-    return Checked((*wrong, *found), steps, template.gates, tuple(seen.items()))
+    known = {node.id for node in template.nodes}
+    drawn = len(known) == len(template.nodes) and {template.start, *(edge.target for edge in template.edges)} <= known
+    seen = guards(template) if drawn else {}
+    return Checked((*wrong, *found), steps, template.gates, tuple(seen.items()), template if drawn else None)
 
 
 def _in_order(template: Template) -> tuple[str, ...]:

@@ -76,7 +76,17 @@ def test_deciding_is_accessible(window: Window, company: Company, place: str) ->
 
 @needs_axe
 @pytest.mark.parametrize(
-    "place", ["templates", "templates/prior-auth", "connectors", "connectors/loan-fund", "audit", "people", "account"]
+    "place",
+    [
+        "templates",
+        "templates/prior-auth",
+        "templates/prior-auth/edit",
+        "connectors",
+        "connectors/loan-fund",
+        "audit",
+        "people",
+        "account",
+    ],
 )
 def test_the_rest_is_accessible(window: Window, company: Company, place: str) -> None:
     company.start("prior-auth")

@@ -16,6 +16,7 @@ import { ResetPage } from "./pages/people/ResetPage";
 import { RunPage } from "./pages/runs/RunPage";
 import { RunsPage } from "./pages/runs/RunsPage";
 import { SignInPage } from "./pages/SignInPage";
+import { EditorPage } from "./pages/templates/editor/EditorPage";
 import { TemplatePage } from "./pages/templates/TemplatePage";
 import { TemplatesPage } from "./pages/templates/TemplatesPage";
 import { useRoute } from "./state/router";
@@ -62,6 +63,8 @@ function page(path: string[]): ReactNode {
   if (first === "runs" && second !== undefined && third === "gates" && fourth !== undefined)
     return <GatePage run={second} step={fourth} />;
   if (first === "runs") return second === undefined ? <RunsPage /> : <RunPage id={second} />;
+  if (first === "templates" && second !== undefined && third === "edit")
+    return <EditorPage vertical={second} />;
   if (first === "templates")
     return second === undefined ? <TemplatesPage /> : <TemplatePage vertical={second} />;
   if (first === "connectors")

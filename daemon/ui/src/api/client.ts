@@ -36,12 +36,15 @@ export class Problem extends Error {
 interface Options {
   body?: unknown;
   key?: string;
+  /** The entity tag of what was seen: nothing else is replaced. */
+  seen?: string;
   signal?: AbortSignal;
 }
 
 export interface ApiResponse<T> {
   value: T;
   next: string | null;
+  etag: string | null;
   replayed: boolean;
 }
 
@@ -91,6 +94,7 @@ export async function send<T>(
   return {
     value: value as T,
     next: /<([^>]+)>;\s*rel="next"/.exec(response.headers.get("Link") ?? "")?.[1] ?? null,
+    etag: response.headers.get("ETag"),
     replayed: response.headers.get("Idempotency-Replayed") === "true",
   };
 }
@@ -123,6 +127,7 @@ async function request(method: string, path: string, options: Options): Promise<
   const headers: Record<string, string> = { ...PAGE_HEADERS };
   if (options.body !== undefined) headers["Content-Type"] = "application/json";
   if (options.key !== undefined) headers["Idempotency-Key"] = options.key;
+  if (options.seen !== undefined) headers["If-Match"] = options.seen;
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   try {
     return await fetchRenewed(path, {

@@ -2844,6 +2844,10 @@ export interface components {
             nodes: components["schemas"]["Node"][];
             edges: components["schemas"]["Edge"][];
             gates: string[];
+            /** @description The same as a document, for a draft. */
+            document: {
+                [key: string]: unknown;
+            };
         };
         /**
          * Edge
@@ -3189,6 +3193,10 @@ export interface components {
             nodes: components["schemas"]["Node"][];
             edges: components["schemas"]["Edge"][];
             violations: components["schemas"]["Violation"][];
+            /** @description The same as a document, for a draft. */
+            document: {
+                [key: string]: unknown;
+            };
         };
         /**
          * Invitation
@@ -3994,6 +4002,8 @@ export interface components {
             steps: string[];
             gates: string[];
             guards: components["schemas"]["Guard"][];
+            /** @description The graph, where it can be drawn. */
+            canvas: components["schemas"]["Canvas"] | null;
         };
         /**
          * TemplateDetail

@@ -17,8 +17,11 @@ export type {
   ConnectorTestResult,
   DecisionPreview,
   Delegation,
+  DraftEntry,
+  DraftedGraph,
   Gate,
   Group,
+  ImportedGraph,
   InvitationDetails,
   InvitedMember,
   Member,
@@ -27,10 +30,15 @@ export type {
   PlannedCall,
   Policy,
   Proposal,
+  PublishedVersion,
   Run,
   Template,
+  TemplateCheck,
   TemplateDetail,
+  TemplateVersion,
+  TemplateVersionDetail,
   TraceEntry,
+  Violation,
 } from "./contract";
 export type { OwnAccount as Account } from "./contract";
 export type { Edge as GraphEdge, Event as RunEvent, Node as GraphNode } from "./contract";

@@ -126,6 +126,7 @@ const GATE_EVENTS = new Set([
   "gate_unblocked",
   "proposal_made",
   "run_ended",
+  "run_migrated",
 ]);
 
 /** Load the inbox and keep it up to date. Used once, by the layout. */

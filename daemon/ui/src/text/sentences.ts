@@ -178,6 +178,8 @@ function personPhrase(event: RunEvent, step: string): string | null {
       return `delivered the message ${event.name ?? ""}`;
     case "compensation_began":
       return "had the run undone";
+    case "run_migrated":
+      return `let the run go on by version ${event.template_version ?? ""} of its template`;
     case "run_ended":
       return event.status === "cancelled" ? "cancelled the run" : null;
     default:
@@ -234,6 +236,8 @@ function systemPhrase(event: RunEvent, step: string): string {
       return `the message ${event.name ?? ""} arrived`;
     case "compensation_began":
       return "what the run did is undone";
+    case "run_migrated":
+      return `the run goes on by version ${event.template_version ?? ""} of its template`;
     case "run_ended":
       if (event.status === "completed")
         return `the run completed${event.outcome ? `: ${humanize(event.outcome)}` : ""}`;

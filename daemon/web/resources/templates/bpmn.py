@@ -54,7 +54,8 @@ def _graph_json(xml: str) -> dict[str, Any]:
     entry, wrong = check(document)
     canvas = canvas_json(entry.template)
     about = {name: canvas[name] for name in ("title", "start", "nodes", "edges")}
-    return {**about, "violations": [violation_json(one) for one in (*violations, *astray, *wrong)]}
+    every = [violation_json(one) for one in (*violations, *astray, *wrong)]
+    return {**about, "violations": every, "document": loads(entry.document.encode())}
 
 
 def _graph(found: Imported) -> Graph:

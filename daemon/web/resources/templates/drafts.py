@@ -21,6 +21,7 @@ from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import PAGED, Operation
 from daemon.web.problems import Problem, etag, existing, invalid, pointer
 from daemon.web.resources.pages import page_response
+from daemon.web.resources.templates.catalog import canvas_json
 from daemon.web.responses import from_cursor, json_response
 from daemon.web.services import SERVICES
 
@@ -119,6 +120,7 @@ def check_json(found: Checked) -> dict[str, Any]:
         "steps": found.steps,
         "gates": found.gates,
         "guards": [{"step_id": step, "gates": gates} for step, gates in found.guards],
+        "canvas": None if found.template is None else canvas_json(found.template),
     }
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from aiohttp import web
 
-from actors.core.template import Template
 from daemon.contract import templates as contract
 from daemon.drafting.closest import CLOSE, Match, closest
 from daemon.drafting.rules import generated
+from daemon.runtime.json_codec import loads
 from daemon.templates.graphs import Graph, document_of
-from daemon.templates.loading import check
+from daemon.templates.loading import CatalogEntry, check
 from daemon.web.bodies import parse, read_object
 from daemon.web.middleware.auth import principal_of
 from daemon.web.operations import Operation
@@ -32,20 +32,21 @@ async def draft_from_text(request: web.Request) -> web.Response:
     entries = await services.catalog.entries(company_id)
     match = await services.offload.run(company_id, partial(closest, body.text, entries))
     if match is not None and match.score >= CLOSE and not body.generate:
-        return json_response(_json(match.entry.template, match, match.entry.template.vertical))
+        return json_response(_json(match.entry, match, match.entry.template.vertical))
     return json_response(_json(made(body.text), match, None))
 
 
-def made(text: str) -> Template:
+def made(text: str) -> CatalogEntry:
     """A new process of a text, which keeps all rules."""
     document, _, _ = document_of(Graph.model_validate(generated(text)))
     entry, wrong = check(document)
     if wrong:  # a fault of ours; whoever drafts begins with a process that is safe
         raise AssertionError("; ".join(map(str, wrong)))
-    return entry.template
+    return entry
 
 
-def _json(template: Template, match: Match | None, matched: str | None) -> dict[str, Any]:
-    canvas = canvas_json(template)
+def _json(entry: CatalogEntry, match: Match | None, matched: str | None) -> dict[str, Any]:
+    canvas = canvas_json(entry.template)
     about = {name: canvas[name] for name in ("title", "start", "nodes", "edges", "gates")}
-    return {"matched": matched, "score": 0.0 if match is None else match.score, **about}
+    found = {"matched": matched, "score": 0.0 if match is None else match.score}
+    return {**found, **about, "document": loads(entry.document.encode())}

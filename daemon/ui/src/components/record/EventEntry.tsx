@@ -18,6 +18,7 @@ const PERSON_EVENTS = new Set([
   "compensation_began",
   "proposal_made",
   "run_ended",
+  "run_migrated",
   "gate_opened",
 ]);
 

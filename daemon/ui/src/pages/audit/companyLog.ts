@@ -32,9 +32,11 @@ export interface LogEvent {
   role?: string;
   secret?: string;
   subject?: string;
+  template_version?: number;
   to?: string;
   tool_id?: string;
   user?: string;
+  vertical?: string;
   verticals?: string[];
   via?: string;
 }

@@ -69,6 +69,11 @@ export const FILTERS: Record<string, EntryFilter> = {
     run: never,
     log: (event) => event.type === "connector_changed",
   },
+  templates: {
+    name: "Processes published and retired",
+    run: (event) => event.type === "run_migrated",
+    log: (event) => event.type.startsWith("template_"),
+  },
   sessions: { name: "Sign-ins", run: never, log: (event) => SESSION_EVENTS.has(event.type) },
   starts: { name: "Runs started", run: (event) => event.type === "run_started", log: never },
   ends: { name: "Runs ended", run: (event) => event.type === "run_ended", log: never },

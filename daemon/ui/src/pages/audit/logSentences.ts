@@ -72,6 +72,10 @@ export function describeLogEvent(event: LogEvent, names: Names): string {
       return "changed the policy of the company";
     case "calendar_changed":
       return "changed the business days of the company";
+    case "template_published":
+      return `published ${whichVersion(event)}`;
+    case "template_retired":
+      return `retired ${whichVersion(event)}`;
     case "delegation_made":
       return `let ${memberName(event.to, names)} decide as ${memberName(event.giver, names)}`;
     case "delegation_ended":
@@ -94,6 +98,11 @@ export function describeLogEvent(event: LogEvent, names: Names): string {
     default:
       return humanize(event.type);
   }
+}
+
+function whichVersion(event: LogEvent): string {
+  const { template_version: version, vertical = "a process" } = event;
+  return version === undefined ? `a version of ${vertical}` : `version ${version} of ${vertical}`;
 }
 
 function describeMember(event: LogEvent, names: Names): string {

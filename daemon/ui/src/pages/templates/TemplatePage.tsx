@@ -25,6 +25,8 @@ import { decisionLabel, EFFECT_LABELS, isAtLeast, nodeKindLabel } from "../../te
 import { roleSentence, rolesSentence } from "../../text/people";
 import { withArticle } from "../../text/sentences";
 
+import { Versions } from "./Versions";
+
 const ProcessGraph = lazy(() => import("../../graph/ProcessGraph"));
 
 export function TemplatePage({ vertical }: { vertical: string }) {
@@ -52,6 +54,7 @@ export function TemplatePage({ vertical }: { vertical: string }) {
             <h2>Gates</h2>
             {graph.value === null ? <Loading rows={2} /> : <GateList canvas={graph.value} />}
           </section>
+          <Versions vertical={vertical} />
           <section className="template-graph" aria-label="Graph of the template">
             {graph.value === null ? (
               graph.problem === null ? (

@@ -14,6 +14,8 @@ import { useLoad } from "../../state/useLoad";
 import { TIERS } from "../../text/labels";
 import { countOf } from "../../text/sentences";
 
+import { NewProcess } from "./NewProcess";
+
 const Thumbnail = lazy(() => import("../../graph/Thumbnail"));
 
 export function TemplatesPage() {
@@ -32,6 +34,7 @@ export function TemplatesPage() {
           data.
         </p>
       </Heading>
+      <NewProcess />
       {value === null ? (
         problem === null ? (
           <Loading rows={6} what="Loading the templates" />

@@ -1,0 +1,147 @@
+/** Ways to begin a process of one's own: by a title, from words, from BPMN; and what is begun. */
+
+import { type ChangeEvent, useState } from "react";
+import { getAll, post, type Problem, send, toProblem } from "../../api/client";
+import type { DraftedGraph, DraftEntry, ImportedGraph } from "../../api/types";
+import { Dialog } from "../../components/Dialog";
+import { Note } from "../../components/Feedback";
+import { Field } from "../../components/Field";
+import { Icon } from "../../components/Icon";
+import { Label } from "../../components/Text";
+import { TimeAgo } from "../../components/Time";
+import { linkTo, navigate } from "../../state/router";
+import { useAccount } from "../../state/session";
+import { useLoad } from "../../state/useLoad";
+import { isAtLeast } from "../../text/labels";
+import { slugOf } from "./editor/document";
+import { pathOf } from "./editor/useDraft";
+
+type Origin = "title" | "text" | "bpmn";
+const ORIGINS: { value: Origin; name: string }[] = [
+  { value: "title", name: "an empty process" },
+  { value: "text", name: "a description in words" },
+  { value: "bpmn", name: "a BPMN file" },
+];
+
+export function NewProcess() {
+  const { role } = useAccount();
+  const [asking, setAsking] = useState(false);
+  if (!isAtLeast(role, "member")) return null;
+  return (
+    <>
+      <p>
+        <button type="button" className="button" onClick={() => setAsking(true)}>
+          <Icon name="plus" size={16} /> New process
+        </button>
+      </p>
+      {asking && <Begin onClose={() => setAsking(false)} />}
+      <Drafts />
+    </>
+  );
+}
+
+function Drafts() {
+  const { value } = useLoad("drafts", () =>
+    getAll<DraftEntry>("/template-drafts/?limit=200", 1_000),
+  );
+  if (value === null || value.length === 0) return null;
+  return (
+    <section className="card" aria-label="Drafts">
+      <h2>Drafts</h2>
+      <ul className="steps-list">
+        {value.map((draft) => (
+          <li key={draft.vertical}>
+            <a href={linkTo("templates", draft.vertical, "edit")}>
+              <Label text={draft.title} />
+            </a>{" "}
+            <small className="muted">
+              <Label text={draft.saved_by} />, <TimeAgo at={draft.saved_at} />
+            </small>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Begin({ onClose }: { onClose: () => void }) {
+  const [origin, setOrigin] = useState<Origin>("title");
+  const [title, setTitle] = useState("");
+  const [text, setText] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem | null>(null);
+  const vertical = slugOf(title);
+
+  async function begin() {
+    if (title.trim() === "" || busy) return;
+    setBusy(true);
+    setProblem(null);
+    try {
+      const found = await document();
+      if (found !== null) {
+        const { version: _version, ...rest } = found;
+        const body = { ...rest, vertical, title: title.trim() };
+        await send("PUT", pathOf(vertical, "draft"), { body });
+      }
+      navigate(
+        `${linkTo("templates", vertical, "edit")}?title=${encodeURIComponent(title.trim())}`,
+      );
+    } catch (error) {
+      setProblem(toProblem(error));
+      setBusy(false);
+    }
+  }
+
+  /** What the draft begins with; null for a process of one gate. */
+  async function document(): Promise<Record<string, unknown> | null> {
+    if (origin === "text")
+      return (await post<DraftedGraph>("/process-templates/draft-from-text", { text })).document;
+    if (origin === "bpmn")
+      return (await post<ImportedGraph>("/process-templates/import-bpmn", { xml: text })).document;
+    return null;
+  }
+
+  const read = (event: ChangeEvent<HTMLInputElement>) => {
+    const file = event.target.files?.[0];
+    if (file !== undefined) void file.text().then(setText);
+  };
+  return (
+    <Dialog
+      title="New process"
+      yes={busy ? "Beginning…" : "Begin"}
+      busy={busy}
+      onYes={() => void begin()}
+      onNo={onClose}
+    >
+      <Field label="Title" value={title} onChange={setTitle} required />
+      <Field
+        label="Begin with"
+        value={origin}
+        options={ORIGINS}
+        onChange={(value) => setOrigin(value as Origin)}
+        required
+      />
+      {origin === "text" && (
+        <Field
+          label="What happens, step by step"
+          rows={5}
+          value={text}
+          onChange={setText}
+          required
+        />
+      )}
+      {origin === "bpmn" && (
+        <div className="field">
+          <label htmlFor="bpmn-file">BPMN 2.0 file</label>
+          <input id="bpmn-file" type="file" accept=".bpmn,.xml" onChange={read} />
+        </div>
+      )}
+      {title.trim() !== "" && (
+        <p className="muted">
+          It is called by <code>{vertical}</code>.
+        </p>
+      )}
+      {problem !== null && <Note kind="bad" title={problem.message} />}
+    </Dialog>
+  );
+}

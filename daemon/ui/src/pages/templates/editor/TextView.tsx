@@ -1,0 +1,64 @@
+/** The document as YAML: what is valid YAML becomes the draft as it is typed. */
+
+import { useEffect, useRef, useState } from "react";
+import { parseDocument, stringify } from "yaml";
+import { Field } from "../../../components/Field";
+import type { Draft } from "./document";
+
+export default function TextView({
+  draft,
+  onChange,
+}: {
+  draft: Draft;
+  onChange: (draft: Draft) => void;
+}) {
+  const [text, setText] = useState(() => written(draft));
+  const [error, setError] = useState("");
+  const mine = useRef(draft);
+  useEffect(() => {
+    if (mine.current === draft) return;
+    mine.current = draft;
+    setText(written(draft));
+    setError("");
+  }, [draft]);
+  const type = (value: string) => {
+    setText(value);
+    const found = parseDocument(value);
+    const [first] = found.errors;
+    const made: unknown = first === undefined ? found.toJS() : null;
+    if (first !== undefined) setError(first.message);
+    else if (!isDraft(made)) setError("it is a mapping with vertical, title and a list of steps");
+    else {
+      setError("");
+      mine.current = made;
+      onChange(made);
+    }
+  };
+  return (
+    <div className="text-view">
+      <Field
+        label="Document (YAML)"
+        rows={28}
+        value={text}
+        onChange={type}
+        error={error}
+        required
+      />
+    </div>
+  );
+}
+
+function written(draft: Draft): string {
+  return stringify(draft, { lineWidth: 100 });
+}
+
+function isDraft(value: unknown): value is Draft {
+  if (value === null || typeof value !== "object") return false;
+  const { vertical, title, steps } = value as Partial<Draft>;
+  return (
+    typeof vertical === "string" &&
+    typeof title === "string" &&
+    Array.isArray(steps) &&
+    steps.every((step) => typeof step?.id === "string" && typeof step.kind === "string")
+  );
+}
